@@ -1,0 +1,1 @@
+"""Every way in: retrieval, HTTP, Python and the command line."""

@@ -1,0 +1,1 @@
+"""What happened: the log, its event types, append, read and verify."""

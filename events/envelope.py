@@ -1,0 +1,110 @@
+"""The envelope of an event: as a draft on its way into the log, and as recorded there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import orjson
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class EventDraft(NamedTuple):
+    """A validated event that has no version yet. Times are microseconds since 1970 UTC."""
+
+    #: The producer's idempotency key; the log makes a UUIDv7 when it is None.
+    id: str | None
+    type: str
+    schema_version: int
+    #: When it happened, by the producer's clock; the log puts its own time when it is None.
+    occurred_at_us: int | None
+    session_id: str | None
+    #: Who did it: a user's name, `agent`, `tool:search` …
+    actor: str | None
+    #: The event that caused this one.
+    causation_id: str | None
+    #: The request or task that this event belongs to.
+    correlation_id: str | None
+    #: How `payload` is stored; `json` is the only one so far.
+    encoding: str
+    payload: bytes
+
+
+class RecordedEvent(NamedTuple):
+    """An event as the log holds it. Times are microseconds since 1970 UTC."""
+
+    namespace: str
+    #: Gapless number within the namespace, from 1.
+    version: int
+    id: str
+    type: str
+    schema_version: int
+    occurred_at_us: int
+    recorded_at_us: int
+    session_id: str | None
+    actor: str | None
+    causation_id: str | None
+    correlation_id: str | None
+    encoding: str
+    payload: bytes
+    #: sha256 over the header and the stored bytes.
+    leaf: bytes
+    #: sha256 over the previous event's hash and this leaf.
+    hash: bytes
+
+    def data(self) -> dict[str, Any]:
+        """Return the decoded payload."""
+        return orjson.loads(self.payload)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the event as the outside sees it (HTTP, export): RFC 3339 times, hash in hex."""
+        return {
+            "id": self.id,
+            "namespace": self.namespace,
+            "version": self.version,
+            "type": self.type,
+            "schema_version": self.schema_version,
+            "occurred_at": rfc3339(self.occurred_at_us),
+            "recorded_at": rfc3339(self.recorded_at_us),
+            "session_id": self.session_id,
+            "actor": self.actor,
+            "causation_id": self.causation_id,
+            "correlation_id": self.correlation_id,
+            "payload": self.data(),
+            "hash": self.hash.hex(),
+        }
+
+
+class Appended(NamedTuple):
+    """What the log answers for one appended event."""
+
+    id: str
+    version: int
+    recorded_at_us: int
+    hash: bytes
+    #: True when the same event had been recorded before; its first version is returned.
+    duplicate: bool
+
+
+class Head(NamedTuple):
+    """A namespace's newest version and the hash of its chain so far; version 0 for a namespace without events."""
+
+    namespace: str
+    version: int
+    hash: bytes
+
+
+def microseconds(moment: datetime) -> int:
+    """Return the microseconds from 1970 UTC to an aware `moment`."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def instant(us: int) -> datetime:
+    """Return the moment `us` microseconds after 1970, in UTC."""
+    return _EPOCH + timedelta(microseconds=us)
+
+
+def rfc3339(us: int) -> str:
+    """Return the moment as text, such as ``2026-11-20T09:00:00Z``; microseconds only when there are any."""
+    return instant(us).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,125 @@
+"""The errors of Recollect: one small tree, each message saying what to do.
+
+    RecollectError
+    ├── InvalidInput            the caller's input; nothing was written        HTTP 422, exit 2
+    │   ├── InvalidEvent        an event's field                               HTTP 422
+    │   ├── InvalidNamespace    a namespace's name                             HTTP 422
+    │   └── TooLarge            over a stated limit                            HTTP 413
+    ├── Conflict                the log holds something else; nothing written  HTTP 409, exit 2
+    │   ├── EventIdConflict     same id, other content
+    │   └── VersionConflict     `expected_version` is not the head
+    ├── StorageError            the disk or a file on it                       HTTP 503, exit 2
+    │   ├── AppendUnknown       the append failed; it may be there all the same
+    │   ├── DiskFull            no room left                                   HTTP 507
+    │   ├── ReadOnly            the folder or file cannot be written
+    │   ├── ForeignFile         a file of ours is not ours, or is damaged
+    │   ├── NewerFile           a newer Recollect wrote it
+    │   └── FolderInUse         another server holds the data folder
+    └── ProjectionFailed        an event that a read model cannot fold         HTTP 500, exit 1
+"""
+
+from __future__ import annotations
+
+
+class RecollectError(Exception):
+    """Anything that Recollect raises on purpose."""
+
+
+class InvalidInput(RecollectError):
+    """The input was refused and nothing was written.
+
+    Parameters:
+        message: what is wrong and what would be right.
+        field: where, as a dotted path such as ``events.3.payload.text``.
+    """
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.reason = message
+
+
+class InvalidEvent(InvalidInput):
+    """An event does not fit the catalogue."""
+
+
+class InvalidNamespace(InvalidInput):
+    """A namespace's name is missing or not allowed."""
+
+
+class TooLarge(InvalidInput):
+    """An event, a batch or a request is over its limit."""
+
+
+class Conflict(RecollectError):
+    """The log already holds something else; nothing was written."""
+
+
+class EventIdConflict(Conflict):
+    """An event with this id, but other content, is in the log. Use a new id for new content."""
+
+    def __init__(self, namespace: str, event_id: str, version: int) -> None:
+        super().__init__(
+            f"event id {event_id!r} is taken in namespace {namespace!r} by version {version}, which has other "
+            "content; use a new id for new content"
+        )
+        self.namespace = namespace
+        self.event_id = event_id
+        self.version = version
+
+
+class VersionConflict(Conflict):
+    """The namespace's head is not the expected version. Read what came in between, then append again."""
+
+    def __init__(self, namespace: str, expected: int, actual: int) -> None:
+        super().__init__(
+            f"namespace {namespace!r} is at version {actual}, not at the expected {expected}; read the events "
+            "in between, then append again"
+        )
+        self.namespace = namespace
+        self.expected = expected
+        self.actual = actual
+
+
+class StorageError(RecollectError):
+    """The disk, or a file on it, does not let us work."""
+
+
+class AppendUnknown(StorageError):
+    """The append failed while it was written, so it may be there all the same. Send the same ids again."""
+
+
+class DiskFull(StorageError):
+    """There is no room left on the disk. Free some; nothing acknowledged was lost."""
+
+
+class ReadOnly(StorageError):
+    """The data folder, or a file in it, cannot be written. Check its owner, mode and mount."""
+
+
+class ForeignFile(StorageError):
+    """A file in the data folder is damaged or was not written by Recollect."""
+
+
+class NewerFile(StorageError):
+    """A newer Recollect wrote this file. Install that version or a later one."""
+
+
+class FolderInUse(StorageError):
+    """Another server works on this data folder. Stop it, or use another folder."""
+
+
+class ProjectionFailed(RecollectError):
+    """A read model could not fold an event.
+
+    Parameters:
+        namespace: whose read model.
+        version: the event that failed.
+        reason: the failure, as text.
+    """
+
+    def __init__(self, namespace: str, version: int, reason: str) -> None:
+        super().__init__(f"namespace {namespace!r}: version {version} could not be projected: {reason}")
+        self.namespace = namespace
+        self.version = version
+        self.reason = reason

@@ -1,0 +1,75 @@
+"""The port of the log: what every backend does, and what it promises.
+
+`tests/integration/test_log_contract.py` states the promises and runs on every backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from .envelope import Appended, EventDraft, Head, RecordedEvent
+
+#: The first link of every chain: the hash "before" version 1.
+GENESIS = bytes(32)
+
+
+class EventLog(Protocol):
+    """An append-only log of events, in one stream a namespace. Safe to use from any thread.
+
+    Guarantees:
+        * An append is atomic, and durable before it returns.
+        * Versions are 1, 2, 3 … within a namespace, whatever fails or races.
+        * The same id with the same content is recorded once; with other content it is refused.
+        * Nobody can change or remove an event.
+    """
+
+    #: Names this log for ever; a read model of another log is not ours.
+    log_id: str
+
+    def append(
+        self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
+    ) -> list[Appended]:
+        """Record `drafts`, all or none, and return where each one is once they are on disk.
+
+        Parameters:
+            namespace: a valid name (`limits.check_namespace`).
+            drafts: 1 to `limits.BATCH_EVENTS_MAX` validated events (`validation.draft`).
+            expected_version: the head the caller decided on; None appends after whatever is there.
+
+        Raises:
+            EventIdConflict: an id is taken by other content. VersionConflict: the head has moved.
+            InvalidInput: a limit is exceeded. In these three cases nothing was written.
+            StorageError: the disk failed; `AppendUnknown` when the events may be there all the same.
+        """
+        ...
+
+    async def append_async(
+        self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
+    ) -> list[Appended]:
+        """Do what `append` does without blocking the event loop."""
+        ...
+
+    def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return up to `limit` events of `namespace` with versions over `after`, in order."""
+        ...
+
+    def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
+        """Return the event with this id, if the namespace has it."""
+        ...
+
+    def head(self, namespace: str) -> Head:
+        """Return the newest version of `namespace`; version 0 when it has no events."""
+        ...
+
+    def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
+        """Return the heads of up to `limit` namespaces with names over `after`, by name."""
+        ...
+
+    def on_append(self, listener: Callable[[str], None]) -> None:
+        """Call `listener(namespace)` after each commit with new events. It must be quick and must not raise."""
+        ...
+
+    def close(self) -> None:
+        """Finish what was accepted, then release the files."""
+        ...

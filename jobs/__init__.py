@@ -1,0 +1,1 @@
+"""What runs later: dramatiq actors and the scheduler."""

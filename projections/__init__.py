@@ -1,0 +1,1 @@
+"""What we know now: read models, their projector and replay, embeddings."""
