@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -93,6 +94,11 @@ class Head(NamedTuple):
     namespace: str
     version: int
     hash: bytes
+
+
+def now_us() -> int:
+    """Return the time now, in microseconds since 1970 UTC."""
+    return time.time_ns() // 1_000
 
 
 def microseconds(moment: datetime) -> int:

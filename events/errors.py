@@ -1,21 +1,21 @@
 """The errors of Recollect: one small tree, each message saying what to do.
 
-    RecollectError
-    ├── InvalidInput            the caller's input; nothing was written        HTTP 422, exit 2
-    │   ├── InvalidEvent        an event's field                               HTTP 422
-    │   ├── InvalidNamespace    a namespace's name                             HTTP 422
-    │   └── TooLarge            over a stated limit                            HTTP 413
-    ├── Conflict                the log holds something else; nothing written  HTTP 409, exit 2
-    │   ├── EventIdConflict     same id, other content
-    │   └── VersionConflict     `expected_version` is not the head
-    ├── StorageError            the disk or a file on it                       HTTP 503, exit 2
-    │   ├── AppendUnknown       the append failed; it may be there all the same
-    │   ├── DiskFull            no room left                                   HTTP 507
-    │   ├── ReadOnly            the folder or file cannot be written
-    │   ├── ForeignFile         a file of ours is not ours, or is damaged
-    │   ├── NewerFile           a newer Recollect wrote it
-    │   └── FolderInUse         another server holds the data folder
-    └── ProjectionFailed        an event that a read model cannot fold         HTTP 500, exit 1
+RecollectError
+├── InvalidInput            the caller's input; nothing was written        HTTP 422, exit 2
+│   ├── InvalidEvent        an event's field                               HTTP 422
+│   ├── InvalidNamespace    a namespace's name                             HTTP 422
+│   └── TooLarge            over a stated limit                            HTTP 413
+├── Conflict                the log holds something else; nothing written  HTTP 409, exit 2
+│   ├── EventIdConflict     same id, other content
+│   └── VersionConflict     `expected_version` is not the head
+├── StorageError            the disk or a file on it                       HTTP 503, exit 2
+│   ├── AppendUnknown       the append failed; it may be there all the same
+│   ├── DiskFull            no room left                                   HTTP 507
+│   ├── ReadOnly            the folder or file cannot be written
+│   ├── ForeignFile         a file of ours is not ours, or is damaged
+│   ├── NewerFile           a newer Recollect wrote it
+│   └── FolderInUse         another server holds the data folder
+└── ProjectionFailed        an event that a read model cannot fold         HTTP 500, exit 1
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .errors import InvalidNamespace
+from recollect.events.errors import InvalidNamespace
 
 #: One event's stored payload. A message is kilobytes; a megabyte is a file, which belongs behind an attachment's `uri`.
 EVENT_BYTES_MAX = 1 << 20

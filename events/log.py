@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from .envelope import Appended, EventDraft, Head, RecordedEvent
+from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent
 
 #: The first link of every chain: the hash "before" version 1.
 GENESIS = bytes(32)

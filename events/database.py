@@ -1,0 +1,79 @@
+"""SQLite as every part of Recollect opens it: one set of pragmas, and errors that tell the user what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import apsw
+
+from recollect.events.errors import DiskFull, ForeignFile, ReadOnly, StorageError
+
+#: How long a connection waits for another one's write. Ours last milliseconds; seconds mean a stuck process.
+BUSY_TIMEOUT_MS = 10_000
+
+Synchronous = Literal["FULL", "NORMAL"]
+
+
+def connect(path: Path, *, readonly: bool = False, synchronous: Synchronous = "NORMAL") -> apsw.Connection:
+    """Open the SQLite file `path` in WAL mode, creating it unless `readonly`.
+
+    Parameters:
+        synchronous: ``FULL`` makes a commit durable; ``NORMAL`` keeps the file consistent, which is enough for what
+            can be rebuilt.
+
+    Raises:
+        StorageError: the file cannot be opened; `ForeignFile` when it is no SQLite database.
+    """
+    flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    with storage_errors(path):
+        connection = apsw.Connection(str(path), flags=flags)
+        try:
+            connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+            # Deleted text is overwritten, and nothing goes to temporary files: what is forgotten is gone.
+            connection.execute("PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY")
+            if not readonly:
+                connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(f"PRAGMA synchronous={synchronous}")
+            # Reads the header, so that a file that is no database is noticed here and not at the first query.
+            connection.execute("PRAGMA schema_version").fetchall()
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite reports about the file `path` into a `StorageError`, keeping the cause."""
+    try:
+        yield
+    except apsw.Error as error:
+        ours = _storage_error(error, path)
+        if ours is None:
+            raise
+        raise ours from error
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror or error}") from error
+
+
+def _storage_error(error: apsw.Error, path: Path) -> StorageError | None:
+    match error:
+        case apsw.FullError():
+            return DiskFull(f"{path}: the disk is full; free some space, then send the same again")
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return ReadOnly(f"{path} cannot be written; check its owner, its mode and how its disk is mounted")
+        case apsw.CantOpenError():
+            return ReadOnly(f"{path} cannot be opened; check that its folder exists and can be written")
+        case apsw.NotADBError():
+            return ForeignFile(f"{path} is not a SQLite database; move it away, or name another data folder")
+        case apsw.CorruptError():
+            return ForeignFile(f"{path} is damaged ({error}); restore it from a backup")
+        case apsw.BusyError() | apsw.LockedError():
+            return StorageError(f"{path} is locked by another process for over {BUSY_TIMEOUT_MS // 1000} seconds")
+        case apsw.IOError() | apsw.NoLFSError() | apsw.ProtocolError():
+            return StorageError(f"{path}: the disk reports an error ({error}); check it before you go on")
+        case _:
+            return None

@@ -1,0 +1,143 @@
+"""The log's door: whatever comes in becomes an `EventDraft` here, once, or is refused with the field's name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from recollect.events.catalogue import EVENT_CLASSES, Envelope, type_of
+from recollect.events.envelope import EventDraft, microseconds, now_us
+from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge
+from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
+
+#: How payloads are stored.
+ENCODING_JSON = "json"
+
+
+def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> EventDraft:
+    """Return `event` ready for the log.
+
+    Parameters:
+        event: a mapping in the shape of the catalogue, or an event of the catalogue.
+        field: where the event stands in the caller's input, for the error.
+
+    Raises:
+        InvalidEvent: a field is missing, unknown or wrong. TooLarge: the payload is over `EVENT_BYTES_MAX`.
+    """
+    valid = event if isinstance(event, Envelope) else _validated(event, field)
+    payload = cast(Any, valid).payload.__pydantic_serializer__.to_json(cast(Any, valid).payload, exclude_defaults=True)
+    if len(payload) > EVENT_BYTES_MAX:
+        raise TooLarge(
+            f"{len(payload):,} bytes, more than the {EVENT_BYTES_MAX:,} an event may have; keep files elsewhere "
+            "and put their uri in an attachment",
+            field=f"{field}.payload",
+        )
+    return EventDraft(
+        valid.id,
+        type_of(type(valid)),
+        valid.schema_version,
+        _occurred_at_us(valid, field),
+        valid.session_id,
+        valid.actor,
+        valid.causation_id,
+        valid.correlation_id,
+        ENCODING_JSON,
+        payload,
+    )
+
+
+def drafts(events: Sequence[Mapping[str, Any] | Envelope], *, field: str = "events") -> list[EventDraft]:
+    """Return a batch of events ready for the log; raise what `draft` raises, and `InvalidEvent` for an empty batch."""
+    if not events:
+        raise InvalidEvent("give at least one event", field=field)
+    if len(events) > BATCH_EVENTS_MAX:
+        raise TooLarge(
+            f"{len(events):,} events, more than the {BATCH_EVENTS_MAX:,} of one batch; send several batches",
+            field=field,
+        )
+    return [draft(event, field=f"{field}.{index}") for index, event in enumerate(events)]
+
+
+def drafts_from_json(body: bytes) -> tuple[list[EventDraft], int | None]:
+    """Return the drafts and the expected version that a request's `body` holds.
+
+    The body is one event, or ``{"events": [...], "expected_version": n}``.
+
+    Raises:
+        InvalidEvent: not JSON in UTF-8, or an event is wrong. TooLarge: over one of the limits.
+    """
+    request = json_object(body)
+    if "events" not in request:
+        return [draft(request)], None
+    for unknown in request.keys() - {"events", "expected_version"}:
+        raise InvalidEvent("unknown field beside events and expected_version", field=unknown)
+    events = request["events"]
+    if not isinstance(events, list):
+        raise InvalidEvent("give a list of events", field="events")
+    return drafts(cast(list[Any], events)), _expected_version(request.get("expected_version"))
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object in `body`; raise `InvalidInput` or `TooLarge` when it is none or is too large."""
+    if len(body) > REQUEST_BYTES_MAX:
+        raise TooLarge(f"over the {REQUEST_BYTES_MAX:,} bytes of one request; send several", field="body")
+    try:
+        value = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise InvalidInput(f"not JSON in UTF-8: {error}", field="body") from None
+    if not isinstance(value, dict):
+        raise InvalidInput("give a JSON object", field="body")
+    return cast(dict[str, Any], value)
+
+
+def _validated(event: object, field: str) -> Envelope:
+    if not isinstance(event, Mapping):
+        raise InvalidEvent("an event is an object with a type and a payload", field=field)
+    fields = cast(Mapping[str, Any], event)
+    name = fields.get("type")
+    event_class = EVENT_CLASSES.get(name) if isinstance(name, str) else None
+    if event_class is None:
+        raise InvalidEvent(_unknown_type(name), field=f"{field}.type")
+    try:
+        return event_class.model_validate(fields)
+    except ValidationError as error:
+        raise _refusal(error, field) from None
+
+
+def _unknown_type(name: object) -> str:
+    if not isinstance(name, str):
+        return "give the event's type, such as message.added"
+    similar = difflib.get_close_matches(name, EVENT_CLASSES, n=1)
+    hint = f"did you mean {similar[0]}?" if similar else f"the types are {', '.join(sorted(EVENT_CLASSES))}"
+    return f"unknown event type {name[:80]!r}; {hint}"
+
+
+def _refusal(error: ValidationError, field: str) -> InvalidEvent:
+    """Return the first problem that pydantic found, as our error."""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    path = ".".join([field, *(str(part) for part in problem["loc"])])
+    return InvalidEvent(problem["msg"].removeprefix("Value error, "), field=path)
+
+
+def _occurred_at_us(event: Envelope, field: str) -> int | None:
+    if event.occurred_at is None:
+        return None
+    occurred_at_us = microseconds(event.occurred_at)
+    if occurred_at_us > now_us() + CLOCK_AHEAD_SECONDS_MAX * 1_000_000:
+        raise InvalidEvent(
+            f"{event.occurred_at.isoformat()} is more than a day ahead of this machine's clock; check both clocks",
+            field=f"{field}.occurred_at",
+        )
+    return occurred_at_us
+
+
+def _expected_version(value: object) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InvalidEvent("give the head's version as a whole number from 0", field="expected_version")
+    return value

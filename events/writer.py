@@ -1,0 +1,128 @@
+"""Group commit: one thread writes, and every append that waits when it looks goes into the same transaction.
+
+One fsync costs about 0.3 ms whatever it covers, so the appends of many clients share it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+
+from recollect.events.envelope import Appended, EventDraft
+from recollect.events.errors import StorageError
+
+#: Events in one transaction. Enough for 256 clients with small batches; keeps the wait of the last one under 50 ms.
+GROUP_EVENTS_MAX = 4_096
+
+
+class AppendRequest:
+    """One append on its way through the writer: what is wanted, then what came of it."""
+
+    __slots__ = ("_future", "_lock", "_loop", "drafts", "error", "expected_version", "namespace", "recorded")
+
+    def __init__(self, namespace: str, drafts: Sequence[EventDraft], expected_version: int | None) -> None:
+        self.namespace = namespace
+        self.drafts = drafts
+        self.expected_version = expected_version
+        self.recorded: list[Appended] | None = None
+        self.error: Exception | None = None
+        self._lock: threading.Lock | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._future: asyncio.Future[None] | None = None
+
+    def expect_thread(self) -> Callable[[], object]:
+        """Say that a thread waits; the returned function blocks it until the answer is there."""
+        self._lock = threading.Lock()
+        self._lock.acquire()
+        return self._lock.acquire
+
+    def expect_task(self) -> asyncio.Future[None]:
+        """Say that a task of the running event loop waits, and return what it awaits."""
+        self._loop = asyncio.get_running_loop()
+        self._future = self._loop.create_future()
+        return self._future
+
+    def answer(self) -> list[Appended]:
+        """Return what was recorded, or raise why nothing was."""
+        if self.error is not None:
+            raise self.error
+        assert self.recorded is not None
+        return self.recorded
+
+    @staticmethod
+    def wake(requests: Sequence[AppendRequest]) -> None:
+        """Wake everyone who waits for `requests`: one call a loop, since waking a loop is a system call."""
+        by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+        for request in requests:
+            if request._lock is not None:
+                request._lock.release()
+            elif request._loop is not None and request._future is not None:
+                by_loop.setdefault(request._loop, []).append(request._future)
+        for loop, futures in by_loop.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_finish, futures)
+
+
+def _finish(futures: Sequence[asyncio.Future[None]]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
+
+
+class GroupCommitWriter:
+    """The writer thread. It hands groups of requests to `commit`, which fills in each request's outcome.
+
+    Parameters:
+        commit: writes a group in one transaction and sets `recorded` or `error` on each request; it does not raise.
+    """
+
+    def __init__(self, commit: Callable[[list[AppendRequest]], None]) -> None:
+        self._commit = commit
+        self._queue: SimpleQueue[AppendRequest | None] = SimpleQueue()
+        self._closing = threading.Lock()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="recollect-log-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, request: AppendRequest) -> None:
+        """Queue `request`; raise `StorageError` once the writer is closed."""
+        with self._closing:
+            if self._closed:
+                raise StorageError("the log is closed")
+            self._queue.put(request)
+
+    def close(self) -> None:
+        """Write everything that was submitted, then end the thread."""
+        with self._closing:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            first = self._queue.get()
+            if first is None:
+                return
+            group, closing = self._gather(first)
+            self._commit(group)
+            AppendRequest.wake(group)
+            if closing:
+                return
+
+    def _gather(self, first: AppendRequest) -> tuple[list[AppendRequest], bool]:
+        """Return `first` and what waits behind it, and whether the end of the queue was seen."""
+        group = [first]
+        events = len(first.drafts)
+        while events < GROUP_EVENTS_MAX:
+            try:
+                request = self._queue.get_nowait()
+            except Empty:
+                break
+            if request is None:
+                return group, True
+            group.append(request)
+            events += len(request.drafts)
+        return group, False
