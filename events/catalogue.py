@@ -111,7 +111,7 @@ class SessionStarted(Envelope):
     """`session.started`: a conversation began; `session_id` names it."""
 
     type: Literal["session.started"] = "session.started"
-    session_id: Name  # pyright: ignore[reportIncompatibleVariableOverride] -- required here, and frozen
+    session_id: Name  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues] -- required here
     payload: Session = Session()
 
 
@@ -125,7 +125,7 @@ class SessionEnded(Envelope):
     """`session.ended`: a conversation ended; `session_id` names it."""
 
     type: Literal["session.ended"] = "session.ended"
-    session_id: Name  # pyright: ignore[reportIncompatibleVariableOverride] -- required here, and frozen
+    session_id: Name  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues] -- required here
     payload: SessionEnd = SessionEnd()
 
 

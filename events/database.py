@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -46,7 +46,7 @@ def connect(path: Path, *, readonly: bool = False, synchronous: Synchronous = "N
 
 
 @contextmanager
-def storage_errors(path: Path) -> Iterator[None]:
+def storage_errors(path: Path) -> Generator[None]:
     """Turn what SQLite reports about the file `path` into a `StorageError`, keeping the cause."""
     try:
         yield

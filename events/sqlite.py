@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -235,7 +235,7 @@ class SqliteLog:
         self._connection.close()
 
     @contextmanager
-    def _reader(self) -> Iterator[apsw.Connection]:
+    def _reader(self) -> Generator[apsw.Connection]:
         """Lend a connection for reading; there are as many as threads that ever read at once."""
         if self._closed:
             raise StorageError("the log is closed")
@@ -312,15 +312,16 @@ class SqliteLog:
     def _head(self, group: _Group, namespace: str) -> _Head:
         head = group.heads.get(namespace)
         if head is None:
-            row = self._connection.execute(_HEAD, (namespace,)).fetchone()
-            head = _Head(namespace, *(row or (self._next_key(group), 0, GENESIS, 0)))
+            row: _Row | None = self._connection.execute(_HEAD, (namespace,)).fetchone()
+            head = _Head(namespace, *row) if row else _Head(namespace, self._next_key(group), 0, GENESIS, 0)
             group.heads[namespace] = head
         return head
 
     def _next_key(self, group: _Group) -> int:
         """Return a key for a new namespace; it is taken only if the namespace gets an event in this transaction."""
         if not group.next_key:
-            group.next_key = self._connection.execute("SELECT coalesce(max(key), 0) + 1 FROM heads").fetchall()[0][0]
+            newest: _Row = self._connection.execute("SELECT coalesce(max(key), 0) FROM heads").fetchall()[0]
+            group.next_key = newest[0] + 1
         group.next_key += 1
         return group.next_key - 1
 
@@ -357,8 +358,8 @@ def _request(namespace: str, drafts: Sequence[EventDraft], expected_version: int
 def _prepare(connection: apsw.Connection, path: Path) -> str:
     """Bring the file to the newest schema and return the log's id."""
     migrations = sorted(files(__package__).joinpath("migrations").iterdir(), key=lambda file: file.name)
-    connection.transaction_mode = "IMMEDIATE"
-    with connection:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
         applied = _migrations_applied(connection, path, len(migrations))
         for migration in migrations[applied:]:
             connection.execute(migration.read_text(encoding="utf-8"))
@@ -366,9 +367,13 @@ def _prepare(connection: apsw.Connection, path: Path) -> str:
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute("INSERT INTO log (log_id) VALUES (?)", (str(uuid_utils.uuid7()),))
         connection.execute(f"PRAGMA user_version={len(migrations)}")
-        log_id = connection.execute("SELECT log_id FROM log").fetchall()[0][0]
+        row: _Row = connection.execute("SELECT log_id FROM log").fetchall()[0]
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
     connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
-    return log_id
+    return row[0]
 
 
 def _migrations_applied(connection: apsw.Connection, path: Path, known: int) -> int:

@@ -45,4 +45,5 @@ BEGIN SELECT RAISE(ABORT, 'events are immutable: DELETE is refused'); END;
 -- INSERT OR REPLACE removes the old row without firing the trigger above.
 CREATE TRIGGER events_refuse_replace BEFORE INSERT ON events
 WHEN EXISTS (SELECT 1 FROM events WHERE position = NEW.position)
+  OR EXISTS (SELECT 1 FROM events WHERE position >> 36 = NEW.position >> 36 AND id = NEW.id)
 BEGIN SELECT RAISE(ABORT, 'events are immutable: REPLACE is refused'); END;
