@@ -1,0 +1,42 @@
+"""One number for all that a read model says, to compare a model kept up live with one built by replay."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import apsw
+import orjson
+
+from recollect.events.errors import ForeignFile
+
+#: Every table with its order. The row of `model` counts by its checkpoint alone: attempts and parking are not content.
+_TABLES = (
+    "SELECT schema_version, log_id, namespace, checkpoint FROM model",
+    "SELECT * FROM episodes ORDER BY version",
+    "SELECT * FROM sessions ORDER BY id",
+    "SELECT * FROM entities ORDER BY id",
+    "SELECT * FROM entity_names ORDER BY name",
+    "SELECT * FROM mentions ORDER BY entity_id, version",
+)
+
+
+def digest(connection: apsw.Connection) -> str:
+    """Return sha256, in hex, over all rows in a fixed order. The keyword index is `check_search`'s part."""
+    total = sha256()
+    for query in _TABLES:
+        total.update(query.encode())
+        for row in connection.execute(query):
+            total.update(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+    return total.hexdigest()
+
+
+def check_search(connection: apsw.Connection) -> None:
+    """Let FTS5 compare its index with the episodes over a writable connection.
+
+    Raises:
+        ForeignFile: they differ.
+    """
+    try:
+        connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('integrity-check', 1)")
+    except apsw.CorruptError as error:
+        raise ForeignFile("the keyword index does not match the episodes; replay the namespace") from error

@@ -1,0 +1,389 @@
+"""The read models of a data folder: opened when needed, brought up to date before they are read, rebuilt by replay."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from recollect.events.database import connect, storage_errors
+from recollect.events.errors import ForeignFile
+from recollect.events.log import EventLog
+from recollect.projections.digest import check_search, digest
+from recollect.projections.layout import generation_path, generations, namespace_folder, remove_database
+from recollect.projections.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
+from recollect.projections.replay import OnProgress, build
+from recollect.projections.schema import (
+    SCHEMA_VERSION,
+    create_indexes,
+    create_search,
+    create_tables,
+    model_row,
+)
+
+_logger = logging.getLogger(__name__)
+
+#: Namespaces whose files are open at once. One costs 150 KiB and 3 descriptors, more while many threads read it.
+OPEN_MODELS_MAX = 64
+#: A build that has not been written to for this long belongs to a process that died.
+_ABANDONED_SECONDS = 3_600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a read model has come."""
+
+    namespace: str
+    #: The last event folded.
+    version: int
+    #: The newest event in the log.
+    head: int
+    #: Where folding stopped for good, if it did.
+    parked: Parked | None
+
+    @property
+    def behind(self) -> int:
+        """Return how many events are not folded yet."""
+        return self.head - self.version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A live read model beside the same one built by replay."""
+
+    namespace: str
+    version: int
+    live_digest: str
+    replayed_digest: str
+
+    @property
+    def equal(self) -> bool:
+        """Tell whether replay gives what is live."""
+        return self.live_digest == self.replayed_digest
+
+
+class Snapshot(NamedTuple):
+    """A read model as it stands still while it is read."""
+
+    connection: apsw.Connection
+    #: The last event folded into it.
+    version: int
+
+
+class _OpenModel:
+    """The live generation of one namespace, open."""
+
+    def __init__(self, log: EventLog, namespace: str, folder: Path) -> None:
+        self._folder = folder
+        self._seen_ns = folder.stat().st_mtime_ns
+        self.generation = generations(folder)[-1]
+        self.path = generation_path(folder, self.generation)
+        self._connection = connect(self.path)
+        try:
+            with storage_errors(self.path):
+                self.projector = _projector_of(log, namespace, self._connection, self.path)
+        except BaseException:
+            self._connection.close()
+            raise
+        #: Held while events are folded.
+        self.lock = threading.Lock()
+        self._readers: list[apsw.Connection] = []
+        #: Who works with it now; it is closed when it was dropped and nobody does.
+        self.users = 0
+        self.dropped = False
+
+    def is_live(self) -> bool:
+        """Tell whether this is still the newest generation; another process may have replayed the namespace."""
+        try:
+            changed_ns = self._folder.stat().st_mtime_ns
+        except FileNotFoundError:
+            return False
+        if changed_ns == self._seen_ns:
+            return True
+        self._seen_ns = changed_ns
+        return generations(self._folder)[-1:] == [self.generation]
+
+    @contextmanager
+    def reading(self) -> Generator[Snapshot]:
+        reader = self._readers.pop() if self._readers else connect(self.path, readonly=True)
+        try:
+            reader.execute("BEGIN")
+            yield Snapshot(reader, model_row(reader).checkpoint)
+        finally:
+            if reader.in_transaction:
+                reader.execute("ROLLBACK")
+            self._readers.append(reader)
+
+    def check_search(self) -> None:
+        with self.lock, storage_errors(self.path):
+            check_search(self._connection)
+
+    def close(self) -> None:
+        while self._readers:
+            self._readers.pop().close()
+        self._connection.close()
+
+
+class ReadModels:
+    """All read models of the data folder `data`. Safe to use from many threads, and from several processes at once.
+
+    Parameters:
+        log: the log they are folded from.
+        open_files_max: namespaces kept open; the least recently used one is closed first.
+    """
+
+    def __init__(self, data: Path, log: EventLog, *, open_files_max: int = OPEN_MODELS_MAX) -> None:
+        self._data = data
+        self._log = log
+        self._open_files_max = open_files_max
+        self._open: OrderedDict[str, _OpenModel] = OrderedDict()
+        self._parked: dict[str, Parked] = {}
+        self._lock = threading.Lock()
+
+    def catch_up(self, namespace: str, *, deadline: float | None = None) -> Progress:
+        """Fold what the log has and the read model has not; return how far that came.
+
+        Parameters:
+            deadline: `time.monotonic()` seconds after which no further batch is begun.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        head = self._log.head(namespace).version
+        if head == 0:
+            return Progress(namespace=namespace, version=0, head=0, parked=None)
+        with self._using(namespace) as model:
+            if model.projector.row.checkpoint < head:
+                self._fold(model, head, deadline)
+            return self._progress(model, namespace, head)
+
+    @contextmanager
+    def reading(self, namespace: str) -> Generator[Snapshot]:
+        """Lend the read model as it is now; an empty one for a namespace without events."""
+        if self._log.head(namespace).version == 0:
+            yield Snapshot(_empty(self._log.log_id, namespace), 0)
+            return
+        with self._using(namespace) as model, model.reading() as snapshot:
+            yield snapshot
+
+    def progress(self, namespace: str) -> Progress:
+        """Return how far the read model has come, without moving it."""
+        head = self._log.head(namespace).version
+        if head == 0:
+            return Progress(namespace=namespace, version=0, head=0, parked=None)
+        with self._using(namespace) as model:
+            with model.lock, storage_errors(model.path):
+                model.projector.refresh()
+            return self._progress(model, namespace, head)
+
+    def parked(self) -> list[Parked]:
+        """Return the parked namespaces that were met since the start, by name."""
+        with self._lock:
+            return [self._parked[namespace] for namespace in sorted(self._parked)]
+
+    def replay(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:
+        """Build the next generation beside the live one, then put it in its place; return the events folded.
+
+        Raises:
+            ProjectionFailed: an event cannot be folded; the live generation goes on serving.
+        """
+        if self._log.head(namespace).version == 0:
+            return 0
+        folder = namespace_folder(self._data, namespace)
+        building = _building_path(folder)
+        try:
+            with storage_errors(building):
+                version = build(building, self._log, namespace, on_progress=on_progress)
+            self._swap_in(namespace, folder, building)
+        finally:
+            remove_database(building)
+        return version
+
+    def check(self, namespace: str, *, on_progress: OnProgress | None = None) -> Check:
+        """Build the read model beside the live one, compare the two, and throw the new one away."""
+        self.catch_up(namespace)
+        with self.reading(namespace) as live:
+            version, live_digest = live.version, digest(live.connection)
+        building = _building_path(namespace_folder(self._data, namespace))
+        try:
+            with storage_errors(building):
+                build(building, self._log, namespace, until=version, on_progress=on_progress)
+                connection = apsw.Connection(str(building), flags=apsw.SQLITE_OPEN_READONLY)
+                replayed_digest = digest(connection)
+                connection.close()
+        finally:
+            remove_database(building)
+        if version:
+            with self._using(namespace) as model:
+                model.check_search()
+        return Check(namespace=namespace, version=version, live_digest=live_digest, replayed_digest=replayed_digest)
+
+    def close(self) -> None:
+        """Close every file. Whoever still reads one keeps it until done."""
+        with self._lock:
+            for namespace in list(self._open):
+                self._drop(namespace)
+
+    def _fold(self, model: _OpenModel, head: int, deadline: float | None) -> None:
+        timeout = -1 if deadline is None else max(0.0, deadline - time.monotonic())
+        if not model.lock.acquire(timeout=timeout):
+            return
+        try:
+            batch = FIRST_BATCH_EVENTS
+            with storage_errors(model.path):
+                while model.projector.row.checkpoint < head and model.projector.advance(batch):
+                    if deadline is not None and time.monotonic() > deadline:
+                        return
+                    batch = BATCH_EVENTS
+        finally:
+            model.lock.release()
+
+    def _progress(self, model: _OpenModel, namespace: str, head: int) -> Progress:
+        parked = model.projector.parked
+        if parked is not None or self._parked:
+            with self._lock:
+                if parked is not None:
+                    self._parked[namespace] = parked
+                else:
+                    self._parked.pop(namespace, None)
+        return Progress(namespace=namespace, version=model.projector.row.checkpoint, head=head, parked=parked)
+
+    @contextmanager
+    def _using(self, namespace: str) -> Generator[_OpenModel]:
+        """Lend the open model of `namespace`; a damaged file is replaced at the next use."""
+        model = self._acquire(namespace)
+        try:
+            yield model
+        except (apsw.CorruptError, apsw.NotADBError, ForeignFile):
+            with self._lock:
+                self._start_anew(namespace, "it is damaged")
+            raise
+        finally:
+            with self._lock:
+                model.users -= 1
+                if model.dropped and not model.users:
+                    model.close()
+
+    def _acquire(self, namespace: str) -> _OpenModel:
+        with self._lock:
+            model = self._open.get(namespace)
+            if model is not None and not model.is_live():
+                self._drop(namespace)
+                model = None
+            if model is None:
+                model = self._open[namespace] = self._open_live(namespace)
+            self._open.move_to_end(namespace)
+            model.users += 1
+            if len(self._open) > self._open_files_max:
+                idle = next((name for name, other in self._open.items() if not other.users), None)
+                if idle is not None:
+                    self._drop(idle)
+            return model
+
+    def _open_live(self, namespace: str) -> _OpenModel:
+        """Open the live generation; begin an empty one when there is none, or none that is ours and whole."""
+        folder = namespace_folder(self._data, namespace)
+        if not generations(folder):
+            self._begin_generation(namespace, folder)
+        try:
+            return _OpenModel(self._log, namespace, folder)
+        except (ForeignFile, LookupError, apsw.Error) as problem:
+            self._start_anew(namespace, str(problem))
+            return _OpenModel(self._log, namespace, folder)
+
+    def _start_anew(self, namespace: str, problem: str) -> None:
+        """Put an empty generation in place of the live one; what it held comes back from the log."""
+        _logger.warning("the read model of namespace %r is built anew from the log: %s", namespace, problem)
+        self._drop(namespace)
+        self._begin_generation(namespace, namespace_folder(self._data, namespace))
+
+    def _begin_generation(self, namespace: str, folder: Path) -> None:
+        building = _building_path(folder)
+        with storage_errors(building):
+            connection = connect(building)
+            connection.execute("BEGIN")
+            create_tables(connection, log_id=self._log.log_id, namespace=namespace)
+            create_indexes(connection)
+            create_search(connection)
+            connection.execute("COMMIT")
+            connection.close()
+            _publish(building, folder)
+
+    def _swap_in(self, namespace: str, folder: Path, building: Path) -> None:
+        """Fold what came while `building` was built, then make it the live generation."""
+        connection = connect(building)
+        with storage_errors(building):
+            projector = Projector(self._log, namespace, connection, building)
+            while projector.advance(BATCH_EVENTS):
+                pass
+            connection.close()
+            with self._lock:
+                _publish(building, folder)
+                self._drop(namespace)
+                self._parked.pop(namespace, None)
+
+    def _drop(self, namespace: str) -> None:
+        model = self._open.pop(namespace, None)
+        if model is not None:
+            model.dropped = True
+            if not model.users:
+                model.close()
+
+
+def _projector_of(log: EventLog, namespace: str, connection: apsw.Connection, path: Path) -> Projector:
+    """Return the projector of an open file; raise `ForeignFile` when the file is not this model."""
+    try:
+        row = model_row(connection)
+    except (apsw.SQLError, LookupError, TypeError) as error:
+        raise ForeignFile(f"{path} is no read model: {error}") from error
+    if (row.schema_version, row.log_id, row.namespace) != (SCHEMA_VERSION, log.log_id, namespace):
+        raise ForeignFile(f"{path} is of another schema, log or namespace")
+    if row.checkpoint > log.head(namespace).version:
+        raise ForeignFile(f"{path} is ahead of the log, which must have been restored from a backup")
+    return Projector(log, namespace, connection, path)
+
+
+def _building_path(folder: Path) -> Path:
+    """Return a new name for a file that is being built, and remove what dead builders left."""
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in folder.glob("building-*.db"):
+            if time.time() - file.stat().st_mtime > _ABANDONED_SECONDS:
+                remove_database(file)
+    return folder / f"building-{secrets.token_hex(8)}.db"
+
+
+def _publish(building: Path, folder: Path) -> None:
+    """Make a whole, closed file the newest generation, and remove the older ones.
+
+    Who has an older one open keeps reading it: its bytes stay until they close it. A hard link fails when the number
+    is taken, which a rename would not.
+    """
+    while True:
+        older = generations(folder)
+        try:
+            os.link(building, generation_path(folder, (older or [0])[-1] + 1))
+        except FileExistsError:
+            continue
+        break
+    building.unlink()
+    for generation in older:
+        remove_database(generation_path(folder, generation))
+
+
+def _empty(log_id: str, namespace: str) -> apsw.Connection:
+    connection = apsw.Connection(":memory:")
+    create_tables(connection, log_id=log_id, namespace=namespace)
+    create_indexes(connection)
+    create_search(connection)
+    return connection

@@ -1,0 +1,91 @@
+"""Replay: build a read model anew from the log, in bulk: rows, then indexes, then the keyword index.
+
+Strict: an event that cannot be folded ends the build. The file is built under another name and without a journal; it
+becomes a generation only when it is whole and on disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from recollect.events.envelope import RecordedEvent
+from recollect.events.errors import ProjectionFailed
+from recollect.events.log import EventLog
+from recollect.projections.changes import Changes, EntityNames
+from recollect.projections.handlers import fold
+from recollect.projections.schema import create_indexes, create_search, create_tables
+
+#: Events in one batch of rows.
+_BATCH_EVENTS = 5_000
+#: FTS5 writes a segment when its terms in memory reach this; 16 MiB halve the rebuild's time against the default 1 MiB.
+_FTS_HASH_BYTES = 16 << 20
+
+#: Called with (events folded, events in all) after each batch.
+OnProgress = Callable[[int, int], None]
+
+
+def build(
+    path: Path, log: EventLog, namespace: str, *, until: int | None = None, on_progress: OnProgress | None = None
+) -> int:
+    """Build the read model of `namespace` in the new file `path` and return the version it is at.
+
+    Parameters:
+        until: the last version to fold; the head when None.
+
+    Raises:
+        ProjectionFailed: an event could not be folded; the file is not complete.
+    """
+    connection = apsw.Connection(str(path))
+    try:
+        connection.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY")
+        connection.execute("PRAGMA secure_delete=ON; PRAGMA cache_size=-65536")
+        connection.execute("BEGIN")
+        create_tables(connection, log_id=log.log_id, namespace=namespace)
+        version = _fold_rows(connection, log, namespace, until, on_progress)
+        create_indexes(connection)
+        create_search(connection)
+        connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('hashsize', ?)", (_FTS_HASH_BYTES,))
+        connection.execute("INSERT INTO episodes_fts (episodes_fts) VALUES ('rebuild')")
+        connection.execute("DELETE FROM episodes_fts_config WHERE k = 'hashsize'")
+        connection.execute("UPDATE model SET checkpoint = ?", (version,))
+        connection.execute("COMMIT; PRAGMA journal_mode=WAL")
+    finally:
+        connection.close()
+    # No connection is left on it, so a plain descriptor takes no lock away.
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return version
+
+
+def _fold_rows(
+    connection: apsw.Connection, log: EventLog, namespace: str, until: int | None, on_progress: OnProgress | None
+) -> int:
+    names = EntityNames(connection)
+    version = 0
+    while until is None or version < until:
+        limit = _BATCH_EVENTS if until is None else min(_BATCH_EVENTS, until - version)
+        events = log.read(namespace, after=version, limit=limit)
+        if not events:
+            break
+        changes = Changes(connection, names)
+        for event in events:
+            _fold_strictly(changes, event)
+        changes.write(index=False)
+        version = events[-1].version
+        if on_progress is not None:
+            on_progress(version, log.head(namespace).version if until is None else until)
+    return version
+
+
+def _fold_strictly(changes: Changes, event: RecordedEvent) -> None:
+    try:
+        fold(changes, event)
+    except Exception as error:
+        raise ProjectionFailed(event.namespace, event.version, f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,59 @@
+"""The schema of a read model, in three SQL files: tables, indexes, keyword search."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import apsw
+
+#: Changed with every change of the SQL files or of what handlers write; a model of another version is built anew.
+SCHEMA_VERSION = 1
+
+
+class ModelRow(NamedTuple):
+    """The one row of the table `model`: whose model it is and how far it has come."""
+
+    schema_version: int
+    log_id: str
+    namespace: str
+    #: Version of the last event folded.
+    checkpoint: int
+    #: Begun on the next batch and not finished.
+    attempts: int
+    #: The event that could not be folded, if any.
+    parked_version: int | None
+    parked_error: str | None
+
+
+def create_tables(connection: apsw.Connection, *, log_id: str, namespace: str) -> None:
+    """Make the tables of an empty model, its own row included."""
+    connection.execute(_sql("tables.sql"))
+    connection.execute(
+        "INSERT INTO model VALUES (?, ?, ?, 0, 0, NULL, NULL)",
+        (SCHEMA_VERSION, log_id, namespace),
+    )
+
+
+def create_indexes(connection: apsw.Connection) -> None:
+    """Make the indexes."""
+    connection.execute(_sql("indexes.sql"))
+
+
+def create_search(connection: apsw.Connection) -> None:
+    """Make the keyword index, empty."""
+    connection.execute(_sql("search.sql"))
+
+
+def model_row(connection: apsw.Connection) -> ModelRow:
+    """Return the model's own row; raise `apsw.Error` or `LookupError` when the file is no read model."""
+    row: tuple[Any, ...] | None = connection.execute("SELECT * FROM model").fetchone()
+    if row is None:
+        raise LookupError("the table model is empty")
+    return ModelRow(*row)
+
+
+@cache
+def _sql(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
