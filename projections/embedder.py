@@ -1,4 +1,4 @@
-"""The embedding model: texts in, normalised float32 vectors out. It loads in the background; nobody waits for it unasked."""
+"""The embedding model: texts in, normalised float32 vectors out. It loads in the background while others work."""
 
 from __future__ import annotations
 
@@ -107,7 +107,8 @@ class SentenceEmbedder:
 
     def __init__(self, model: str = DEFAULT_MODEL) -> None:
         self._name = model
-        self._model: SentenceTransformer | None = None
+        #: A SentenceTransformer; its methods are typed too loosely to be of use.
+        self._model: Any = None
         self._gate = _Gate()
         self._settled = threading.Event()
         self._starting = threading.Lock()
@@ -147,8 +148,8 @@ class SentenceEmbedder:
     def _encode(self, texts: list[str]) -> Vector:
         if self._model is None:
             raise RuntimeError(f"cannot embed: {self.reason}")
-        encode: Any = self._model.encode  # pyright: ignore[reportUnknownMemberType] -- typed loosely there
-        vectors: Vector = np.asarray(encode(texts, show_progress_bar=False, batch_size=len(texts)), np.float32)
+        encoded: Any = self._model.encode(texts, show_progress_bar=False, batch_size=len(texts))
+        vectors: Vector = np.asarray(encoded, np.float32)
         # Normalised here, in float32: in bfloat16 lengths are off by up to 0.4 %.
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 

@@ -13,6 +13,7 @@ import orjson
 
 from recollect.events.envelope import RecordedEvent
 from recollect.projections.changes import Changes, Episode
+from recollect.projections.fence import without_recalled
 
 Handler = Callable[[Changes, RecordedEvent, dict[str, Any]], None]
 
@@ -67,7 +68,7 @@ def _message_added(changes: Changes, event: RecordedEvent, payload: dict[str, An
 
 def _message_text(payload: dict[str, Any]) -> str:
     if "text" in payload:
-        return payload["text"]
+        return without_recalled(payload["text"])
     if "turns" in payload:
         return "\n".join(f"{turn.get('name') or turn['role']}: {turn['text']}" for turn in payload["turns"])
     return orjson.dumps(payload.get("data")).decode()

@@ -9,7 +9,9 @@ import re
 from collections.abc import Container
 
 #: Capitalised words side by side, "of", "the", "de" … between them included.
-_RUN = re.compile(r"\b[^\W\d_a-z][\w'’&-]*(?<!-)(?:(?: of| the| de| da| del| van| von| der| and the)* [^\W\d_a-z][\w'’&-]*)*")
+_RUN = re.compile(
+    r"\b[^\W\d_a-z][\w'’&-]*(?<!-)(?:(?: of| the| de| da| del| van| von| der| and the)* [^\W\d_a-z][\w'’&-]*)*"
+)
 #: What stands before the first word of a sentence.
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;…\n\"“”(*>-])\s*$")
 _POSSESSIVE = re.compile(r"['’]s?$")
@@ -17,11 +19,11 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 _NOT_NAMES = """
     a about after again ah all also although always am amazing an and another any anyway are as at awesome aww be
     because before best both but by bye can cheers come congrats congratulations cool could dear definitely did do does
-    done each either even every everything exactly excellent few fine first for from fun glad go good gosh got great had
-    haha happy has have he hello her here hey hi him his hmm hope how however i i'd i'll i'm i've if in indeed is it it's
-    its just keep last later let let's like look lol lots love many may maybe me mine more most much must my nah never
-    next nice no none nope nor not nothing now of off oh ok okay on once one only oops or other our ours perfect perhaps
-    please really right same see shall she should since so some sometimes somehow sorry sounds still such super sure take
+    done each either even every everything exactly excellent few fine first for from fun glad go good gosh got great
+    had haha happy has have he hello her here hey hi him his hmm hope how however i i'd i'll i'm i've if in indeed is it
+    it's its just keep last later let let's like look lol lots love many may maybe me mine more most much must my nah never
+    next nice no none nope nor not nothing now of off oh ok okay on once one only oops or other our ours perfect
+    perhaps please really right same see shall she should since so some sometimes somehow sorry sounds still such super sure take
     thank thanks that that's the their them then there there's these they they're this those though thx till time to
     today tomorrow tonight too totally true two unfortunately until up us very wait was we we're we've welcome well were
     what what's whatever when where which while who whoa whose why will wish with within without wonderful would wow

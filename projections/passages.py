@@ -1,7 +1,7 @@
 """Which texts stand for an episode in vector space.
 
-Each episode has two parts: *turn*, what was said and by whom, and *window*, the same with the two turns before it, since
-a turn alone is often too little to be found by. Long text is cut into chunks; the best one counts.
+Each episode has two parts: *turn*, what was said and by whom, and *window*, the same with the two turns before it,
+since a turn alone is often too little to be found by. Long text is cut into chunks; the best one counts.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Benchmarks that a user can run on conversations of their own."""

@@ -1,0 +1,1 @@
+"""Retrieval: what should this bot remember right now?"""

@@ -1,0 +1,60 @@
+"""Semantic search: the query as a vector against the vectors of turns and windows."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.api.retrieval.scope import Scope
+from recollect.projections.embedder import Embedder, Vector
+from recollect.projections.index import VectorIndex
+
+#: Query vectors kept: users and bots ask again. 1.5 KB each.
+_CACHED_MAX = 1_024
+
+
+class QueryVectors:
+    """The vectors of queries, the latest ones remembered."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._cached: OrderedDict[str, Vector] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, text: str) -> Vector:
+        """Return the vector of `text`."""
+        with self._lock:
+            vector = self._cached.get(text)
+            if vector is not None:
+                self._cached.move_to_end(text)
+                return vector
+        vector = self._embedder.embed_query(text)
+        with self._lock:
+            self._cached[text] = vector
+            if len(self._cached) > _CACHED_MAX:
+                self._cached.popitem(last=False)
+        return vector
+
+
+def semantic_matches(
+    index: VectorIndex, query: Vector, allowed: NDArray[np.int64] | None, depth: int
+) -> dict[str, list[int]]:
+    """Return the lists ``semantic`` and ``semantic_window``: up to `depth` episodes each, nearest first."""
+    return {
+        "semantic": [version for version, _ in index.search(query, "turn", depth, among=allowed)],
+        "semantic_window": [version for version, _ in index.search(query, "window", depth, among=allowed)],
+    }
+
+
+def allowed_versions(connection: apsw.Connection, scope: Scope) -> NDArray[np.int64] | None:
+    """Return the episodes in `scope`, in rising order; None when all are."""
+    if not scope.condition:
+        return None
+    rows = connection.execute(
+        f"SELECT version FROM episodes WHERE version > 0{scope.condition} ORDER BY version", scope.values
+    )
+    return np.fromiter((row[0] for row in rows), np.int64)

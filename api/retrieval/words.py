@@ -1,0 +1,17 @@
+"""Words of a query that say nothing about what is meant."""
+
+from __future__ import annotations
+
+#: English function words and question words. Dropping them helps speed and recall; dropping by frequency costs recall.
+_STOP_WORDS = """
+    a about above after again against all also am an and any are aren as at be because been before being below between
+    both but by can cannot could couldn d did didn do does doesn doing don done down during each either else ever few
+    for from further get gets getting go goes going got had hadn has hasn have haven having he her here hers herself him
+    himself his how however i if in into is isn it its itself just let ll m ma many may maybe me might more most much
+    must my myself need no nor not now o of off on once one only onto or other our ours ourselves out over own please re
+    really s said same say says shall shan she should shouldn since so some such t tell than that the their theirs them
+    themselves then there these they this those through to too under until up upon us ve very was wasn we were weren
+    what whatever when where whether which while who whom whose why will with within without won would wouldn y yet you
+    your yours yourself yourselves
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())

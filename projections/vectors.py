@@ -1,0 +1,309 @@
+"""Embeddings: a projection of its own, behind the read models, with a checkpoint for every model.
+
+Vectors are remembered by (model, sha256 of the text), so that a rebuild embeds nothing twice; and tagged with their
+model, so that two spaces never mix.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recollect.events.database import connect, storage_errors
+from recollect.events.errors import ForeignFile
+from recollect.projections.embedder import Embedder, Vector
+from recollect.projections.index import VectorIndex
+from recollect.projections.layout import namespace_folder, remove_database
+from recollect.projections.models import ReadModels, Snapshot
+from recollect.projections.passages import PARTS, PASSAGES_VERSION, Passage, Turn, passages
+from recollect.projections.schema import SCHEMA_VERSION
+
+_logger = logging.getLogger(__name__)
+
+#: Episodes embedded in one transaction: what a kill can cost, a second or two of work.
+_BATCH_EPISODES = 128
+#: Vectors held in memory, over all namespaces: 350,000 of 384 numbers.
+INDEX_BYTES_MAX = 512 << 20
+#: Namespaces whose vectors are open at once.
+_OPEN_MAX = 64
+
+_TURNS = """
+SELECT e.version, e.speaker, e.text, e.caption, p.speaker, p.text, p.caption, q.speaker, q.text, q.caption
+FROM episodes AS e
+LEFT JOIN episodes AS p ON p.version = e.previous
+LEFT JOIN episodes AS q ON q.version = p.previous
+WHERE e.version > ? ORDER BY e.version LIMIT ?
+"""
+_NEW_ROWS = """
+SELECT embeddings.version, embeddings.part, vectors.vector
+FROM embeddings JOIN vectors ON vectors.key = embeddings.vector_key
+WHERE embeddings.model = ? AND embeddings.version > ? AND embeddings.version <= ?
+ORDER BY embeddings.version, embeddings.part, embeddings.chunk
+"""
+
+#: Called with (episodes embedded, episodes in all) after each batch.
+OnProgress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """How many episodes of a read model have no vectors yet."""
+
+    missing: int
+    total: int
+
+
+class _Store:
+    """One namespace's vectors: the file and the index over it."""
+
+    def __init__(self, path: Path, model: str, source: str) -> None:
+        self._path = path
+        self._model = model
+        self._source = source
+        self._connection = connect(path)
+        #: Held while the connection or the index changes.
+        self.lock = threading.Lock()
+        self.index: VectorIndex | None = None
+        self._indexed = 0
+        self.users = 0
+        self.dropped = False
+        with storage_errors(path):
+            self._connection.execute(_schema())
+
+    def checkpoint(self) -> int:
+        """Return the version of the last episode with vectors; 0 when they were made from another source."""
+        row: tuple[Any, ...] | None = self._connection.execute(
+            "SELECT checkpoint FROM progress WHERE model = ? AND source = ?", (self._model, self._source)
+        ).fetchone()
+        return 0 if row is None else row[0]
+
+    def missing(self, texts: dict[bytes, str]) -> dict[bytes, str]:
+        """Return those of `texts`, by digest, that were never embedded."""
+        find = "SELECT 1 FROM vectors WHERE model = ? AND digest = ?"
+        known = {digest for digest in texts if self._connection.execute(find, (self._model, digest)).fetchone()}
+        return {digest: text for digest, text in texts.items() if digest not in known}
+
+    def save(self, vectors: dict[bytes, Vector], found: Sequence[tuple[int, Passage, bytes]], checkpoint: int) -> None:
+        """Write new vectors, the passages they stand for and the checkpoint in one transaction."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            if self.checkpoint() == 0:
+                self._connection.execute("DELETE FROM embeddings WHERE model = ?", (self._model,))
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)",
+                [(self._model, digest, vector.astype("<f4").tobytes()) for digest, vector in vectors.items()],
+            )
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO embeddings "
+                "SELECT model, ?, ?, ?, key FROM vectors WHERE model = ? AND digest = ?",
+                [(version, passage.part, passage.chunk, self._model, digest) for version, passage, digest in found],
+            )
+            self._connection.execute(
+                "INSERT OR REPLACE INTO progress VALUES (?, ?, ?)", (self._model, self._source, checkpoint)
+            )
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def extended_index(self, dimensions: int) -> VectorIndex:
+        """Return the index with what was embedded since the last call."""
+        checkpoint = self.checkpoint()
+        if self.index is None or checkpoint < self._indexed:
+            self.index, self._indexed = VectorIndex(dimensions), 0
+        if checkpoint > self._indexed:
+            rows: list[tuple[Any, ...]] = self._connection.execute(
+                _NEW_ROWS, (self._model, self._indexed, checkpoint)
+            ).fetchall()
+            for part in PARTS:
+                mine = [row for row in rows if row[1] == part]
+                matrix = np.frombuffer(b"".join(row[2] for row in mine), "<f4").reshape(len(mine), dimensions)
+                self.index.add(part, [row[0] for row in mine], matrix)
+            self._indexed = checkpoint
+        return self.index
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Vectors:
+    """The vectors of all namespaces in the data folder `data`. Safe to use from many threads and processes.
+
+    Parameters:
+        models: the read models that the texts come from.
+        embedder: makes the vectors.
+        index_bytes_max: memory for indexes; the least recently used one goes first.
+    """
+
+    def __init__(
+        self, data: Path, models: ReadModels, embedder: Embedder, *, index_bytes_max: int = INDEX_BYTES_MAX
+    ) -> None:
+        self._data = data
+        self._models = models
+        self._embedder = embedder
+        self._index_bytes_max = index_bytes_max
+        self._stores: OrderedDict[str, _Store] = OrderedDict()
+        self._lock = threading.Lock()
+        # One at a time embeds: two would only share the same processor.
+        self._embedding = threading.Lock()
+
+    def embed_news(
+        self,
+        namespace: str,
+        *,
+        on_progress: OnProgress | None = None,
+        stop: threading.Event | None = None,
+    ) -> int:
+        """Embed the episodes that have no vectors yet; return how many that were. 0 unless the model is ready.
+
+        Parameters:
+            stop: when it is set, the work ends after the batch at hand.
+        """
+        done = 0
+        with self._embedding:
+            while self._embedder.state == "ready" and not (stop is not None and stop.is_set()):
+                embedded = self._embed_batch(namespace)
+                if not embedded:
+                    break
+                done += embedded
+                if on_progress is not None:
+                    with self._models.reading(namespace) as snapshot:
+                        pending = self.pending(namespace, snapshot)
+                    on_progress(pending.total - pending.missing, pending.total)
+        return done
+
+    def pending(self, namespace: str, snapshot: Snapshot) -> Pending:
+        """Return how many episodes of `snapshot` have no vectors yet."""
+        checkpoint = 0
+        if self._path(namespace).exists():
+            with self._using(namespace, snapshot) as store, store.lock:
+                checkpoint = store.checkpoint()
+        count = "SELECT count(*) FROM episodes WHERE version > ?"
+        missing: tuple[Any, ...] = snapshot.connection.execute(count, (checkpoint,)).fetchall()[0]
+        if not missing[0]:
+            return Pending(0, 0)
+        total: tuple[Any, ...] = snapshot.connection.execute(count, (0,)).fetchall()[0]
+        return Pending(missing[0], total[0])
+
+    def index(self, namespace: str, snapshot: Snapshot) -> VectorIndex:
+        """Return the index of `namespace`, with everything embedded so far. The model must be ready."""
+        if not self._path(namespace).exists():
+            return VectorIndex(self._embedder.dimensions)
+        with self._using(namespace, snapshot) as store:
+            with store.lock, storage_errors(self._path(namespace)):
+                index = store.extended_index(self._embedder.dimensions)
+            self._keep_within_memory()
+            return index
+
+    def close(self) -> None:
+        """Close every file."""
+        with self._lock:
+            for namespace in list(self._stores):
+                self._drop(namespace)
+
+    def _embed_batch(self, namespace: str) -> int:
+        with self._models.reading(namespace) as snapshot:
+            if snapshot.version == 0:
+                return 0
+            with self._using(namespace, snapshot) as store:
+                with store.lock:
+                    checkpoint = store.checkpoint()
+                rows: list[tuple[Any, ...]] = snapshot.connection.execute(
+                    _TURNS, (checkpoint, _BATCH_EPISODES)
+                ).fetchall()
+                if rows:
+                    self._embed_rows(store, rows)
+                return len(rows)
+
+    def _embed_rows(self, store: _Store, rows: Sequence[tuple[Any, ...]]) -> None:
+        found: list[tuple[int, Passage, bytes]] = []
+        for row in rows:
+            before = [Turn(*row[at : at + 3]) for at in (7, 4) if row[at] is not None]
+            for passage in passages(Turn(*row[1:4]), before):
+                found.append((row[0], passage, sha256(passage.text.encode(errors="replace")).digest()))
+        with store.lock:
+            missing = store.missing({digest: passage.text for _, passage, digest in found})
+        vectors = self._embedder.embed(list(missing.values())) if missing else np.empty((0, 0), np.float32)
+        with store.lock:
+            store.save(dict(zip(missing, vectors, strict=True)), found, rows[-1][0])
+
+    @contextmanager
+    def _using(self, namespace: str, snapshot: Snapshot) -> Generator[_Store]:
+        store = self._acquire(namespace, snapshot)
+        try:
+            with storage_errors(self._path(namespace)):
+                yield store
+        except ForeignFile:
+            self._start_anew(namespace)
+            raise
+        finally:
+            with self._lock:
+                store.users -= 1
+                if store.dropped and not store.users:
+                    store.close()
+
+    def _acquire(self, namespace: str, snapshot: Snapshot) -> _Store:
+        with self._lock:
+            store = self._stores.get(namespace)
+            if store is None:
+                store = self._stores[namespace] = self._open(namespace, snapshot)
+            self._stores.move_to_end(namespace)
+            store.users += 1
+            if len(self._stores) > _OPEN_MAX:
+                self._drop_idle()
+            return store
+
+    def _open(self, namespace: str, snapshot: Snapshot) -> _Store:
+        log_id: tuple[Any, ...] = snapshot.connection.execute("SELECT log_id FROM model").fetchall()[0]
+        source = f"log {log_id[0]}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}"
+        path = self._path(namespace)
+        try:
+            return _Store(path, self._embedder.model_tag, source)
+        except ForeignFile as problem:
+            _logger.warning("the vectors of namespace %r are made anew: %s", namespace, problem)
+            remove_database(path)
+            return _Store(path, self._embedder.model_tag, source)
+
+    def _start_anew(self, namespace: str) -> None:
+        _logger.warning("the vectors of namespace %r are damaged and made anew", namespace)
+        with self._lock:
+            self._drop(namespace)
+            remove_database(self._path(namespace))
+
+    def _keep_within_memory(self) -> None:
+        with self._lock:
+            held = sum(store.index.size_bytes for store in self._stores.values() if store.index is not None)
+            if held > self._index_bytes_max and len(self._stores) > 1:
+                self._drop_idle()
+
+    def _drop_idle(self) -> None:
+        idle = next((name for name, store in self._stores.items() if not store.users), None)
+        if idle is not None:
+            self._drop(idle)
+
+    def _drop(self, namespace: str) -> None:
+        store = self._stores.pop(namespace, None)
+        if store is not None:
+            store.dropped = True
+            if not store.users:
+                store.close()
+
+    def _path(self, namespace: str) -> Path:
+        return namespace_folder(self._data, namespace) / "vectors.db"
+
+
+@cache
+def _schema() -> str:
+    return files(__package__).joinpath("vectors.sql").read_text(encoding="utf-8")
