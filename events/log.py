@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent
@@ -73,3 +73,11 @@ class EventLog(Protocol):
     def close(self) -> None:
         """Finish what was accepted, then release the files."""
         ...
+
+
+def each_head(log: EventLog) -> Iterator[Head]:
+    """Yield the heads of all namespaces, by name, a page at a time."""
+    after = ""
+    while page := log.heads(after=after):
+        yield from page
+        after = page[-1].namespace

@@ -18,19 +18,18 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 
 _NOT_NAMES = """
     a about after again ah all also although always am amazing an and another any anyway are as at awesome aww be
-    because before best both but by bye can cheers come congrats congratulations cool could dear definitely did do does
-    done each either even every everything exactly excellent few fine first for from fun glad go good gosh got great
-    had haha happy has have he hello her here hey hi him his hmm hope how however i i'd i'll i'm i've if in indeed is it
-    it's its just keep last later let let's like look lol lots love many may maybe me mine more most much must my nah never
-    next nice no none nope nor not nothing now of off oh ok okay on once one only oops or other our ours perfect
-    perhaps please really right same see shall she should since so some sometimes somehow sorry sounds still such super sure take
-    thank thanks that that's the their them then there there's these they they're this those though thx till time to
-    today tomorrow tonight too totally true two unfortunately until up us very wait was we we're we've welcome well were
-    what what's whatever when where which while who whoa whose why will wish with within without wonderful would wow
-    yay yeah yep yes yesterday yet you you're your yours yup
-    monday tuesday wednesday thursday friday saturday sunday
-    january february march april may june july august september october november december
-    mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec
+    because before best both but by bye can cheers come congrats congratulations cool could dear definitely did do
+    does done each either even every everything exactly excellent few fine first for from fun glad go good gosh got
+    great had haha happy has have he hello her here hey hi him his hmm hope how however i i'd i'll i'm i've if in
+    indeed is it it's its just keep last later let let's like look lol lots love many may maybe me mine more most
+    much must my nah never next nice no none nope nor not nothing now of off oh ok okay on once one only oops or
+    other our ours perfect perhaps please really right same see shall she should since so some sometimes somehow
+    sorry sounds still such super sure take thank thanks that that's the their them then there there's these they
+    they're this those though thx till time to today tomorrow tonight too totally true two unfortunately until up us
+    very wait was we we're we've welcome well were what what's whatever when where which while who whoa whose why
+    will wish with within without wonderful would wow yay yeah yep yes yesterday yet you you're your yours yup
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec
     mr mrs ms dr am pm ps faq asap btw fyi imo omg tbh
 """
 #: Words that are written with a capital without being a name: pronouns, greetings, days, months, what opens sentences.

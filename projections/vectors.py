@@ -7,7 +7,9 @@ model, so that two spaces never mix.
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -165,15 +167,19 @@ class Vectors:
         *,
         on_progress: OnProgress | None = None,
         stop: threading.Event | None = None,
+        deadline: float = math.inf,
     ) -> int:
         """Embed the episodes that have no vectors yet; return how many that were. 0 unless the model is ready.
 
         Parameters:
             stop: when it is set, the work ends after the batch at hand.
+            deadline: `time.monotonic()` seconds after which no further batch is begun.
         """
         done = 0
         with self._embedding:
-            while self._embedder.state == "ready" and not (stop is not None and stop.is_set()):
+            while self._embedder.state == "ready" and time.monotonic() < deadline:
+                if stop is not None and stop.is_set():
+                    break
                 embedded = self._embed_batch(namespace)
                 if not embedded:
                     break

@@ -81,9 +81,7 @@ class Report:
         return "\n".join([*lines, *(f"degraded: {part}" for part in self.degraded)])
 
 
-def run_retrieval_bench(
-    files: Sequence[Path], data: Path, embedding_model: str, on_progress: OnProgress = lambda what, done, total: None
-) -> Report:
+def run_retrieval_bench(files: Sequence[Path], data: Path, embedding_model: str, on_progress: OnProgress) -> Report:
     """Load each conversation into a namespace of its own, embed it, ask its questions.
 
     Parameters:
@@ -111,7 +109,9 @@ def run_retrieval_bench(
             _load(log, namespace, conversation["events"])
             models.catch_up(namespace)
             label = f"{conversation['name']} ({number} of {len(files)})"
-            vectors.embed_news(namespace, on_progress=lambda done, total, to=label: on_progress(f"embedding {to}", done, total))
+            vectors.embed_news(
+                namespace, on_progress=lambda done, total, to=label: on_progress(f"embedding {to}", done, total)
+            )
             questions: list[dict[str, Any]] = [q for q in conversation["questions"] if q["gold"] or q["gold_sessions"]]
             for done, question in enumerate(questions, start=1):
                 result = retriever.retrieve(namespace, _request(question))

@@ -15,7 +15,9 @@ _EPISODES_MAX = 500
 _NEIGHBOURS_MAX = 5
 
 _NEAR = f"""
-WITH named AS (SELECT DISTINCT version FROM mentions WHERE entity_id IN (%s) ORDER BY version DESC LIMIT {_EPISODES_MAX})
+WITH named AS (
+    SELECT DISTINCT version FROM mentions WHERE entity_id IN (%s) ORDER BY version DESC LIMIT {_EPISODES_MAX}
+)
 SELECT entity_id FROM named JOIN mentions USING (version) JOIN entities ON id = entity_id
 WHERE spoken_count = 0 AND entity_id NOT IN (%s)
 GROUP BY entity_id ORDER BY count(*) DESC, entity_id LIMIT {_NEIGHBOURS_MAX}

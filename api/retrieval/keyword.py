@@ -29,15 +29,16 @@ def window_matches(connection: apsw.Connection, words: Sequence[str], scope: Sco
 
 
 def substring_matches(connection: apsw.Connection, words: Sequence[str], scope: Scope, depth: int) -> list[int]:
-    """Return up to `depth` episodes that hold parts of `words` anywhere, those with most parts first, then the newest."""
+    """Return up to `depth` episodes that hold parts of `words` anywhere: most parts first, then newest."""
     patterns = _patterns(words)
     if not patterns:
         return []
     score = " + ".join(["(text LIKE ? ESCAPE '\\')"] * len(patterns))
+    values: list[int | str] = [*patterns, *scope.values, depth]
     rows = connection.execute(
         f"SELECT version, {score} AS score FROM episodes WHERE score > 0{scope.condition} "
         "ORDER BY score DESC, version DESC LIMIT ?",
-        (*patterns, *scope.values, depth),
+        values,
     )
     return [row[0] for row in _typed(rows)]
 

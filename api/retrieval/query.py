@@ -75,7 +75,8 @@ def _named(words: list[str], connection: apsw.Connection) -> set[int]:
 def _participants(connection: apsw.Connection) -> dict[str, int]:
     """Return the entities that speak, by each name and first name of theirs."""
     rows: list[tuple[Any, ...]] = connection.execute(
-        "SELECT entity_names.name, id FROM entities JOIN entity_names ON entity_id = id WHERE spoken_count > 0 ORDER BY id"
+        "SELECT entity_names.name, id FROM entities JOIN entity_names ON entity_id = id "
+        "WHERE spoken_count > 0 ORDER BY id"
     ).fetchall()
     by_name: dict[str, int] = {}
     for name, entity in rows:

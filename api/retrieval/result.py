@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from recollect.events.envelope import rfc3339
 from recollect.api.retrieval.request import Kind
+from recollect.events.envelope import rfc3339
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,239 @@
+"""Recollect in process: the memory as a Python object, and its async twin."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from recollect.api.lists import PAGE_ITEMS, Page, list_events, list_namespaces, list_rows
+from recollect.api.retrieval.request import RetrieveRequest
+from recollect.api.retrieval.result import RetrieveResult
+from recollect.api.retrieval.retriever import Retriever
+from recollect.api.settings import Settings, load_settings
+from recollect.events.backend import open_log
+from recollect.events.catalogue import Envelope
+from recollect.events.envelope import Appended
+from recollect.events.errors import InvalidInput
+from recollect.events.limits import check_namespace
+from recollect.events.validation import drafts
+from recollect.events.verify import Verdict, verify
+from recollect.jobs.workers import Workers
+from recollect.projections.embedder import open_embedder
+from recollect.projections.models import Check, ReadModels
+from recollect.projections.vectors import Vectors
+
+#: An event, as a mapping in the shape of the catalogue or as an instance of it.
+Event = Mapping[str, Any] | Envelope
+
+
+class Recollect:
+    """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
+
+    >>> with Recollect("./recollect-data") as memory:
+    ...     memory.append("ann", {"type": "message.added", "payload": {"role": "user", "text": "I love tea"}})
+    ...     print(memory.retrieve("ann", "what does she drink?").context)
+
+    Parameters:
+        data: the data folder; the one of `settings` when None.
+        settings: everything else; from the environment when None.
+        workers: run worker threads and the scheduler, which embed in the background. Without them an event is found
+            in the very next call just the same, by its words.
+
+    Raises:
+        InvalidInput: a setting is wrong. StorageError: the folder or the log cannot be used.
+    """
+
+    def __init__(
+        self, data: Path | str | None = None, *, settings: Settings | None = None, workers: bool = True
+    ) -> None:
+        path = None if data is None else Path(data)
+        self.settings = load_settings(data=path) if settings is None else settings
+        if settings is not None and path is not None:
+            self.settings = settings.model_copy(update={"data": path})
+        chosen = self.settings
+        self.log = open_log(chosen.log_url)
+        self.models = ReadModels(chosen.data, self.log, open_files_max=chosen.open_models_max)
+        self.embedder = open_embedder(chosen.embedding_model)
+        self.vectors = Vectors(chosen.data, self.models, self.embedder, index_bytes_max=chosen.index_bytes_max)
+        self._retriever = Retriever(self.models, self.vectors, self.embedder, budget_ms=chosen.retrieval_budget_ms)
+        self.workers: Workers | None = None
+        if workers:
+            self._start_workers()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def append(
+        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
+    ) -> list[Appended]:
+        """Record one event or a batch, all or none, and return where each one is once they are on disk.
+
+        Raises:
+            InvalidEvent: an event does not fit the catalogue. TooLarge: over a limit. InvalidNamespace: the name.
+            EventIdConflict: an id is taken by other content. VersionConflict: the head is not `expected_version`.
+            StorageError: the disk failed.
+        """
+        return self.log.append(namespace, drafts(_listed(events)), expected_version=expected_version)
+
+    def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
+        """Return what the memory has for `query`.
+
+        Parameters:
+            options: the other fields of `RetrieveRequest`, such as ``limit=5``.
+
+        Raises:
+            InvalidInput: an option is wrong. InvalidNamespace: the name. Nothing else.
+        """
+        check_namespace(namespace)
+        request = query if isinstance(query, RetrieveRequest) else _request({"query": query, **options})
+        self.embedder.start()
+        return self._retriever.retrieve(namespace, request)
+
+    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS) -> Page:
+        """Return a page of the log: events with versions over `after`."""
+        return list_events(self.log, check_namespace(namespace), str(after), limit)
+
+    def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Return a page of episodes, in the order of the log."""
+        return self.list(namespace, "episodes", after=after, limit=limit)
+
+    def sessions(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Return a page of sessions, by id."""
+        return self.list(namespace, "sessions", after=after, limit=limit)
+
+    def entities(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Return a page of entities, by first appearance."""
+        return self.list(namespace, "entities", after=after, limit=limit)
+
+    def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Return a page of namespaces with their heads, by name."""
+        return list_namespaces(self.log, after, limit)
+
+    def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Return a page of one of `lists.LISTS`, caught up with the log."""
+        self.models.catch_up(check_namespace(namespace))
+        with self.models.reading(namespace) as snapshot:
+            return list_rows(snapshot.connection, name, after, limit)
+
+    def replay(self, namespace: str) -> int:
+        """Rebuild the read model of `namespace` from the log; return the events folded.
+
+        Raises:
+            ProjectionFailed: an event cannot be folded; the read model stays as it was.
+        """
+        return self.models.replay(check_namespace(namespace))
+
+    def check(self, namespace: str) -> Check:
+        """Rebuild the read model beside the live one and compare the two."""
+        return self.models.check(check_namespace(namespace))
+
+    def verify(self, namespace: str) -> Verdict:
+        """Recompute the hash chain of `namespace` and compare it with what is stored."""
+        return verify(self.log, check_namespace(namespace))
+
+    def close(self) -> None:
+        """Finish what was begun and release the files."""
+        if self.workers is not None:
+            self.workers.stop()
+        self._retriever.close()
+        self.vectors.close()
+        self.models.close()
+        self.log.close()
+
+    def _start_workers(self) -> None:
+        self.embedder.start()
+        self.workers = Workers(
+            self.log,
+            self.models,
+            self.vectors,
+            self.embedder,
+            broker_url=self.settings.broker,
+            threads=self.settings.worker_threads,
+            sweep_seconds=self.settings.sweep_seconds,
+        )
+        self.log.on_append(self.workers.news)
+        self.workers.start()
+
+
+class AsyncRecollect:
+    """`Recollect` for asyncio: the same methods, awaited. Use it with ``async with``, or await `close`."""
+
+    def __init__(
+        self, data: Path | str | None = None, *, settings: Settings | None = None, workers: bool = True
+    ) -> None:
+        self.memory = Recollect(data, settings=settings, workers=workers)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def append(
+        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
+    ) -> list[Appended]:
+        """Do what `Recollect.append` does; many at once share one transaction."""
+        return await self.memory.log.append_async(namespace, drafts(_listed(events)), expected_version=expected_version)
+
+    async def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
+        """Do what `Recollect.retrieve` does."""
+        return await asyncio.to_thread(self.memory.retrieve, namespace, query, **options)
+
+    async def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS) -> Page:
+        """Do what `Recollect.events` does."""
+        return await asyncio.to_thread(self.memory.events, namespace, after=after, limit=limit)
+
+    async def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Do what `Recollect.episodes` does."""
+        return await self.list(namespace, "episodes", after=after, limit=limit)
+
+    async def sessions(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Do what `Recollect.sessions` does."""
+        return await self.list(namespace, "sessions", after=after, limit=limit)
+
+    async def entities(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Do what `Recollect.entities` does."""
+        return await self.list(namespace, "entities", after=after, limit=limit)
+
+    async def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Do what `Recollect.namespaces` does."""
+        return await asyncio.to_thread(self.memory.namespaces, after=after, limit=limit)
+
+    async def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Do what `Recollect.list` does."""
+        return await asyncio.to_thread(self.memory.list, namespace, name, after=after, limit=limit)
+
+    async def replay(self, namespace: str) -> int:
+        """Do what `Recollect.replay` does."""
+        return await asyncio.to_thread(self.memory.replay, namespace)
+
+    async def check(self, namespace: str) -> Check:
+        """Do what `Recollect.check` does."""
+        return await asyncio.to_thread(self.memory.check, namespace)
+
+    async def verify(self, namespace: str) -> Verdict:
+        """Do what `Recollect.verify` does."""
+        return await asyncio.to_thread(self.memory.verify, namespace)
+
+    async def close(self) -> None:
+        """Do what `Recollect.close` does."""
+        await asyncio.to_thread(self.memory.close)
+
+
+def _listed(events: Event | Sequence[Event]) -> Sequence[Event]:
+    return [events] if isinstance(events, Mapping | Envelope) else events
+
+
+def _request(fields: Mapping[str, Any]) -> RetrieveRequest:
+    try:
+        return RetrieveRequest.model_validate(fields)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        raise InvalidInput(problem["msg"], field=".".join(str(part) for part in problem["loc"])) from None

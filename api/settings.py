@@ -1,0 +1,61 @@
+"""Settings: what can be set by ``RECOLLECT_*`` in the environment, each with its default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from recollect.api.retrieval.retriever import BUDGET_MS
+from recollect.events.errors import InvalidInput
+from recollect.jobs.workers import SWEEP_SECONDS
+from recollect.projections.embedder import DEFAULT_MODEL
+from recollect.projections.models import OPEN_MODELS_MAX
+from recollect.projections.vectors import INDEX_BYTES_MAX
+
+
+class Settings(BaseSettings):
+    """The settings of one process. ``RECOLLECT_PORT=9000`` sets `port`."""
+
+    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", frozen=True, extra="forbid")
+
+    #: The data folder.
+    data: Path = Path("recollect-data")
+    #: Where the log is, ``sqlite:///…``; log.db in the data folder when None.
+    log: str | None = None
+    #: What carries messages to workers: ``memory://`` or ``redis://host:port/0``.
+    broker: str = "memory://"
+    #: A name, a path, or ``none``.
+    embedding_model: str = DEFAULT_MODEL
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8787
+    #: How long one retrieval may take.
+    retrieval_budget_ms: Annotated[float, Field(gt=0)] = BUDGET_MS
+    worker_threads: Annotated[int, Field(ge=1, le=64)] = 2
+    #: Between two sweeps for work that nobody told of.
+    sweep_seconds: Annotated[float, Field(gt=0)] = SWEEP_SECONDS
+    #: Namespaces whose files are open at once.
+    open_models_max: Annotated[int, Field(ge=1)] = OPEN_MODELS_MAX
+    #: Memory for vectors.
+    index_bytes_max: Annotated[int, Field(ge=0)] = INDEX_BYTES_MAX
+
+    @property
+    def log_url(self) -> str:
+        """Return the log's URL."""
+        return self.log or f"sqlite:///{self.data / 'log.db'}"
+
+
+def load_settings(*, data: Path | None = None) -> Settings:
+    """Return the settings of the environment, `data` over them when it is given.
+
+    Raises:
+        InvalidInput: a setting has a value that it cannot have.
+    """
+    try:
+        return Settings() if data is None else Settings(data=data)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        name = "_".join(str(part) for part in problem["loc"])
+        raise InvalidInput(problem["msg"], field=f"RECOLLECT_{name.upper()}") from None
