@@ -56,7 +56,7 @@ def rarest(connection: apsw.Connection, words: Sequence[str]) -> list[str]:
     count = "SELECT doc FROM episodes_terms WHERE term = ?"
 
     def frequency(word: str) -> int:
-        terms = stem(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False, include_colocated=False)
+        terms: Any = stem(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False, include_colocated=False)
         rows = [_typed(connection.execute(count, (term,))) for term in terms]
         return max((row[0][0] for row in rows if row), default=0)
 

@@ -1,0 +1,142 @@
+"""The commands that stand alone."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from recollect.api.cli.opening import namespaces_of, opened_log, opened_memory, settings_of
+from recollect.api.cli.progress import bars
+from recollect.events.errors import InvalidInput
+from recollect.events.validation import drafts_from_json
+
+_Namespace = Annotated[str, typer.Argument(help="Whose memory: 1 to 200 letters, digits and . _ : @ -")]
+_OneOrAll = Annotated[str | None, typer.Option("--namespace", help="Only this one; all when it is left out.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+#: How long `retrieve` waits for the model; loading takes seconds, fetching it from the hub longer.
+_MODEL_SECONDS_MAX = 300
+
+
+def serve(
+    context: typer.Context,
+    host: Annotated[str | None, typer.Option(help="The address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one.", show_default="8787")] = None,
+) -> None:
+    """Serve the memory over HTTP, with worker and scheduler in this process."""
+    from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
+
+    settings = settings_of(context.obj)
+    changes = {"host": host or settings.host, "port": settings.port if port is None else port}
+    settings = settings.model_copy(update=changes)
+
+    def announce(address: str) -> None:
+        typer.echo(f"Recollect serves {settings.data.resolve()} at {address} (API: {address}/docs)")
+        typer.echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
+        sys.stdout.flush()
+
+    serve_http(settings, on_listening=announce)
+
+
+def append(
+    context: typer.Context,
+    namespace: _Namespace,
+    event: Annotated[
+        str, typer.Argument(help='An event or {"events": […]} as JSON; - reads it from standard input.')
+    ] = "-",
+) -> None:
+    """Record one event, or a batch all or none."""
+    body = sys.stdin.buffer.read() if event == "-" else event.encode(errors="surrogateescape")
+    drafts, expected_version = drafts_from_json(body)
+    with opened_log(context.obj) as log:
+        for one in log.append(namespace, drafts, expected_version=expected_version):
+            typer.echo(f"{one.version}\t{one.id}{'	duplicate' if one.duplicate else ''}")
+
+
+def retrieve(
+    context: typer.Context,
+    namespace: _Namespace,
+    query: Annotated[str, typer.Argument(help="What to remember something about.")],
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Most items.")] = 10,
+    budget_tokens: Annotated[int, typer.Option(min=0, help="Most tokens in the context.")] = 3_500,
+    as_json: _AsJson = False,
+) -> None:
+    """Print what the memory has for a query. Waits for the model and embeds what is not embedded yet."""
+    with opened_memory(context.obj) as memory, bars() as shown:
+        shown.show("loading the model", 0, None)
+        memory.embedder.start()
+        memory.models.catch_up(namespace)
+        memory.embedder.wait_ready(_MODEL_SECONDS_MAX)
+        memory.vectors.embed_news(namespace, on_progress=partial(shown.show, "embedding"))
+        result = memory.retrieve(namespace, query, limit=limit, budget_tokens=budget_tokens)
+    if as_json:
+        typer.echo(orjson.dumps(result.as_json(), option=orjson.OPT_INDENT_2).decode())
+        return
+    typer.echo(result.context or "Nothing found.")
+    for part in result.degraded:
+        typer.echo(f"degraded: {part}", err=True)
+
+
+def export(
+    context: typer.Context,
+    namespace: _OneOrAll = None,
+    output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
+) -> None:
+    """Write the log as lines of JSON, which `import jsonl` takes back."""
+    from recollect.api.exporter import export_lines  # noqa: PLC0415
+
+    with opened_log(context.obj) as log, bars() as shown:
+        try:
+            target = sys.stdout.buffer if output is None else output.open("wb")
+        except OSError as error:
+            raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
+        with target:
+            for name in namespaces_of(log, namespace):
+                total = log.head(name).version
+                for done, line in enumerate(export_lines(log, name), start=1):
+                    target.write(line)
+                    if done % 1_000 == 0:
+                        shown.show(name, done, total)
+
+
+def replay(
+    context: typer.Context,
+    namespace: _OneOrAll = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Rebuild beside the live read models and compare; exit 1 on a difference.")
+    ] = False,
+) -> None:
+    """Rebuild read models from the log while they go on serving."""
+    different = 0
+    with opened_memory(context.obj) as memory, bars() as shown:
+        for name in namespaces_of(memory.log, namespace):
+            on_progress = partial(shown.show, name)
+            if not check:
+                typer.echo(f"{name}: {memory.models.replay(name, on_progress=on_progress)} events replayed")
+                continue
+            compared = memory.models.check(name, on_progress=on_progress)
+            different += not compared.equal
+            verdict = "equal" if compared.equal else "DIFFERENT"
+            typer.echo(f"{name}: {verdict} at version {compared.version}, digest {compared.live_digest}")
+    raise typer.Exit(1 if different else 0)
+
+
+def verify(context: typer.Context, namespace: _OneOrAll = None) -> None:
+    """Recompute the hash chains of the log; exit 1 when something was altered, removed or reordered."""
+    from recollect.events.verify import verify as verify_chain  # noqa: PLC0415
+
+    broken = 0
+    with opened_log(context.obj) as log, bars() as shown:
+        for name in namespaces_of(log, namespace):
+            verdict = verify_chain(log, name, on_progress=partial(shown.show, name))
+            broken += not verdict.ok
+            state = "intact" if verdict.ok else "BROKEN"
+            typer.echo(f"{name}: {state}, {verdict.version} events, hash {verdict.hash.hex()}")
+            for problem in verdict.problems:
+                typer.echo(f"  version {problem.version}: {problem.what}")
+    raise typer.Exit(1 if broken else 0)

@@ -1,0 +1,50 @@
+"""What every command needs: settings, the log, the memory. Imported late: a command loads only what it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recollect.events.backend import open_log
+from recollect.events.limits import check_namespace
+from recollect.events.log import EventLog, each_head
+
+if TYPE_CHECKING:
+    from recollect.api.recollect import Recollect
+    from recollect.api.settings import Settings
+
+
+def settings_of(data: Path | None) -> Settings:
+    """Return the settings with `data` over those of the environment."""
+    from recollect.api.settings import load_settings  # noqa: PLC0415
+
+    return load_settings(data=data)
+
+
+@contextmanager
+def opened_log(data: Path | None) -> Generator[EventLog]:
+    """Lend the log."""
+    log = open_log(settings_of(data).log_url)
+    try:
+        yield log
+    finally:
+        log.close()
+
+
+@contextmanager
+def opened_memory(data: Path | None) -> Generator[Recollect]:
+    """Lend the memory, without workers: a command does its work itself."""
+    from recollect.api.recollect import Recollect  # noqa: PLC0415
+
+    with Recollect(settings=settings_of(data), workers=False) as memory:
+        yield memory
+
+
+def namespaces_of(log: EventLog, namespace: str | None) -> Iterator[str]:
+    """Yield `namespace`, or all of them when it is None."""
+    if namespace is not None:
+        yield check_namespace(namespace)
+    else:
+        yield from (head.namespace for head in each_head(log))

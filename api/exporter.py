@@ -1,0 +1,18 @@
+"""Export: the log as lines of JSON, which `import jsonl` takes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import orjson
+
+from recollect.events.log import EventLog
+
+
+def export_lines(log: EventLog, namespace: str) -> Iterator[bytes]:
+    """Yield the events of `namespace` in order, each as one line of JSON."""
+    after = 0
+    while events := log.read(namespace, after=after):
+        for event in events:
+            yield orjson.dumps(event.as_json(), option=orjson.OPT_APPEND_NEWLINE)
+        after = events[-1].version

@@ -1,0 +1,198 @@
+"""The HTTP application: routes over one memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import orjson
+from fastapi import FastAPI, Query, Request
+from pydantic import TypeAdapter, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from recollect.api.http.problems import answer_errors, problem
+from recollect.api.lists import LISTS, PAGE_ITEMS, PAGE_ITEMS_MAX
+from recollect.api.recollect import Recollect
+from recollect.api.retrieval.request import RetrieveRequest
+from recollect.events.catalogue import NewEvent
+from recollect.events.envelope import Appended, rfc3339
+from recollect.events.errors import InvalidInput, StorageError, TooLarge
+from recollect.events.limits import REQUEST_BYTES_MAX, check_namespace
+from recollect.events.validation import drafts_from_json
+
+_After = Annotated[str, Query(max_length=200, description="`next` of the previous page")]
+_Limit = Annotated[int, Query(ge=1, le=PAGE_ITEMS_MAX)]
+_Body = dict[str, Any]
+
+
+def create_app(memory: Recollect) -> FastAPI:
+    """Return the application over `memory`, which is closed when the server stops."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        yield
+        await run_in_threadpool(memory.close)
+
+    app = FastAPI(
+        title="Recollect",
+        description="Long-term memory for chat bots and agents. Errors are problem details (RFC 9457).",
+        version=version("recollect"),
+        lifespan=lifespan,
+    )
+    answer_errors(app)
+    _add_append(app, memory)
+    _add_retrieve(app, memory)
+    _add_lists(app, memory)
+    _add_health(app, memory)
+    _describe_events(app)
+    return app
+
+
+def _add_append(app: FastAPI, memory: Recollect) -> None:
+    @app.post(
+        "/v1/namespaces/{namespace}/events", status_code=201, tags=["events"], openapi_extra=_body_of("EventsBody")
+    )
+    async def append(namespace: str, request: Request) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Record one event, or a batch all or none. Sending the same ids again is always safe.
+
+        They are on disk when the answer comes: 201, or 200 when all had been recorded before.
+        """
+        check_namespace(namespace)
+        drafts, expected_version = drafts_from_json(await _body(request))
+        recorded = await memory.log.append_async(namespace, drafts, expected_version=expected_version)
+        return _json(
+            {"events": [_appended(one) for one in recorded], "version": max(one.version for one in recorded)},
+            status=200 if all(one.duplicate for one in recorded) else 201,
+        )
+
+
+def _add_retrieve(app: FastAPI, memory: Recollect) -> None:
+    @app.post("/v1/namespaces/{namespace}/retrieve", tags=["retrieval"], openapi_extra=_body_of("RetrieveRequest"))
+    async def retrieve(namespace: str, request: Request) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Return what the memory has for a query: items, best first, and a context to put into the prompt."""
+        check_namespace(namespace)
+        wanted = _retrieve_request(await _body(request))
+        result = await run_in_threadpool(memory.retrieve, namespace, wanted)
+        return _json(result.as_json())
+
+
+def _add_lists(app: FastAPI, memory: Recollect) -> None:
+    @app.get("/v1/namespaces", tags=["lists"])
+    async def namespaces(after: _After = "", limit: _Limit = PAGE_ITEMS) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """List the namespaces with their heads, by name."""
+        return _json(await run_in_threadpool(memory.namespaces, after=after, limit=limit))
+
+    @app.get("/v1/namespaces/{namespace}/events", tags=["lists"])
+    async def events(  # pyright: ignore[reportUnusedFunction]
+        namespace: str, after: Annotated[int, Query(ge=0, lt=1 << 36)] = 0, limit: _Limit = PAGE_ITEMS
+    ) -> Response:
+        """List the log: events with versions over `after`."""
+        return _json(await run_in_threadpool(memory.events, namespace, after=after, limit=limit))
+
+    def add(name: str) -> None:
+        @app.get(f"/v1/namespaces/{{namespace}}/{name}", tags=["lists"], name=name, summary=f"List the {name}")
+        async def rows(namespace: str, after: _After = "", limit: _Limit = PAGE_ITEMS) -> Response:  # pyright: ignore[reportUnusedFunction]
+            return _json(await run_in_threadpool(memory.list, namespace, name, after=after, limit=limit))
+
+    for name in LISTS:
+        add(name)
+
+
+def _add_health(app: FastAPI, memory: Recollect) -> None:
+    @app.get("/health", tags=["operations"])
+    async def health() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Tell how the parts are. 200 as long as the process answers."""
+        parked = [
+            {"namespace": one.namespace, "version": one.version, "error": one.error} for one in memory.models.parked()
+        ]
+        embedder = memory.embedder
+        degraded = parked or embedder.state == "failed"
+        return _json(
+            {
+                "status": "degraded" if degraded else "ok",
+                "version": app.version,
+                "log_id": memory.log.log_id,
+                "embedding": {"model": embedder.model_tag, "state": embedder.state, "reason": embedder.reason},
+                "workers": memory.workers.status() if memory.workers else {"running": False},
+                "parked": parked,
+            }
+        )
+
+    @app.get("/ready", tags=["operations"])
+    async def ready() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Tell whether requests can be served: 200, or 503 when the log cannot be read."""
+        try:
+            await run_in_threadpool(memory.log.heads, limit=1)
+        except StorageError as error:
+            return problem(503, str(error))
+        return _json({"ready": True, "embedding": memory.embedder.state})
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body; refuse it as soon as it is over the limit."""
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > REQUEST_BYTES_MAX:
+            raise TooLarge(f"over the {REQUEST_BYTES_MAX:,} bytes of one request; send several", field="body")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _retrieve_request(body: bytes) -> RetrieveRequest:
+    try:
+        return RetrieveRequest.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or "body"
+        raise InvalidInput(first["msg"], field=field) from None
+
+
+def _appended(one: Appended) -> _Body:
+    return {
+        "id": one.id,
+        "version": one.version,
+        "recorded_at": rfc3339(one.recorded_at_us),
+        "hash": one.hash.hex(),
+        "duplicate": one.duplicate,
+    }
+
+
+def _json(body: _Body, *, status: int = 200) -> Response:
+    return Response(orjson.dumps(body), status_code=status, media_type="application/json")
+
+
+def _body_of(schema: str) -> _Body:
+    reference = {"$ref": f"#/components/schemas/{schema}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": reference}}}}
+
+
+def _describe_events(app: FastAPI) -> None:
+    """Add the event catalogue to OpenAPI; bodies are validated by the log's own door, which FastAPI cannot see."""
+    made = app.openapi
+
+    def openapi() -> _Body:
+        if app.openapi_schema is None:
+            description = made()
+            template = "#/components/schemas/{model}"
+            event: _Body = TypeAdapter[Any](NewEvent).json_schema(ref_template=template)
+            request = RetrieveRequest.model_json_schema(ref_template=template)
+            schemas = description.setdefault("components", {}).setdefault("schemas", {})
+            schemas |= event.pop("$defs") | {"NewEvent": event, "RetrieveRequest": request}
+            one = {"$ref": template.format(model="NewEvent")}
+            batch = {
+                "type": "object",
+                "required": ["events"],
+                "properties": {
+                    "events": {"type": "array", "items": one, "minItems": 1, "maxItems": 1000},
+                    "expected_version": {"type": "integer", "minimum": 0},
+                },
+            }
+            schemas["EventsBody"] = {"anyOf": [one, batch]}
+        return app.openapi_schema or {}
+
+    app.openapi = openapi

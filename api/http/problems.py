@@ -1,0 +1,76 @@
+"""Errors over HTTP, as problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from recollect.events.errors import (
+    Conflict,
+    DiskFull,
+    InvalidInput,
+    RecollectError,
+    StorageError,
+    TooLarge,
+)
+
+_logger = logging.getLogger(__name__)
+
+#: The status of each error, the special before the general.
+_STATUS: tuple[tuple[type[RecollectError], int], ...] = (
+    (TooLarge, 413),
+    (InvalidInput, 422),
+    (Conflict, 409),
+    (DiskFull, 507),
+    (StorageError, 503),
+    (RecollectError, 500),
+)
+
+
+def problem(status: int, detail: str, **extra: Any) -> Response:
+    """Return a problem: its title is the status, its detail says what to do."""
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **extra}
+    return Response(orjson.dumps(body), status_code=status, media_type="application/problem+json")
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Make `app` answer every error with a problem."""
+    app.add_exception_handler(RecollectError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid_parameter)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+async def _ours(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RecollectError)
+    status = next(status for kind, status in _STATUS if isinstance(error, kind))
+    extra = {"error": type(error).__name__}
+    if isinstance(error, InvalidInput):
+        extra["field"] = error.field
+    return problem(status, str(error), **extra)
+
+
+async def _invalid_parameter(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first: dict[str, Any] = error.errors()[0]
+    field = str(first["loc"][-1])
+    return problem(422, f"{field}: {first['msg']}", error="InvalidInput", field=field)
+
+
+async def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    response = problem(error.status_code, str(error.detail))
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    _logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return problem(500, "Recollect failed in a way nobody foresaw; its own log has the details")

@@ -1,0 +1,52 @@
+"""Serve one memory over HTTP until told to stop."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from recollect.api.folder import serving
+from recollect.api.http.app import create_app
+from recollect.api.recollect import Recollect
+from recollect.api.settings import Settings
+from recollect.events.errors import InvalidInput
+
+#: How long a stop waits for requests at hand.
+_STOP_SECONDS = 5
+
+
+def serve(settings: Settings, *, on_listening: Callable[[str], None]) -> None:
+    """Serve the folder of `settings` with worker and scheduler in this process; returns after SIGINT or SIGTERM.
+
+    Parameters:
+        on_listening: called with the address once connections are accepted.
+
+    Raises:
+        FolderInUse: another server works on the folder. InvalidInput: the address cannot be used.
+        StorageError: the folder or the log cannot be used.
+    """
+    with serving(settings.data), _listen(settings.host, settings.port) as listener:
+        memory = Recollect(settings=settings)
+        config = uvicorn.Config(
+            create_app(memory),
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=_STOP_SECONDS,
+            lifespan="on",
+        )
+        host, port, *_ = listener.getsockname()
+        on_listening(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; opened here so that a taken port is refused before anything is started."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise InvalidInput(
+            f"cannot listen on {host}:{port} ({error.strerror}); choose another", field="port"
+        ) from error

@@ -1,0 +1,1 @@
+"""What other programs hold, as events."""

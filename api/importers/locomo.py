@@ -1,0 +1,78 @@
+"""Import LoCoMo conversations (Maharana et al. 2024): the published file, or one conversation with questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+
+from recollect.api.importers.batches import Imported, OnProgress, append_all
+from recollect.events.envelope import EventDraft
+from recollect.events.errors import InvalidInput
+from recollect.events.log import EventLog
+from recollect.events.validation import draft
+
+_PREFIX = "locomo-"
+_SESSION = re.compile(r"session_(\d+)")
+#: The published file dates sessions only; its turns follow each other at this distance.
+_BETWEEN_TURNS = timedelta(seconds=20)
+
+
+def import_locomo(log: EventLog, path: Path, *, on_progress: OnProgress) -> Imported:
+    """Append the conversations in `path`, each to the namespace ``locomo-<sample_id>``, and return how many were new.
+
+    Event ids are ``<sample_id>:<dia_id>``, so importing the same again adds nothing.
+
+    Raises:
+        InvalidInput: the file is not of either shape; nothing of it is recorded.
+    """
+    try:
+        content: Any = orjson.loads(path.read_bytes())
+        events = [event for sample in _samples(content) for event in sample]
+    except InvalidInput as error:
+        raise InvalidInput(error.reason, field=f"{path}: {error.field}") from error
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", field=str(path)) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"not a LoCoMo file: {type(error).__name__}: {error}", field=str(path)) from error
+    return append_all(log, events, on_progress)
+
+
+def _samples(content: Any) -> Iterator[Iterator[tuple[str, EventDraft]]]:
+    samples: list[dict[str, Any]] = cast(Any, content) if isinstance(content, list) else [content]
+    for sample in samples:
+        if "events" in sample:
+            yield _recorded(sample)
+        else:
+            yield _published(sample["sample_id"], sample["conversation"])
+
+
+def _recorded(sample: dict[str, Any]) -> Iterator[tuple[str, EventDraft]]:
+    namespace = _PREFIX + sample["name"].removeprefix(_PREFIX)
+    for number, event in enumerate(sample["events"]):
+        yield namespace, draft(event, field=f"events.{number}")
+
+
+def _published(sample_id: str, conversation: dict[str, Any]) -> Iterator[tuple[str, EventDraft]]:
+    sessions = sorted((int(match[1]), name) for name in conversation if (match := _SESSION.fullmatch(name)))
+    for _, name in sessions:
+        begun = datetime.strptime(conversation[f"{name}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        for number, turn in enumerate(conversation[name]):
+            yield _PREFIX + sample_id, draft(_turn(sample_id, name, turn, begun + number * _BETWEEN_TURNS))
+
+
+def _turn(sample_id: str, session: str, turn: dict[str, Any], occurred_at: datetime) -> dict[str, Any]:
+    payload: dict[str, Any] = {"role": "user", "name": turn["speaker"], "text": turn["text"]}
+    if turn.get("blip_caption"):
+        payload["attachments"] = [{"media_type": "image/jpeg", "caption": turn["blip_caption"]}]
+    return {
+        "id": f"{sample_id}:{turn['dia_id']}",
+        "type": "message.added",
+        "session_id": f"{sample_id}:{session}",
+        "occurred_at": occurred_at,
+        "payload": payload,
+    }
