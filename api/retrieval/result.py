@@ -17,7 +17,8 @@ class Item:
     id: str
     kind: Kind
     text: str
-    #: Sum of the reciprocal ranks; says which item is better, not how good it is.
+    #: Of an episode: the sum of its reciprocal ranks, which says what is better, not how good it is. Of an entity that
+    #: the query names: 1 / its place.
     score: float
     #: The lists that found it, best rank first.
     matched_by: tuple[str, ...]

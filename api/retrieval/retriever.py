@@ -46,6 +46,8 @@ DEPTH = 200
 BUDGET_MS = 500.0
 #: The part of the budget that catching up with the log may take.
 _CATCH_UP_SHARE = 0.6
+#: Entities in one answer; who names more asks about none in particular.
+_ENTITIES_MAX = 3
 #: Vector searches at once; they share one model, so more would only wait.
 _THREADS = 4
 
@@ -117,17 +119,15 @@ class Retriever:
         kinds = request.kinds or frozenset(("episode", "entity"))
         query = understand(request.query, connection)
         budget.stages_ms["understand"] = budget.spent_ms - budget.stages_ms["catch_up"]
-        items: list[Item] = []
-        if "entity" in kinds:
-            items += _entities(connection, query)
+        items = _entities(connection, query)[: request.limit] if "entity" in kinds else []
         if "episode" in kinds and request.query.strip():
             scope = scope_of(request)
             semantic = self._begin_semantic(namespace, query, scope, snapshot, budget)
             lists = _search(connection, query, scope, budget)
             lists |= self._finish_semantic(semantic, budget)
-            ranked = fuse(_with_speakers(connection, query, lists))[: request.limit]
-            items += _episodes(connection, ranked)
-        return sorted(items, key=lambda item: -item.score)[: request.limit]
+            ranked = fuse(_with_speakers(connection, query, lists))
+            items += _episodes(connection, ranked[: request.limit - len(items)])
+        return items
 
     def _begin_semantic(
         self, namespace: str, query: Query, scope: Scope, snapshot: Snapshot, budget: Budget
@@ -227,9 +227,9 @@ def _names(connection: apsw.Connection, entities: Sequence[int]) -> set[str]:
 
 
 def _entities(connection: apsw.Connection, query: Query) -> list[Item]:
-    """Return what was described about the entities that the query names."""
+    """Return what was described about the entities that the query names, at most three: they come before episodes."""
     items: list[Item] = []
-    for rank, entity in enumerate((*query.entities, *query.participants), start=1):
+    for rank, entity in enumerate((*query.entities, *query.participants)[:_ENTITIES_MAX], start=1):
         rows: list[tuple[Any, ...]] = connection.execute(
             "SELECT name, type, description, last_seen_us FROM entities WHERE id = ? AND description IS NOT NULL",
             (entity,),
@@ -240,7 +240,7 @@ def _entities(connection: apsw.Connection, query: Query) -> list[Item]:
                     id=name,
                     kind="entity",
                     text=f"**{name}** ({kind}): {description}",
-                    score=1 / (60 + rank),
+                    score=1 / rank,
                     matched_by=("entity",),
                     ranks={"entity": rank},
                     source_events=(),

@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.events import Event, histories, message
+
+from recollect.events.envelope import RecordedEvent
+from recollect.events.errors import ProjectionFailed
+from recollect.events.sqlite import SqliteLog
+from recollect.events.validation import drafts
+from recollect.projections import handlers, projector, replay
+from recollect.projections.changes import Changes
+from recollect.projections.layout import generation_path, generations, namespace_folder
+from recollect.projections.models import ReadModels
+from recollect.projections.replay import build
+
+
+def append(log: SqliteLog, namespace: str, *events: Event) -> None:
+    log.append(namespace, drafts(events))
+
+
+def rows(models: ReadModels, namespace: str, query: str) -> list[tuple[Any, ...]]:
+    models.catch_up(namespace)
+    with models.reading(namespace) as snapshot:
+        return snapshot.connection.execute(query).fetchall()
+
+
+def live_file(folder: Path, namespace: str) -> Path:
+    home = namespace_folder(folder, namespace)
+    return generation_path(home, generations(home)[-1])
+
+
+# -- what events become -----------------------------------------------------------------------------------------------
+
+
+def test_a_message_becomes_an_episode_with_its_speaker_and_the_one_before_it(
+    log: SqliteLog, models: ReadModels
+) -> None:
+    append(log, "a", message("Hi", name="Ann", session_id="s"), message("other", session_id="t"))
+    append(log, "a", message("Hello Ann", name="Bob", role="assistant", session_id="s"))
+    assert rows(models, "a", "SELECT version, session_id, previous, role, speaker, text FROM episodes") == [
+        (1, "s", None, "user", "Ann", "Hi"),
+        (2, "t", None, "user", "user", "other"),
+        (3, "s", 1, "assistant", "Bob", "Hello Ann"),
+    ]
+
+
+def test_turns_data_and_captions_become_text(log: SqliteLog, models: ReadModels) -> None:
+    turns = {
+        "role": "user",
+        "turns": [{"role": "user", "name": "Ann", "text": "a"}, {"role": "assistant", "text": "b"}],
+    }
+    picture = {"role": "user", "text": "look", "attachments": [{"media_type": "image/png", "caption": "a cat"}]}
+    data = {"role": "tool:search", "data": {"hits": [1]}}
+    append(log, "a", *({"type": "message.added", "payload": payload} for payload in (turns, picture, data)))
+    assert rows(models, "a", "SELECT text, caption FROM episodes") == [
+        ("Ann: a\nassistant: b", None),
+        ("look", "a cat"),
+        ('{"hits":[1]}', None),
+    ]
+
+
+def test_sessions_keep_what_was_said_about_them(log: SqliteLog, models: ReadModels) -> None:
+    append(log, "a", {"type": "session.started", "session_id": "s", "payload": {"channel": "cli", "user_id": "u"}})
+    append(log, "a", message("x", session_id="s"))
+    append(log, "a", {"type": "session.ended", "session_id": "s", "payload": {"summary": "Short."}})
+    query = "SELECT id, channel, user_id, episode_count, summary, ended_at_us IS NOT NULL FROM sessions"
+    assert rows(models, "a", query) == [("s", "cli", "u", 1, "Short.", 1)]
+
+
+def test_a_described_entity_is_found_by_its_aliases(log: SqliteLog, models: ReadModels) -> None:
+    described = {"name": "Ann Lee", "type": "person", "description": "a friend", "aliases": ["Annie"]}
+    append(log, "a", {"type": "entity.described", "payload": described}, message("Then Annie and Ann Lee met Bob"))
+    assert rows(models, "a", "SELECT name, type, aliases, mention_count FROM entities ORDER BY id") == [
+        ("Ann Lee", "person", '["Annie"]', 1),
+        ("Bob", "other", "[]", 1),
+    ]
+
+
+def test_what_recollect_injected_is_not_remembered_again(log: SqliteLog, models: ReadModels) -> None:
+    append(log, "a", message('<recalled-memory note="x">\n- old\n</recalled-memory>\nnew'))
+    assert rows(models, "a", "SELECT text FROM episodes") == [("new",)]
+
+
+# -- catching up ------------------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_namespace_is_empty_and_leaves_no_file(tmp_path: Path, models: ReadModels) -> None:
+    assert models.catch_up("nobody").version == 0
+    with models.reading("nobody") as snapshot:
+        assert snapshot.connection.execute("SELECT count(*) FROM episodes").fetchall() == [(0,)]
+    assert not (tmp_path / "namespaces").exists()
+
+
+def test_what_was_appended_is_there_after_catching_up(log: SqliteLog, models: ReadModels) -> None:
+    for number in range(3):
+        append(log, "a", message(f"number {number}"))
+        progress = models.catch_up("a")
+        assert (progress.version, progress.behind) == (number + 1, 0)
+        match = f"SELECT rowid FROM episodes_fts WHERE episodes_fts MATCH '{number}'"
+        assert rows(models, "a", match) == [(number + 1,)]
+
+
+def test_a_passed_deadline_stops_after_a_batch_and_the_next_call_goes_on(log: SqliteLog, models: ReadModels) -> None:
+    append(log, "a", *(message(str(number)) for number in range(500)))
+    progress = models.catch_up("a", deadline=time.monotonic() - 1)
+    assert 0 < progress.version < 500
+    assert models.catch_up("a").version == 500
+
+
+def test_a_reader_sees_one_moment_while_folding_goes_on(log: SqliteLog, models: ReadModels) -> None:
+    append(log, "a", message("x"))
+    models.catch_up("a")
+    with models.reading("a") as snapshot:
+        append(log, "a", message("y"))
+        models.catch_up("a")
+        assert snapshot.connection.execute("SELECT count(*) FROM episodes").fetchall() == [(1,)]
+    assert rows(models, "a", "SELECT count(*) FROM episodes") == [(2,)]
+
+
+def test_two_processes_fold_the_same_namespace_once(tmp_path: Path, log: SqliteLog, models: ReadModels) -> None:
+    other = ReadModels(tmp_path, log)
+    append(log, "a", *(message(f"Ann {number}", session_id="s") for number in range(3_000)))
+    threads = [threading.Thread(target=each.catch_up, args=("a",)) for each in (models, other) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert models.catch_up("a").version == 3_000
+    assert models.check("a").equal
+    other.close()
+
+
+def test_more_namespaces_than_open_files_are_served(tmp_path: Path, log: SqliteLog) -> None:
+    models = ReadModels(tmp_path, log, open_files_max=2)
+    for number in range(6):
+        append(log, f"n{number}", message("x"))
+    for _ in range(2):
+        assert [models.catch_up(f"n{number}").version for number in range(6)] == [1] * 6
+    models.close()
+
+
+# -- failures ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def poison(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Versions whose folding fails; the test fills it."""
+    bad: set[int] = set()
+
+    def fold(changes: Changes, event: RecordedEvent) -> None:
+        if event.version in bad:
+            raise ValueError("poisoned")
+        handlers.fold(changes, event)
+
+    monkeypatch.setattr(projector, "fold", fold)
+    monkeypatch.setattr(replay, "fold", fold)
+    return bad
+
+
+def test_a_failing_event_parks_its_namespace_and_no_other(log: SqliteLog, models: ReadModels, poison: set[int]) -> None:
+    poison.add(3)
+    append(log, "a", *(message(str(number)) for number in range(5)))
+    append(log, "b", message("fine"))
+
+    progress = models.catch_up("a")
+    assert progress.parked is not None
+    assert (progress.version, progress.parked.version, progress.parked.error) == (2, 3, "ValueError: poisoned")
+    assert models.catch_up("b").version == 1
+    assert [one.namespace for one in models.parked()] == ["a"]
+    # What is before it stays readable, and what comes after it waits.
+    append(log, "a", message("later"))
+    assert rows(models, "a", "SELECT count(*) FROM episodes") == [(2,)]
+
+
+def test_a_parked_namespace_goes_on_after_a_replay(log: SqliteLog, models: ReadModels, poison: set[int]) -> None:
+    poison.add(2)
+    append(log, "a", message("x"), message("y"))
+    models.catch_up("a")
+    poison.clear()
+    assert models.replay("a") == 2
+    assert models.catch_up("a").parked is None
+    assert models.parked() == []
+
+
+def test_replay_is_strict_names_the_event_and_leaves_the_live_model(
+    log: SqliteLog, models: ReadModels, poison: set[int]
+) -> None:
+    append(log, "a", message("x"), message("y"))
+    models.catch_up("a")
+    poison.add(2)
+    with pytest.raises(ProjectionFailed) as failed:
+        models.replay("a")
+    assert failed.value.version == 2
+    assert rows(models, "a", "SELECT count(*) FROM episodes") == [(2,)]
+
+
+def test_an_event_that_kills_its_worker_is_parked_after_some_attempts(
+    tmp_path: Path, log: SqliteLog, models: ReadModels
+) -> None:
+    append(log, "a", message("x"), message("y"))
+    models.catch_up("a")
+    append(log, "a", message("z"))
+    # What a killed worker leaves behind: attempts that were counted and never finished.
+    file = apsw.Connection(str(live_file(tmp_path, "a")))
+    file.execute("UPDATE model SET attempts = 4")
+    file.close()
+
+    progress = models.catch_up("a")
+    assert progress.parked is not None
+    assert progress.parked.version == 3
+    assert "died" in progress.parked.error
+
+
+# -- files that are not what they should be ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE model SET schema_version = 0",
+        "UPDATE model SET log_id = 'another'",
+        "UPDATE model SET checkpoint = 99",
+        "DELETE FROM model",
+        "DROP TABLE model",
+    ],
+)
+def test_a_model_of_another_schema_or_log_is_built_anew_by_itself(
+    tmp_path: Path, log: SqliteLog, models: ReadModels, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    append(log, "a", message("x"))
+    models.catch_up("a")
+    models.close()
+    file = apsw.Connection(str(live_file(tmp_path, "a")))
+    file.execute(harm)
+    file.close()
+
+    with caplog.at_level(logging.WARNING):
+        assert rows(models, "a", "SELECT text FROM episodes") == [("x",)]
+    assert "built anew" in caplog.text
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database at all" * 500])
+def test_a_foreign_file_in_place_of_a_model_is_replaced(
+    tmp_path: Path, log: SqliteLog, models: ReadModels, content: bytes
+) -> None:
+    append(log, "a", message("x"))
+    models.catch_up("a")
+    models.close()
+    live_file(tmp_path, "a").write_bytes(content)
+    assert rows(models, "a", "SELECT text FROM episodes") == [("x",)]
+
+
+# -- replay -----------------------------------------------------------------------------------------------------------
+
+
+def test_replay_swaps_in_a_new_generation_that_others_notice(
+    tmp_path: Path, log: SqliteLog, models: ReadModels
+) -> None:
+    other = ReadModels(tmp_path, log)
+    append(log, "a", message("x"))
+    models.catch_up("a")
+    with models.reading("a") as before:
+        assert other.replay("a") == 1
+        # Who reads the old one reads on.
+        assert before.connection.execute("SELECT text FROM episodes").fetchall() == [("x",)]
+    append(log, "a", message("y"))
+    assert rows(models, "a", "SELECT count(*) FROM episodes") == [(2,)]
+    assert generations(namespace_folder(tmp_path, "a")) == [2]
+    assert [file.name for file in namespace_folder(tmp_path, "a").glob("building-*")] == []
+    other.close()
+
+
+def test_what_is_appended_during_a_replay_is_in_it(log: SqliteLog, models: ReadModels) -> None:
+    append(log, "a", *(message(str(number)) for number in range(100)))
+    models.replay("a", on_progress=lambda done, total: append(log, "a", message("late", id="late")))
+    with models.reading("a") as snapshot:
+        assert snapshot.version == 101
+
+
+def test_a_difference_from_replay_is_found(tmp_path: Path, log: SqliteLog, models: ReadModels) -> None:
+    append(log, "a", message("x"))
+    assert models.check("a").equal
+    file = apsw.Connection(str(live_file(tmp_path, "a")))
+    file.execute("UPDATE episodes SET importance = 9")
+    file.close()
+    assert not models.check("a").equal
+
+
+_STEPS = st.lists(st.sampled_from(["catch up", "one", "reopen", "replay"]), max_size=6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(history=histories(), cuts=st.lists(st.integers(1, 8), max_size=6), steps=_STEPS)
+def test_any_history_folded_in_any_way_equals_its_replay(
+    tmp_path_factory: pytest.TempPathFactory, history: list[Event], cuts: list[int], steps: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("models")
+    log = SqliteLog(folder / "log.db")
+    models = ReadModels(folder, log)
+    pending = drafts(history)
+    for cut, step in zip([*cuts, len(pending)], [*steps, "catch up"], strict=False):
+        batch, pending = pending[:cut], pending[cut:]
+        if batch:
+            log.append("a", batch)
+        if step == "one":
+            models.catch_up("a", deadline=0.0)
+        elif step == "replay":
+            models.replay("a")
+        elif step == "reopen":
+            models.close()
+        else:
+            models.catch_up("a")
+    assert models.catch_up("a").parked is None
+    assert models.check("a").equal
+    models.close()
+    log.close()
+
+
+def test_a_build_can_stop_at_any_version(tmp_path: Path, log: SqliteLog) -> None:
+    append(log, "a", *(message(str(number)) for number in range(10)))
+    assert build(tmp_path / "past.db", log, "a", until=4) == 4
+    past = apsw.Connection(str(tmp_path / "past.db"))
+    assert past.execute("SELECT max(version) FROM episodes").fetchall() == [(4,)]
+    past.close()

@@ -1,0 +1,80 @@
+"""A real server process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+_COMMAND = [sys.executable, "-c", "from recollect.api.cli.main import run; run()"]
+_READY_SECONDS_MAX = 60.0
+
+
+def recollect(*arguments: str, data: Path, stdin: bytes = b"", model: str = "none") -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end."""
+    done = subprocess.run(
+        [*_COMMAND, "--data", str(data), *arguments],
+        input=stdin,
+        capture_output=True,
+        check=False,
+        timeout=120,
+        env=os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+class Server:
+    """One running `recollect serve`."""
+
+    def __init__(self, process: subprocess.Popen[str], base: str) -> None:
+        self.process = process
+        self.base = base
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+
+@contextmanager
+def serving(data: Path, *, model: str = "none") -> Generator[Server]:
+    """Start a server on a free port, and end it at the end whatever happens."""
+    process = subprocess.Popen(
+        [*_COMMAND, "--data", str(data), "serve", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert " at http://" in line, f"the server did not start: {line!r}"
+            base = line.split(" at ")[1].split()[0]
+            _wait_until_ready(base)
+            yield Server(process, base)
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def _wait_until_ready(base: str) -> None:
+    deadline = time.monotonic() + _READY_SECONDS_MAX
+    while True:
+        try:
+            if httpx.get(f"{base}/ready").status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        assert time.monotonic() < deadline, "the server was not ready in time"
+        time.sleep(0.05)
