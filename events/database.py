@@ -17,17 +17,22 @@ BUSY_TIMEOUT_MS = 10_000
 Synchronous = Literal["FULL", "NORMAL"]
 
 
-def connect(path: Path, *, readonly: bool = False, synchronous: Synchronous = "NORMAL") -> apsw.Connection:
-    """Open the SQLite file `path` in WAL mode, creating it unless `readonly`.
+def connect(
+    path: Path, *, readonly: bool = False, create: bool = True, synchronous: Synchronous = "NORMAL"
+) -> apsw.Connection:
+    """Open the SQLite file `path` in WAL mode.
 
     Parameters:
+        create: make the file when it is not there, unless `readonly`.
         synchronous: ``FULL`` makes a commit durable; ``NORMAL`` keeps the file consistent, which is enough for what
             can be rebuilt.
 
     Raises:
         StorageError: the file cannot be opened; `ForeignFile` when it is no SQLite database.
     """
-    flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE
+    if create and not readonly:
+        flags |= apsw.SQLITE_OPEN_CREATE
     with storage_errors(path):
         connection = apsw.Connection(str(path), flags=flags)
         try:

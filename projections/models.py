@@ -88,7 +88,7 @@ class _OpenModel:
         self._seen_ns = folder.stat().st_mtime_ns
         self.generation = generations(folder)[-1]
         self.path = generation_path(folder, self.generation)
-        self._connection = connect(self.path)
+        self._connection = connect(self.path, create=False)
         try:
             with storage_errors(self.path):
                 self.projector = _projector_of(log, namespace, self._connection, self.path)
@@ -308,6 +308,7 @@ class ReadModels:
         self._begin_generation(namespace, namespace_folder(self._data, namespace))
 
     def _begin_generation(self, namespace: str, folder: Path) -> None:
+        generation = _next_generation(folder)
         building = _building_path(folder)
         with storage_errors(building):
             connection = connect(building)
@@ -317,10 +318,12 @@ class ReadModels:
             create_search(connection)
             connection.execute("COMMIT")
             connection.close()
-            _publish(building, folder)
+            # Another process that was faster began the same empty one.
+            _publish(building, folder, generation)
 
     def _swap_in(self, namespace: str, folder: Path, building: Path) -> None:
         """Fold what came while `building` was built, then make it the live generation."""
+        generation = _next_generation(folder)
         connection = connect(building)
         with storage_errors(building):
             projector = Projector(self._log, namespace, connection, building)
@@ -328,7 +331,8 @@ class ReadModels:
                 pass
             connection.close()
             with self._lock:
-                _publish(building, folder)
+                # When another process has replayed at the same time, its model is as good as this one.
+                _publish(building, folder, generation)
                 self._drop(namespace)
                 self._parked.pop(namespace, None)
 
@@ -353,6 +357,10 @@ def _projector_of(log: EventLog, namespace: str, connection: apsw.Connection, pa
     return Projector(log, namespace, connection, path)
 
 
+def _next_generation(folder: Path) -> int:
+    return (generations(folder) or [0])[-1] + 1
+
+
 def _building_path(folder: Path) -> Path:
     """Return a new name for a file that is being built, and remove what dead builders left."""
     with storage_errors(folder):
@@ -363,22 +371,21 @@ def _building_path(folder: Path) -> Path:
     return folder / f"building-{secrets.token_hex(8)}.db"
 
 
-def _publish(building: Path, folder: Path) -> None:
-    """Make a whole, closed file the newest generation, and remove the older ones.
+def _publish(building: Path, folder: Path, generation: int) -> bool:
+    """Make a whole, closed file the generation with this number; False when another process was faster.
 
-    Who has an older one open keeps reading it: its bytes stay until they close it. A hard link fails when the number
-    is taken, which a rename would not.
+    A hard link fails when the number is taken, which a rename would not. The generation before it stays, since a
+    process that has just chosen it may not have opened it yet; what is older goes.
     """
-    while True:
-        older = generations(folder)
-        try:
-            os.link(building, generation_path(folder, (older or [0])[-1] + 1))
-        except FileExistsError:
-            continue
-        break
-    building.unlink()
-    for generation in older:
-        remove_database(generation_path(folder, generation))
+    try:
+        os.link(building, generation_path(folder, generation))
+    except FileExistsError:
+        return False
+    finally:
+        building.unlink()
+    for older in generations(folder)[:-2]:
+        remove_database(generation_path(folder, older))
+    return True
 
 
 def _empty(log_id: str, namespace: str) -> apsw.Connection:

@@ -23,7 +23,7 @@ _NOT_NAMES = """
     great had haha happy has have he hello her here hey hi him his hmm hope how however i i'd i'll i'm i've if in
     indeed is it it's its just keep last later let let's like look lol lots love many may maybe me mine more most
     much must my nah never next nice no none nope nor not nothing now of off oh ok okay on once one only oops or
-    other our ours perfect perhaps please really right same see shall she should since so some sometimes somehow
+    other our ours perfect perhaps please poor really right same see shall she should since so some sometimes somehow
     sorry sounds still such super sure take thank thanks that that's the their them then there there's these they
     they're this those though thx till time to today tomorrow tonight too totally true two unfortunately until up us
     very wait was we we're we've welcome well were what what's whatever when where which while who whoa whose why
@@ -54,18 +54,16 @@ def mentioned_names(text: str, known: Container[str]) -> list[str]:
 
 def _name(match: re.Match[str], text: str, known: Container[str]) -> str | None:
     words = [_POSSESSIVE.sub("", word) for word in match[0].split(" ")]
-    first = 0
-    while first < len(words) and words[first].casefold() in NOT_NAMES:
-        first += 1
-    while len(words) > first and words[-1].casefold() in NOT_NAMES:
+    before = len(words)
+    while words and words[0].casefold() in NOT_NAMES:
+        words.pop(0)
+    opens_sentence = len(words) == before and _SENTENCE_END.search(text, max(0, match.start() - 3), match.start())
+    while words and words[-1].casefold() in NOT_NAMES:
         words.pop()
-    words = words[first:]
+    if opens_sentence and len(words) > 1 and " ".join(words[1:]).casefold() in known:
+        # "Poor Rex": the first word has its capital from the sentence.
+        words.pop(0)
     if not words or len(words) > _WORDS_MAX or len(words[0]) < 2:
         return None
     name = " ".join(words)
-    opens_sentence = (
-        first == 0 and len(words) == 1 and _SENTENCE_END.search(text, max(0, match.start() - 3), match.start())
-    )
-    if opens_sentence and name.casefold() not in known:
-        return None
-    return name
+    return None if opens_sentence and len(words) == 1 and name.casefold() not in known else name

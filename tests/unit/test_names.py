@@ -30,5 +30,10 @@ def test_one_word_at_the_start_of_a_sentence_is_a_name_when_it_is_known() -> Non
     assert mentioned_names("Biscuit sleeps. Walking helps.", known={"biscuit"}) == ["Biscuit"]
 
 
+def test_a_word_that_opens_a_sentence_is_no_part_of_a_known_name() -> None:
+    assert mentioned_names("Little Rex barks.", known={"rex"}) == ["Rex"]
+    assert mentioned_names("Ann Lee barks.", known={"rex"}) == ["Ann Lee"]
+
+
 def test_a_name_counts_once() -> None:
     assert mentioned_names("with Ann, near Ann, like ANN", known=()) == ["Ann"]

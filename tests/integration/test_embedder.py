@@ -1,0 +1,67 @@
+"""The real model, as it is installed here."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect.projections.embedder import NoEmbedder, SentenceEmbedder, open_embedder
+
+# What torch and transformers warn about among themselves is not ours to fix.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+
+
+@pytest.fixture(scope="module")
+def embedder() -> SentenceEmbedder:
+    embedder = SentenceEmbedder()
+    embedder.start()
+    assert embedder.wait_ready(300), embedder.reason
+    return embedder
+
+
+def test_vectors_are_normalised_float32_rows(embedder: SentenceEmbedder) -> None:
+    vectors = embedder.embed(["short", "a somewhat longer text about cats", ""])
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (3, embedder.dimensions) == (3, 384)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_texts_of_like_meaning_are_near_each_other(embedder: SentenceEmbedder) -> None:
+    cat, kitten, tax = embedder.embed(["The cat sleeps", "A kitten is napping", "Quarterly tax returns"])
+    assert cat @ kitten > 0.5 > cat @ tax
+
+
+def test_the_order_of_a_batch_does_not_matter(embedder: SentenceEmbedder) -> None:
+    texts = ["one", "two words", "three words here " * 40, "and four"]
+    forth, back = embedder.embed(texts), embedder.embed(texts[::-1])[::-1]
+    assert np.min(np.sum(forth * back, axis=1)) > 0.999
+
+
+def test_queries_get_through_while_a_bulk_is_embedded(embedder: SentenceEmbedder) -> None:
+    bulk = threading.Thread(target=embedder.embed, args=(["some words of a longer text " * 20] * 200,))
+    bulk.start()
+    answered = 0
+    while bulk.is_alive() and answered < 3:
+        embedder.embed_query("a question")
+        answered += 1
+    assert bulk.is_alive()
+    bulk.join()
+
+
+def test_a_model_that_is_not_there_fails_with_what_to_do(tmp_path: Path) -> None:
+    embedder = open_embedder(str(tmp_path / "no-model"))
+    assert embedder.state == "loading"
+    embedder.start()
+    assert not embedder.wait_ready(300)
+    assert embedder.state == "failed"
+    assert "RECOLLECT_EMBEDDING_MODEL" in embedder.reason
+
+
+def test_none_means_no_model() -> None:
+    embedder = open_embedder("none")
+    embedder.start()
+    assert isinstance(embedder, NoEmbedder)
+    assert (embedder.state, embedder.wait_ready(0)) == ("off", False)

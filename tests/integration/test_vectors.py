@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+from support.embedders import HashingEmbedder
+from support.events import message
+
+from recollect.events.sqlite import SqliteLog
+from recollect.events.validation import drafts
+from recollect.projections.embedder import Embedder
+from recollect.projections.layout import namespace_folder
+from recollect.projections.models import ReadModels
+from recollect.projections.passages import Part
+from recollect.projections.vectors import Pending, Vectors
+
+Open = Callable[[Embedder], Vectors]
+
+
+@pytest.fixture
+def open_vectors(tmp_path: Path, models: ReadModels) -> Generator[Open]:
+    opened: list[Vectors] = []
+
+    def run(embedder: Embedder) -> Vectors:
+        opened.append(Vectors(tmp_path, models, embedder))
+        return opened[-1]
+
+    yield run
+    for vectors in opened:
+        vectors.close()
+
+
+def say(log: SqliteLog, models: ReadModels, *texts: str) -> None:
+    log.append("a", drafts([message(text, session_id="s") for text in texts]))
+    models.catch_up("a")
+
+
+def pending(models: ReadModels, vectors: Vectors) -> Pending:
+    with models.reading("a") as snapshot:
+        return vectors.pending("a", snapshot)
+
+
+def nearest(models: ReadModels, vectors: Vectors, embedder: Embedder, query: str, part: Part = "turn") -> list[int]:
+    with models.reading("a") as snapshot:
+        index = vectors.index("a", snapshot)
+    return [version for version, _ in index.search(embedder.embed_query(query), part, 3)]
+
+
+def test_what_is_embedded_is_found_and_counted(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
+    embedder = HashingEmbedder()
+    vectors = open_vectors(embedder)
+    say(log, models, "red apples", "green pears", "blue plums")
+    assert pending(models, vectors) == Pending(3, 3)
+
+    assert vectors.embed_news("a") == 3
+    assert pending(models, vectors).missing == 0
+    assert nearest(models, vectors, embedder, "user: green pears")[0] == 2
+    # The window of a turn holds the one before it.
+    assert 3 in nearest(models, vectors, embedder, "user: green pears", "window")[:2]
+
+
+def test_the_index_is_extended_by_what_comes_later(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
+    embedder = HashingEmbedder()
+    vectors = open_vectors(embedder)
+    say(log, models, "red apples")
+    vectors.embed_news("a")
+    with models.reading("a") as snapshot:
+        index = vectors.index("a", snapshot)
+    say(log, models, "green pears")
+    vectors.embed_news("a")
+    with models.reading("a") as snapshot:
+        assert vectors.index("a", snapshot) is index
+    assert nearest(models, vectors, embedder, "green pears")[0] == 2
+
+
+def test_the_same_text_is_embedded_once_even_after_a_rebuild(
+    tmp_path: Path, log: SqliteLog, models: ReadModels, open_vectors: Open
+) -> None:
+    embedder = HashingEmbedder()
+    say(log, models, "again", "again", "again", "again", "again")
+    open_vectors(embedder).embed_news("a")
+    # One turn; three windows: with none, one and two turns before it. The first window is the turn itself.
+    assert sorted(embedder.embedded) == sorted(set(embedder.embedded))
+
+    models.replay("a")
+    fresh = HashingEmbedder()
+    vectors = open_vectors(fresh)
+    assert vectors.embed_news("a") == 0
+    assert fresh.embedded == []
+
+
+def test_spaces_of_two_models_do_not_mix(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
+    say(log, models, "red apples", "green pears")
+    open_vectors(HashingEmbedder("one")).embed_news("a")
+    second = HashingEmbedder("two")
+    vectors = open_vectors(second)
+    assert pending(models, vectors).missing == 2
+    assert nearest(models, vectors, second, "green pears") == []
+    vectors.embed_news("a")
+    assert nearest(models, vectors, second, "green pears")[0] == 2
+
+
+def test_nothing_is_embedded_until_the_model_is_ready(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
+    say(log, models, "red apples")
+    assert open_vectors(HashingEmbedder(state="loading")).embed_news("a") == 0
+    assert open_vectors(HashingEmbedder(state="failed")).embed_news("a") == 0
+
+
+def test_a_stop_ends_the_work_between_batches_and_the_rest_is_done_later(
+    log: SqliteLog, models: ReadModels, open_vectors: Open
+) -> None:
+    vectors = open_vectors(HashingEmbedder())
+    say(log, models, *(f"text {number}" for number in range(400)))
+    stop = threading.Event()
+    seen: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        seen.append((done, total))
+        stop.set()
+
+    first = vectors.embed_news("a", on_progress=progress, stop=stop)
+    assert 0 < first < 400
+    assert seen == [(first, 400)]
+    assert vectors.embed_news("a") == 400 - first
+
+
+def test_a_damaged_file_of_vectors_is_made_anew(
+    tmp_path: Path, log: SqliteLog, models: ReadModels, open_vectors: Open
+) -> None:
+    say(log, models, "red apples")
+    vectors = open_vectors(HashingEmbedder())
+    vectors.embed_news("a")
+    vectors.close()
+    (namespace_folder(tmp_path, "a") / "vectors.db").write_bytes(b"garbage " * 1_000)
+    assert vectors.embed_news("a") == 1
+
+
+def test_an_unknown_namespace_has_an_empty_index_and_no_file(
+    tmp_path: Path, models: ReadModels, open_vectors: Open
+) -> None:
+    vectors = open_vectors(HashingEmbedder())
+    assert vectors.embed_news("a") == 0
+    assert nearest(models, vectors, HashingEmbedder(), "x") == []
+    assert not (tmp_path / "namespaces").exists()

@@ -1,0 +1,110 @@
+"""Workers on the real broker of one process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+from support.embedders import HashingEmbedder
+from support.events import message_draft
+
+from recollect.events.errors import InvalidInput
+from recollect.events.sqlite import SqliteLog
+from recollect.jobs.broker import open_broker
+from recollect.jobs.workers import Workers
+from recollect.projections.models import ReadModels
+from recollect.projections.vectors import Vectors
+
+_SECONDS_MAX = 20.0
+
+
+class Setting:
+    def __init__(self, folder: Path, log: SqliteLog, models: ReadModels) -> None:
+        self.log = log
+        self.models = models
+        self.embedder = HashingEmbedder()
+        self.vectors = Vectors(folder, models, self.embedder)
+        self.workers: list[Workers] = []
+
+    def start(self, *, sweep_seconds: float = 60.0, listen: bool = True) -> Workers:
+        workers = Workers(self.log, self.models, self.vectors, self.embedder, sweep_seconds=sweep_seconds)
+        if listen:
+            self.log.on_append(workers.news)
+        workers.start()
+        self.workers.append(workers)
+        return workers
+
+    def embedded(self, namespace: str, count: int) -> bool:
+        progress = self.models.progress(namespace)
+        if progress.version < count:
+            return False
+        with self.models.reading(namespace) as snapshot:
+            return self.vectors.pending(namespace, snapshot).missing == 0
+
+
+@pytest.fixture
+def setting(tmp_path: Path, log: SqliteLog, models: ReadModels) -> Generator[Setting]:
+    setting = Setting(tmp_path, log, models)
+    yield setting
+    for workers in setting.workers:
+        workers.stop()
+    setting.vectors.close()
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def test_what_is_appended_is_folded_and_embedded_by_workers(setting: Setting) -> None:
+    setting.start()
+    setting.log.append("a", [message_draft("red apples")])
+    eventually(lambda: setting.embedded("a", 1))
+
+
+def test_what_nobody_told_of_is_found_by_the_first_sweep(setting: Setting) -> None:
+    setting.log.append("a", [message_draft("red apples")])
+    workers = setting.start()
+    eventually(lambda: setting.embedded("a", 1))
+    assert workers.status()["last_sweep"] is not None
+
+
+def test_a_lost_message_is_made_good_by_the_next_sweep(setting: Setting) -> None:
+    setting.start(sweep_seconds=0.1, listen=False)
+    setting.log.append("a", [message_draft("red apples")])
+    eventually(lambda: setting.embedded("a", 1))
+
+
+def test_embedding_begins_when_the_model_has_loaded(setting: Setting) -> None:
+    setting.embedder.state = "loading"
+    setting.start()
+    setting.log.append("a", [message_draft("red apples")])
+    eventually(lambda: setting.models.progress("a").version == 1)
+    assert not setting.embedded("a", 1)
+    setting.embedder.state = "ready"
+    eventually(lambda: setting.embedded("a", 1))
+
+
+def test_repeated_news_change_nothing(setting: Setting) -> None:
+    workers = setting.start()
+    setting.log.append("a", [message_draft("red apples")])
+    for _ in range(200):
+        workers.news("a")
+    eventually(lambda: setting.embedded("a", 1))
+    assert setting.models.check("a").equal
+
+
+def test_a_stop_is_quick_and_can_be_repeated(setting: Setting) -> None:
+    workers = setting.start()
+    workers.stop()
+    workers.stop()
+    assert workers.status()["running"] is False
+
+
+def test_an_unknown_broker_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="memory://"):
+        open_broker("amqp://somewhere")
