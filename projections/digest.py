@@ -7,8 +7,6 @@ from hashlib import sha256
 import apsw
 import orjson
 
-from recollect.events.errors import ForeignFile
-
 #: Every table with its order. The row of `model` counts by its checkpoint alone: attempts and parking are not content.
 _TABLES = (
     "SELECT schema_version, log_id, namespace, checkpoint FROM model",
@@ -21,7 +19,7 @@ _TABLES = (
 
 
 def digest(connection: apsw.Connection) -> str:
-    """Return sha256, in hex, over all rows in a fixed order. The keyword index is `check_search`'s part."""
+    """Return sha256, in hex, over all rows in a fixed order. The keyword index is `search_matches`'s part."""
     total = sha256()
     for query in _TABLES:
         total.update(query.encode())
@@ -30,13 +28,10 @@ def digest(connection: apsw.Connection) -> str:
     return total.hexdigest()
 
 
-def check_search(connection: apsw.Connection) -> None:
-    """Let FTS5 compare its index with the episodes over a writable connection.
-
-    Raises:
-        ForeignFile: they differ.
-    """
+def search_matches(connection: apsw.Connection) -> bool:
+    """Let FTS5 compare its index with the episodes, over a writable connection; return whether they agree."""
     try:
         connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('integrity-check', 1)")
-    except apsw.CorruptError as error:
-        raise ForeignFile("the keyword index does not match the episodes; replay the namespace") from error
+    except apsw.CorruptError:
+        return False
+    return True

@@ -19,7 +19,7 @@ import apsw
 from recollect.events.database import connect, storage_errors
 from recollect.events.errors import ForeignFile
 from recollect.events.log import EventLog
-from recollect.projections.digest import check_search, digest
+from recollect.projections.digest import digest, search_matches
 from recollect.projections.layout import generation_path, generations, namespace_folder, remove_database
 from recollect.projections.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
 from recollect.projections.replay import OnProgress, build
@@ -65,11 +65,13 @@ class Check:
     version: int
     live_digest: str
     replayed_digest: str
+    #: Whether the live keyword index agrees with the live episodes.
+    search_equal: bool
 
     @property
     def equal(self) -> bool:
         """Tell whether replay gives what is live."""
-        return self.live_digest == self.replayed_digest
+        return self.search_equal and self.live_digest == self.replayed_digest
 
 
 class Snapshot(NamedTuple):
@@ -124,9 +126,9 @@ class _OpenModel:
                 reader.execute("ROLLBACK")
             self._readers.append(reader)
 
-    def check_search(self) -> None:
+    def search_matches(self) -> bool:
         with self.lock, storage_errors(self.path):
-            check_search(self._connection)
+            return search_matches(self._connection)
 
     def close(self) -> None:
         while self._readers:
@@ -223,10 +225,17 @@ class ReadModels:
                 connection.close()
         finally:
             remove_database(building)
+        search_equal = True
         if version:
             with self._using(namespace) as model:
-                model.check_search()
-        return Check(namespace=namespace, version=version, live_digest=live_digest, replayed_digest=replayed_digest)
+                search_equal = model.search_matches()
+        return Check(
+            namespace=namespace,
+            version=version,
+            live_digest=live_digest,
+            replayed_digest=replayed_digest,
+            search_equal=search_equal,
+        )
 
     def close(self) -> None:
         """Close every file. Whoever still reads one keeps it until done."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
@@ -38,7 +40,14 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None]) -> None:
         )
         host, port, *_ = listener.getsockname()
         on_listening(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        # Uvicorn stops gracefully and then raises the signal again: that is how this ends, and a success.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _end)
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(0)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -37,7 +37,7 @@ def main() -> int:
     command = [sys.executable, "-c", "from recollect.api.cli.main import run; run()"]
     server = subprocess.Popen([*command, "--data", options.data, "serve", "--port", str(options.port)])
     # Ctrl-C reaches the server too; SIGTERM to this process is passed on.
-    signal.signal(signal.SIGTERM, lambda *_: server.terminate())
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: server.terminate())
     try:
         wait_until_ready(base, server)
         load_conversation(base)

@@ -37,7 +37,7 @@ class HashingEmbedder:
         vector = np.full(self.dimensions, 1e-3, np.float32)
         for word in re.findall(r"\w+", text.lower()):
             vector[sha256(word.encode()).digest()[0] % self.dimensions] += 1
-        return vector / np.linalg.norm(vector)
+        return vector / np.float32(np.linalg.norm(vector))
 
 
 class BrokenEmbedder(HashingEmbedder):

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import orjson
+from support.events import message
+from support.server import recollect
+
+from recollect.projections.layout import generation_path, namespace_folder
+
+
+def append(data: Path, namespace: str, *texts: str) -> None:
+    body = orjson.dumps({"events": [message(text) for text in texts]})
+    assert recollect("append", namespace, data=data, stdin=body).returncode == 0
+
+
+def test_append_prints_versions_and_ids_and_marks_duplicates(tmp_path: Path) -> None:
+    event = orjson.dumps(message("x", id="e1")).decode()
+    assert recollect("append", "a", event, data=tmp_path).stdout == "1\te1\n"
+    assert recollect("append", "a", event, data=tmp_path).stdout == "1\te1\tduplicate\n"
+
+
+def test_retrieve_prints_the_context_or_json(tmp_path: Path) -> None:
+    append(tmp_path, "a", "the password is swordfish")
+    plain = recollect("retrieve", "a", "which password?", data=tmp_path)
+    assert "swordfish" in plain.stdout
+    assert "degraded: semantic: turned off" in plain.stderr
+    answer = orjson.loads(recollect("retrieve", "a", "which password?", "--json", data=tmp_path).stdout)
+    assert answer["items"][0]["text"] == "the password is swordfish"
+    assert recollect("retrieve", "b", "which password?", data=tmp_path).stdout == "Nothing found.\n"
+
+
+def test_the_real_model_finds_what_words_do_not(tmp_path: Path) -> None:
+    append(tmp_path, "a", "My kitten sleeps all day", "Tax returns are due in May", "The bridge was painted red")
+    found = recollect("retrieve", "a", "what about the cat?", "--limit", "1", data=tmp_path, model="all-MiniLM-L6-v2")
+    assert "kitten" in found.stdout
+    assert found.stderr == ""
+
+
+def test_export_and_import_give_the_same_log_again(tmp_path: Path) -> None:
+    append(tmp_path / "one", "a", "x", "y")
+    append(tmp_path / "one", "b", "z")
+    lines = recollect("export", data=tmp_path / "one").stdout
+    assert [orjson.loads(line)["namespace"] for line in lines.splitlines()] == ["a", "a", "b"]
+
+    file = tmp_path / "all.jsonl"
+    assert recollect("export", "--output", str(file), data=tmp_path / "one").returncode == 0
+    assert file.read_text() == lines
+    for expected in ("3 events imported, 0 were there already\n", "0 events imported, 3 were there already\n"):
+        assert recollect("import", "jsonl", str(file), data=tmp_path / "two").stdout == expected
+    copied = recollect("export", data=tmp_path / "two").stdout.splitlines()
+    given = ("id", "namespace", "version", "type", "occurred_at", "payload")
+    assert [[orjson.loads(line)[name] for name in given] for line in copied] == [
+        [orjson.loads(line)[name] for name in given] for line in lines.splitlines()
+    ]
+
+
+def test_verify_is_exit_1_when_an_event_was_altered(tmp_path: Path) -> None:
+    append(tmp_path, "a", "x", "y")
+    append(tmp_path, "b", "z")
+    assert recollect("verify", data=tmp_path).returncode == 0
+    thief = apsw.Connection(str(tmp_path / "log.db"))
+    thief.execute("DROP TRIGGER events_refuse_update; UPDATE events SET actor = 'bob' WHERE position & 255 = 2")
+    thief.close()
+
+    found = recollect("verify", data=tmp_path)
+    assert found.returncode == 1
+    assert "a: BROKEN" in found.stdout
+    assert "version 2: altered" in found.stdout
+    assert "b: intact" in found.stdout
+
+
+def test_replay_check_is_exit_1_on_a_difference_and_replay_mends_it(tmp_path: Path) -> None:
+    append(tmp_path, "a", "x", "y")
+    assert "a: equal at version 2" in recollect("replay", "--check", data=tmp_path).stdout
+    model = apsw.Connection(str(generation_path(namespace_folder(tmp_path, "a"), 1)))
+    model.execute("UPDATE episodes SET text = 'changed' WHERE version = 1")
+    model.close()
+
+    found = recollect("replay", "--check", data=tmp_path)
+    assert (found.returncode, "a: DIFFERENT" in found.stdout) == (1, True)
+    assert recollect("replay", "--namespace", "a", data=tmp_path).stdout == "a: 2 events replayed\n"
+    assert recollect("replay", "--check", data=tmp_path).returncode == 0
+
+
+def test_help_names_every_command(tmp_path: Path) -> None:
+    text = recollect("--help", data=tmp_path).stdout
+    for command in ("serve", "append", "retrieve", "import", "export", "replay", "verify", "bench"):
+        assert f" {command} " in text

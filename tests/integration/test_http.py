@@ -1,0 +1,202 @@
+"""The real application behind a real server process, without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+from support.events import message
+from support.server import Server, recollect, serving
+
+from recollect.events.catalogue import EVENT_CLASSES
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
+    with serving(tmp_path_factory.mktemp("http")) as server:
+        yield server
+
+
+@pytest.fixture
+def http(server: Server) -> Generator[httpx.Client]:
+    with httpx.Client(base_url=server.base, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def home(request: pytest.FixtureRequest) -> str:
+    """A namespace of the test's own."""
+    return f"/v1/namespaces/{re.sub(r'[^a-z0-9]+', '.', request.node.name)[-150:]}"
+
+
+def assert_problem(answer: httpx.Response, status: int, field: str | None = None) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["status"] == status
+    assert problem["title"]
+    assert problem["detail"]
+    if field is not None:
+        assert problem["field"] == field
+    return problem
+
+
+def test_one_event_is_recorded_and_the_same_again_is_a_duplicate(http: httpx.Client, home: str) -> None:
+    event = message("hello", id="e1")
+    first, again = (http.post(f"{home}/events", json=event) for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 200)
+    [one] = first.json()["events"]
+    assert (one["id"], one["version"], one["duplicate"]) == ("e1", 1, False)
+    assert again.json()["events"] == [one | {"duplicate": True}]
+
+
+def test_a_batch_is_all_or_none(http: httpx.Client, home: str) -> None:
+    good = {"events": [message("a"), message("b")], "expected_version": 0}
+    assert http.post(f"{home}/events", json=good).json()["version"] == 2
+    assert_problem(http.post(f"{home}/events", json=good), 409)
+    bad = {"events": [message("c"), message("")]}
+    assert_problem(http.post(f"{home}/events", json=bad), 422, "events.1.payload.text")
+    assert len(http.get(f"{home}/events").json()["items"]) == 2
+
+
+def test_an_id_with_other_content_is_a_conflict(http: httpx.Client, home: str) -> None:
+    http.post(f"{home}/events", json=message("hello", id="e1"))
+    assert assert_problem(http.post(f"{home}/events", json=message("bye", id="e1")), 409)["error"] == "EventIdConflict"
+
+
+def test_what_was_appended_is_retrieved_by_the_next_call(http: httpx.Client, home: str) -> None:
+    for number in range(5):
+        http.post(f"{home}/events", json=message(f"the password is swordfish{number}", id=f"e{number}"))
+        answer = http.post(f"{home}/retrieve", json={"query": f"swordfish{number}?"}).json()
+        assert [item["id"] for item in answer["items"]] == [f"e{number}"]
+        assert answer["context"]
+        assert answer["degraded"] == ["semantic: turned off; name a model in RECOLLECT_EMBEDDING_MODEL"]
+    assert set(answer) == {"context", "items", "tokens", "latency_ms", "degraded", "trace_id", "version"}
+    assert {"id", "kind", "text", "score", "matched_by", "ranks", "source_events", "occurred_at"} <= set(
+        answer["items"][0]
+    )
+
+
+@pytest.mark.parametrize("name", ["events", "episodes", "sessions", "entities"])
+def test_lists_come_in_pages(http: httpx.Client, home: str, name: str) -> None:
+    batch = [message(f"then Person{'abcde'[n]} spoke", session_id=f"s{n}") for n in range(5)]
+    http.post(f"{home}/events", json={"events": batch})
+    seen: list[Any] = []
+    after = ""
+    for _ in range(10):
+        page = http.get(f"{home}/{name}", params={"limit": 2} | ({"after": after} if after else {})).json()
+        seen += [item["id"] for item in page["items"]]
+        after = page["next"]
+        if after is None:
+            break
+    assert len(seen) == len(set(seen)) == 5
+
+
+def test_namespaces_are_listed_with_their_heads(http: httpx.Client, home: str) -> None:
+    http.post(f"{home}/events", json=message("hello"))
+    items = http.get("/v1/namespaces", params={"limit": 1000}).json()["items"]
+    assert {"namespace": home.rsplit("/", maxsplit=1)[-1], "version": 1} in [
+        {"namespace": item["namespace"], "version": item["version"]} for item in items
+    ]
+
+
+@pytest.mark.parametrize("name", ["events", "episodes", "sessions", "entities"])
+def test_an_unknown_namespace_is_empty(http: httpx.Client, home: str, name: str) -> None:
+    assert http.get(f"{home}/{name}").json() == {"items": [], "next": None}
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("episodes?limit=0", "limit"),
+        ("episodes?limit=1001", "limit"),
+        ("episodes?limit=x", "limit"),
+        ("episodes?after=x", "after"),
+        ("events?after=-1", "after"),
+        ("entities?after=99999999999999999999", "after"),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(http: httpx.Client, home: str, path: str, field: str) -> None:
+    assert_problem(http.get(f"{home}/{path}"), 422, field)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "query"),
+        ({"query": 7}, "query"),
+        ({"query": "x", "limit": 0}, "limit"),
+        ({"query": "x", "budget_tokens": -1}, "budget_tokens"),
+        ({"query": "x", "since": "2026-01-01T00:00:00"}, "since"),
+        ({"query": "x", "kinds": []}, "kinds"),
+        ({"query": "x", "kinds": ["song"]}, "kinds.0"),
+        ({"query": "x", "surprise": 1}, "surprise"),
+        ([], "body"),
+    ],
+)
+def test_bad_questions_are_refused_by_field(http: httpx.Client, home: str, body: Any, field: str) -> None:
+    assert_problem(http.post(f"{home}/retrieve", json=body), 422, field)
+
+
+def test_unknown_routes_and_methods_are_problems_too(http: httpx.Client, home: str) -> None:
+    assert_problem(http.get("/v2"), 404)
+    assert_problem(http.delete(f"{home}/events"), 405)
+
+
+def test_health_and_readiness_tell_how_the_parts_are(http: httpx.Client) -> None:
+    health = http.get("/health").json()
+    assert health["status"] == "ok"
+    assert health["embedding"]["state"] == "off"
+    assert health["workers"]["running"] is True
+    assert health["parked"] == []
+    assert http.get("/ready").json() == {"ready": True, "embedding": "off"}
+
+
+def test_the_description_names_every_event_type_and_every_route(http: httpx.Client) -> None:
+    description = http.get("/openapi.json").json()
+    mapping = description["components"]["schemas"]["NewEvent"]["discriminator"]["mapping"]
+    assert set(mapping) == set(EVENT_CLASSES)
+    assert all(reference.split("/")[-1] in description["components"]["schemas"] for reference in mapping.values())
+    assert {"/v1/namespaces/{namespace}/events", "/v1/namespaces/{namespace}/retrieve", "/v1/namespaces"} <= set(
+        description["paths"]
+    )
+    assert http.get("/docs").status_code == 200
+
+
+def test_many_clients_append_at_once_without_gaps(http: httpx.Client, home: str) -> None:
+    def one(number: int) -> int:
+        return http.post(f"{home}/events", json=message(str(number))).json()["version"]
+
+    with ThreadPoolExecutor(16) as pool:
+        versions = list(pool.map(one, range(200)))
+    assert sorted(versions) == list(range(1, 201))
+
+
+def test_a_second_server_on_the_folder_is_refused_and_the_first_stops_cleanly(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    data = tmp_path_factory.mktemp("shared")
+    with serving(data) as first:
+        second = recollect("serve", "--port", "0", data=data)
+        assert second.returncode == 2
+        assert str(first.process.pid) in second.stderr
+        assert "stop it" in second.stderr
+        # A command works beside the server.
+        event = '{"type":"message.added","payload":{"role":"user","text":"x"}}'
+        assert recollect("append", "a", event, data=data).returncode == 0
+        assert first.stop() == 0
+    with serving(data) as again:
+        assert len(httpx.get(f"{again.base}/v1/namespaces/a/episodes").json()["items"]) == 1
+
+
+def test_a_taken_port_is_refused_before_anything_starts(
+    server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    port = server.base.rpartition(":")[2]
+    refused = recollect("serve", "--port", port, data=tmp_path_factory.mktemp("other"))
+    assert refused.returncode == 2
+    assert "choose another" in refused.stderr

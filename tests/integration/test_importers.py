@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from support.data import conversations
+from support.events import message
+
+from recollect.api.importers.jsonl import import_jsonl
+from recollect.api.importers.locomo import import_locomo
+from recollect.events.errors import InvalidInput
+from recollect.events.sqlite import SqliteLog
+
+_PUBLISHED: list[dict[str, Any]] = [
+    {
+        "sample_id": "conv-1",
+        "conversation": {
+            "speaker_a": "Ann",
+            "speaker_b": "Bob",
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1": [
+                {"speaker": "Ann", "dia_id": "D1:1", "text": "Hi Bob"},
+                {"speaker": "Bob", "dia_id": "D1:2", "text": "Look", "img_url": ["x"], "blip_caption": "a cat"},
+            ],
+            "session_2_date_time": "10:00 am on 9 May, 2023",
+            "session_2": [{"speaker": "Ann", "dia_id": "D2:1", "text": "Hello again"}],
+        },
+        "qa": [],
+    }
+]
+
+
+def quiet(done: int) -> None:
+    pass
+
+
+def test_a_bad_line_is_named_and_the_lines_before_it_are_kept(log: SqliteLog) -> None:
+    lines = [orjson.dumps(message("x", id="e1")), b"", orjson.dumps(message("y", id="e2")), b'{"type": "nope"}']
+    with pytest.raises(InvalidInput, match=r"line 4: event\.type") as refused:
+        import_jsonl(log, lines, namespace="a", on_progress=quiet)
+    assert "before it are imported" in str(refused.value)
+    assert [event.id for event in log.read("a")] == ["e1", "e2"]
+
+    lines[3] = orjson.dumps(message("z", id="e3"))
+    imported = import_jsonl(log, lines, namespace="a", on_progress=quiet)
+    assert (imported.added, imported.known) == (1, 2)
+
+
+def test_lines_go_to_their_own_namespaces_in_their_order(log: SqliteLog) -> None:
+    lines = [orjson.dumps(message(str(number)) | {"namespace": "ab"[number % 2]}) for number in range(10)]
+    import_jsonl(log, lines, namespace=None, on_progress=quiet)
+    assert [event.data()["text"] for event in log.read("b")] == ["1", "3", "5", "7", "9"]
+
+
+def test_more_lines_than_a_batch_are_imported(log: SqliteLog) -> None:
+    seen: list[int] = []
+    lines = (orjson.dumps(message(str(number))) for number in range(2_500))
+    assert import_jsonl(log, lines, namespace="a", on_progress=seen.append).added == 2_500
+    assert seen == [1_000, 2_000, 2_500]
+
+
+def test_the_published_locomo_file_becomes_dated_messages_with_captions(log: SqliteLog, tmp_path: Path) -> None:
+    path = tmp_path / "locomo10.json"
+    path.write_text(json.dumps(_PUBLISHED))
+    assert import_locomo(log, path, on_progress=quiet).added == 3
+    assert import_locomo(log, path, on_progress=quiet).known == 3
+
+    first, second, third = (event.as_json() for event in log.read("locomo-conv-1"))
+    assert (first["id"], first["session_id"], first["occurred_at"]) == (
+        "conv-1:D1:1",
+        "conv-1:session_1",
+        "2023-05-08T13:56:00Z",
+    )
+    assert second["payload"]["attachments"][0]["caption"] == "a cat"
+    assert second["occurred_at"] > first["occurred_at"]
+    assert third["session_id"] == "conv-1:session_2"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]x", '{"a": 1}', '[{"sample_id": "c"}]', "7", '{"name": "x", "events": [{}]}']
+)
+def test_a_file_of_another_shape_is_refused_and_nothing_is_written(
+    log: SqliteLog, tmp_path: Path, content: str
+) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(content)
+    with pytest.raises(InvalidInput, match=r"file\.json"):
+        import_locomo(log, path, on_progress=quiet)
+    assert log.heads() == []
+
+
+def test_real_conversations_are_imported_under_their_own_ids(log: SqliteLog) -> None:
+    [path, *_] = conversations("locomo-*.json")
+    imported = import_locomo(log, path, on_progress=quiet)
+    [head] = log.heads()
+    assert head.namespace == path.stem
+    assert head.version == imported.added > 100
+    sample = path.stem.removeprefix("locomo-")
+    assert all(event.id.startswith(f"{sample}:D") for event in log.read(head.namespace))

@@ -1,0 +1,92 @@
+"""The rules of this repository, as far as a machine can check them."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("events", "projections", "jobs", "api")
+LINES_MAX = 450
+FUNCTION_LINES_MAX = 70
+#: A plain list of every event type: long, and better in one place.
+LONG_FILES = {"events/catalogue.py"}
+
+
+def modules() -> Iterator[Path]:
+    for folder in (*PACKAGES, "tests", "ops"):
+        yield from (ROOT / folder).rglob("*.py")
+
+
+def test_a_package_imports_only_from_the_packages_above_it() -> None:
+    checked = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports")], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_files_and_functions_are_short() -> None:
+    for path in modules():
+        source = path.read_text(encoding="utf-8")
+        if str(path.relative_to(ROOT)) not in LONG_FILES:
+            assert len(source.splitlines()) <= LINES_MAX, path
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert (node.end_lineno or 0) - node.lineno < FUNCTION_LINES_MAX, f"{path}: {node.name}"
+
+
+def test_every_dependency_has_its_reason_beside_it() -> None:
+    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    names = [at for at, line in enumerate(lines) if re.match(r'    "[a-z].*[\[>=<]', line)]
+    assert len(names) > 20
+    for at in names:
+        above = at - 1
+        while re.match(r'    "', lines[above]):
+            above -= 1
+        assert lines[above].lstrip().startswith("#"), lines[at]
+
+
+def test_the_import_name_is_made_of_relative_links() -> None:
+    for package in PACKAGES:
+        link = ROOT / "src" / "recollect" / package
+        assert link.is_symlink()
+        assert str(link.readlink()) == f"../../{package}"
+    assert (ROOT / "src" / "recollect" / "py.typed").exists()
+
+
+def test_tests_are_no_package() -> None:
+    assert not list((ROOT / "tests").rglob("__init__.py"))
+
+
+def test_the_two_commands_are_in_the_readme_and_ci_runs_one_of_them() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"^make run\b", readme, re.MULTILINE)
+    assert re.search(r"^make test\b", readme, re.MULTILINE)
+    assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").rstrip().endswith("make test")
+
+
+def test_every_setting_is_in_the_readme() -> None:
+    from recollect.api.settings import Settings  # noqa: PLC0415
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in Settings.model_fields:
+        assert f"RECOLLECT_{name.upper()}" in readme
+
+
+def test_every_module_is_in_the_architecture() -> None:
+    architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*"):
+            if path.suffix in (".py", ".sql") and path.name != "__init__.py":
+                assert f"`{path.name}`" in architecture, path
+
+
+def test_the_licence_is_the_one_that_the_project_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["license"] == "Apache-2.0"
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
