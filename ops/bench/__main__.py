@@ -1,0 +1,41 @@
+"""`make bench`: what each part does on this machine, beside its floor in the same run.
+
+A floor is the bare library doing the same work with nothing of ours around it. Figures are medians; machines are noisy,
+so compare ratios. Texts are the demo conversation's, varied.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import append_bench
+import http_bench
+import projection_bench
+import retrieve_bench
+
+PARTS: dict[str, Callable[[Path], None]] = {
+    "append": append_bench.run,
+    "http": http_bench.run,
+    "projection": projection_bench.run,
+    "retrieve": retrieve_bench.run,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="which parts; all when left out")
+    parser.add_argument("--folder", type=Path, default=Path.cwd(), help="on whose disk to measure")
+    options = parser.parse_args()
+    for name in options.parts or PARTS:
+        with tempfile.TemporaryDirectory(prefix="recollect-bench-", dir=options.folder) as folder:
+            PARTS[name](Path(folder))
+
+
+if __name__ == "__main__":
+    main()

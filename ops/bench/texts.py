@@ -1,0 +1,35 @@
+"""Events of any number from the demo conversation: real words, each text a little different."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+_DEMO = Path(__file__).parents[1] / "demo" / "conversation.jsonl"
+
+
+def messages() -> list[dict[str, Any]]:
+    """Return the messages of the demo conversation."""
+    events = [json.loads(line) for line in _DEMO.read_text(encoding="utf-8").splitlines()]
+    return [event for event in events if event["type"] == "message.added" and "text" in event["payload"]]
+
+
+def varied(total: int) -> Iterator[dict[str, Any]]:
+    """Yield `total` events: pairs of messages put together in ever other ways, 20 to 60 words each."""
+    base = messages()
+    for number in range(total):
+        first, second = base[number % len(base)], base[(number * 7 + number // len(base)) % len(base)]
+        payload = first["payload"] | {"text": f"{first['payload']['text']} {second['payload']['text']}"}
+        session = f"{first['session_id']}.{number // len(base)}"
+        yield {"id": f"bench:{number}", "type": "message.added", "session_id": session, "payload": payload}
+
+
+def unnamed() -> Iterator[dict[str, Any]]:
+    """Yield events without end and without ids, as a bot sends them."""
+    base = messages()
+    for number in count():
+        event = base[number % len(base)]
+        yield {"type": "message.added", "session_id": event["session_id"], "payload": event["payload"]}
