@@ -38,12 +38,15 @@ def connect(
         try:
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
             # Deleted text is overwritten, and nothing goes to temporary files: what is forgotten is gone.
-            connection.execute("PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY")
+            connection.pragma("secure_delete", True)
+            connection.pragma("temp_store", "MEMORY")
+            # INSERT OR REPLACE fires the triggers that refuse DELETE.
+            connection.pragma("recursive_triggers", True)
             if not readonly:
-                connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute(f"PRAGMA synchronous={synchronous}")
+                connection.pragma("journal_mode", "WAL")
+            connection.pragma("synchronous", synchronous)
             # Reads the header, so that a file that is no database is noticed here and not at the first query.
-            connection.execute("PRAGMA schema_version").fetchall()
+            connection.pragma("schema_version")
         except BaseException:
             connection.close()
             raise

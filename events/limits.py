@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from recollect.events.errors import InvalidNamespace
 
@@ -20,6 +21,7 @@ CLOCK_AHEAD_SECONDS_MAX = 86_400
 _NAMESPACE = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
 
 
+@lru_cache(4_096)
 def check_namespace(namespace: str) -> str:
     """Return `namespace` when it is a valid name; raise `InvalidNamespace` otherwise.
 

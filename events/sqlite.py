@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import threading
@@ -95,15 +96,18 @@ class _Group:
         self.now_us = now_us
         self.heads: dict[str, _Head] = {}
         self.rows: list[_Row] = []
-        #: Staged rows by (namespace's key, stored id), to recognise an id that comes twice in one group.
+        #: Staged rows with a producer's id, by (namespace's key, stored id): it may come twice in one group.
         self.by_id: dict[tuple[int, str | bytes], _Row] = {}
         #: The key of the next new namespace; 0 until one is needed.
         self.next_key = 0
 
     def add(self, head: _Head, draft: EventDraft) -> Appended:
         """Stage `draft` as the next version of `head`."""
-        event_id = draft.id or str(uuid_utils.uuid7())
-        stored_id = _stored_id(event_id)
+        if draft.id is None:
+            made = uuid_utils.uuid7()
+            event_id, stored_id = str(made), made.bytes
+        else:
+            event_id, stored_id = draft.id, _stored_id(draft.id)
         version = head.version + 1
         recorded_at_us = max(self.now_us, head.recorded_at_us)
         occurred_at_us = recorded_at_us if draft.occurred_at_us is None else draft.occurred_at_us
@@ -126,14 +130,15 @@ class _Group:
             chain_hash,
         )
         self.rows.append(row)
-        self.by_id[head.key, stored_id] = row
+        if draft.id is not None:
+            self.by_id[head.key, stored_id] = row
         head.version, head.hash, head.recorded_at_us, head.moved = version, chain_hash, recorded_at_us, True
         return Appended(event_id, version, recorded_at_us, chain_hash, False)
 
     def forget_rows(self, keep: int) -> None:
         """Drop the rows staged after the first `keep`."""
         for row in self.rows[keep:]:
-            del self.by_id[row[0] >> _VERSION_BITS, row[1]]
+            self.by_id.pop((row[0] >> _VERSION_BITS, row[1]), None)
         del self.rows[keep:]
 
 
@@ -173,20 +178,23 @@ class SqliteLog:
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Record `drafts`, all or none; see `log.EventLog.append`."""
-        request = _request(namespace, drafts, expected_version)
-        wait = request.expect_thread()
+        _check(namespace, drafts)
+        recorded = threading.Lock()
+        recorded.acquire()
+        request = AppendRequest(namespace, drafts, expected_version, recorded)
         self._writer.submit(request)
-        wait()
+        recorded.acquire()
         return request.answer()
 
     async def append_async(
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `append` does without blocking the event loop."""
-        request = _request(namespace, drafts, expected_version)
-        answered = request.expect_task()
+        _check(namespace, drafts)
+        recorded = asyncio.get_running_loop().create_future()
+        request = AppendRequest(namespace, drafts, expected_version, recorded)
         self._writer.submit(request)
-        await answered
+        await recorded
         return request.answer()
 
     def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
@@ -346,13 +354,12 @@ class SqliteLog:
             request.error = request.error or error
 
 
-def _request(namespace: str, drafts: Sequence[EventDraft], expected_version: int | None) -> AppendRequest:
+def _check(namespace: str, drafts: Sequence[EventDraft]) -> None:
     check_namespace(namespace)
     if not drafts:
         raise InvalidEvent("give at least one event", field="events")
     if len(drafts) > BATCH_EVENTS_MAX:
         raise TooLarge(f"more than {BATCH_EVENTS_MAX:,} events; send several batches", field="events")
-    return AppendRequest(namespace, drafts, expected_version)
 
 
 def _prepare(connection: apsw.Connection, path: Path) -> str:

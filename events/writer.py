@@ -18,31 +18,24 @@ GROUP_EVENTS_MAX = 4_096
 
 
 class AppendRequest:
-    """One append on its way through the writer: what is wanted, then what came of it."""
+    """One append on its way through the writer: what is wanted, who waits for it, then what came of it."""
 
-    __slots__ = ("_future", "_lock", "_loop", "drafts", "error", "expected_version", "namespace", "recorded")
+    __slots__ = ("drafts", "error", "expected_version", "namespace", "recorded", "waiter")
 
-    def __init__(self, namespace: str, drafts: Sequence[EventDraft], expected_version: int | None) -> None:
+    def __init__(
+        self,
+        namespace: str,
+        drafts: Sequence[EventDraft],
+        expected_version: int | None,
+        waiter: asyncio.Future[None] | threading.Lock,
+    ) -> None:
         self.namespace = namespace
         self.drafts = drafts
         self.expected_version = expected_version
+        #: A task's future, or the lock that a thread waits for.
+        self.waiter = waiter
         self.recorded: list[Appended] | None = None
         self.error: Exception | None = None
-        self._lock: threading.Lock | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._future: asyncio.Future[None] | None = None
-
-    def expect_thread(self) -> Callable[[], object]:
-        """Say that a thread waits; the returned function blocks it until the answer is there."""
-        self._lock = threading.Lock()
-        self._lock.acquire()
-        return self._lock.acquire
-
-    def expect_task(self) -> asyncio.Future[None]:
-        """Say that a task of the running event loop waits, and return what it awaits."""
-        self._loop = asyncio.get_running_loop()
-        self._future = self._loop.create_future()
-        return self._future
 
     def answer(self) -> list[Appended]:
         """Return what was recorded, or raise why nothing was."""
@@ -51,18 +44,19 @@ class AppendRequest:
         assert self.recorded is not None
         return self.recorded
 
-    @staticmethod
-    def wake(requests: Sequence[AppendRequest]) -> None:
-        """Wake everyone who waits for `requests`: one call a loop, since waking a loop is a system call."""
-        by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
-        for request in requests:
-            if request._lock is not None:
-                request._lock.release()
-            elif request._loop is not None and request._future is not None:
-                by_loop.setdefault(request._loop, []).append(request._future)
-        for loop, futures in by_loop.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_finish, futures)
+
+def _wake(requests: Sequence[AppendRequest]) -> None:
+    """Wake everyone who waits for `requests`: one call a loop, since waking a loop is a system call."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+    for request in requests:
+        waiter = request.waiter
+        if isinstance(waiter, asyncio.Future):
+            by_loop.setdefault(waiter.get_loop(), []).append(waiter)
+        else:
+            waiter.release()
+    for loop, futures in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_finish, futures)
 
 
 def _finish(futures: Sequence[asyncio.Future[None]]) -> None:
@@ -108,7 +102,7 @@ class GroupCommitWriter:
                 return
             group, closing = self._gather(first)
             self._commit(group)
-            AppendRequest.wake(group)
+            _wake(group)
             if closing:
                 return
 

@@ -39,11 +39,7 @@ CREATE UNIQUE INDEX events_by_id ON events (position >> 36, id);
 CREATE TRIGGER events_refuse_update BEFORE UPDATE ON events
 BEGIN SELECT RAISE(ABORT, 'events are immutable: UPDATE is refused'); END;
 
+-- REPLACE is a DELETE in disguise: it fires this one in connections with recursive_triggers, which all of ours have. A
+-- trigger on INSERT would refuse it in anybody's, at 15 % of the append rate; in those, `verify` finds it.
 CREATE TRIGGER events_refuse_delete BEFORE DELETE ON events
 BEGIN SELECT RAISE(ABORT, 'events are immutable: DELETE is refused'); END;
-
--- INSERT OR REPLACE removes the old row without firing the trigger above.
-CREATE TRIGGER events_refuse_replace BEFORE INSERT ON events
-WHEN EXISTS (SELECT 1 FROM events WHERE position = NEW.position)
-  OR EXISTS (SELECT 1 FROM events WHERE position >> 36 = NEW.position >> 36 AND id = NEW.id)
-BEGIN SELECT RAISE(ABORT, 'events are immutable: REPLACE is refused'); END;

@@ -8,8 +8,6 @@ import statistics
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import texts
 import uuid_utils
 from table import compare, heading
 
+from recollect.events.envelope import EventDraft
 from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import draft
 
@@ -26,24 +25,48 @@ SECONDS = 1.5
 ROUNDS = 3
 
 
+_TABLE = """
+CREATE TABLE events (position INTEGER PRIMARY KEY, id BLOB, type TEXT, schema_version INTEGER, occurred_at_us INTEGER,
+    recorded_at_us INTEGER, session_id TEXT, actor TEXT, causation_id TEXT, correlation_id TEXT, encoding TEXT,
+    payload BLOB, leaf BLOB, hash BLOB);
+CREATE UNIQUE INDEX events_by_id ON events (position >> 36, id);
+"""
+_INSERT = "INSERT INTO events VALUES (?, ?, ?, 1, ?, ?, ?, NULL, NULL, NULL, 'json', ?, ?, ?)"
+_HASH = bytes(32)
+
+
+def bare(path: Path) -> apsw.Connection:
+    """Return a database with the same table of events and the same index, and nothing else."""
+    connection = apsw.Connection(str(path))
+    for name, value in (("journal_mode", "WAL"), ("synchronous", "FULL"), ("wal_autocheckpoint", 4_000)):
+        connection.pragma(name, value)
+    connection.execute(_TABLE)
+    return connection
+
+
+def bare_row(position: int, one: EventDraft) -> tuple[Any, ...]:
+    """Return the row of an event without a chain: its hashes are zeros."""
+    now = time.time_ns() // 1_000
+    return (position, uuid_utils.uuid7().bytes, one.type, now, now, one.session_id, one.payload, _HASH, _HASH)
+
+
 class BareGroupCommit:
-    """The floor: one thread, one transaction for all who wait; no ids looked up, no chain, no heads, no triggers."""
+    """The floor: the same rows in the same table, one transaction for all who wait.
+
+    No ids looked up, no hash chain, no heads, no triggers, no errors handled.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._connection = apsw.Connection(str(path))
-        self._connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000")
-        self._connection.execute(
-            "CREATE TABLE events (namespace TEXT, version INTEGER, id BLOB, payload BLOB, "
-            "PRIMARY KEY (namespace, version)) WITHOUT ROWID; CREATE UNIQUE INDEX ids ON events (namespace, id)"
-        )
+        self._connection = bare(path)
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._version = 0
         threading.Thread(target=self._run, daemon=True).start()
 
-    async def append(self, payload: bytes) -> None:
+    async def append(self, namespace: int, one: EventDraft) -> None:
+        """Wait until `one` is on disk."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        self._queue.put((payload, loop, future))
+        self._queue.put((namespace, one, loop, future))
         await future
 
     def _run(self) -> None:
@@ -52,13 +75,13 @@ class BareGroupCommit:
             while not self._queue.empty():
                 group.append(self._queue.get())
             rows: list[tuple[Any, ...]] = []
-            for payload, *_ in group:
+            for namespace, one, *_ in group:
                 self._version += 1
-                rows.append(("a", self._version, uuid_utils.uuid7().bytes, payload))
+                rows.append(bare_row((namespace << 36) + self._version, one))
             self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", rows)
+            self._connection.executemany(_INSERT, rows)
             self._connection.execute("COMMIT")
-            group[0][1].call_soon_threadsafe(_finish, [future for *_, future in group])
+            group[0][2].call_soon_threadsafe(_finish, [future for *_, future in group])
 
 
 def _finish(futures: list[asyncio.Future[None]]) -> None:
@@ -84,10 +107,10 @@ async def rate(clients: int, append: Callable[[int], Awaitable[object]]) -> floa
 
 def run(folder: Path) -> None:
     heading("Durable appends in process, one event each (floor: bare apsw group commit)")
-    events = list(islice(texts.unnamed(), 2_000))
+    events = texts.unnamed(2_000)
     drafts = [draft(event) for event in events]
     log = SqliteLog(folder / "log.db")
-    bare = BareGroupCommit(folder / "bare.db")
+    group_commit = BareGroupCommit(folder / "bare.db")
     at = 0
 
     async def ours(number: int) -> object:
@@ -100,10 +123,10 @@ def run(folder: Path) -> None:
         at += 1
         return await log.append_async(f"n{number % 16}", [draft(events[at % len(events)])])
 
-    async def floor(_: int) -> object:
+    async def floor(number: int) -> object:
         nonlocal at
         at += 1
-        return await bare.append(drafts[at % len(drafts)].payload)
+        return await group_commit.append(number % 16, drafts[at % len(drafts)])
 
     for clients in CLIENTS:
         measured: dict[str, list[float]] = {"ours": [], "validated": [], "floor": []}
@@ -119,12 +142,10 @@ def run(folder: Path) -> None:
 
 def _batches(folder: Path, log: SqliteLog) -> None:
     heading("Durable appends in batches (floor: the same rows in bare apsw transactions)")
-    drafts = [draft(event) for event in islice(texts.unnamed(), 1_000)]
+    drafts = [draft(event) for event in texts.unnamed(1_000)]
     for size in (100, 1_000):
         batch = drafts[:size]
-        connection = apsw.Connection(str(folder / f"bare{size}.db"))
-        connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000")
-        connection.execute("CREATE TABLE events (version INTEGER PRIMARY KEY, id BLOB UNIQUE, payload BLOB, leaf BLOB)")
+        connection = bare(folder / f"bare{size}.db")
         ours: list[float] = []
         floor: list[float] = []
         version = 0
@@ -133,12 +154,10 @@ def _batches(folder: Path, log: SqliteLog) -> None:
             log.append("batch", batch)
             ours.append(size / (time.perf_counter() - started))
             started = time.perf_counter()
-            rows: list[tuple[Any, ...]] = []
-            for one in batch:
-                version += 1
-                rows.append((version, uuid_utils.uuid7().bytes, one.payload, sha256(one.payload).digest()))
+            rows = [bare_row(version + at, one) for at, one in enumerate(batch)]
+            version += size
             connection.execute("BEGIN IMMEDIATE")
-            connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", rows)
+            connection.executemany(_INSERT, rows)
             connection.execute("COMMIT")
             floor.append(size / (time.perf_counter() - started))
         connection.close()

@@ -17,6 +17,11 @@ from recollect.events.validation import drafts
 from recollect.projections.models import ReadModels
 
 EVENTS = 100_000
+_TABLES = """
+CREATE TABLE episodes (version INTEGER PRIMARY KEY, id TEXT, session TEXT, at INTEGER, role TEXT, speaker TEXT,
+    text TEXT);
+CREATE VIRTUAL TABLE search USING fts5 (text, content='episodes', content_rowid='version', tokenize='porter unicode61');
+"""
 
 
 def in_batches(events: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -42,12 +47,10 @@ def run(folder: Path) -> None:
 def bulk_load(log: SqliteLog, path: Path) -> None:
     """Load the messages into one table with six indexes and a keyword index, as fast as SQLite takes them."""
     connection = apsw.Connection(str(path))
-    connection.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN")
-    connection.execute(
-        "CREATE TABLE episodes (version INTEGER PRIMARY KEY, id TEXT, session TEXT, at INTEGER, role TEXT, "
-        "speaker TEXT, text TEXT); CREATE VIRTUAL TABLE search USING fts5 (text, content='episodes', content_rowid='version', "
-        "tokenize='porter unicode61')"
-    )
+    connection.pragma("journal_mode", "OFF")
+    connection.pragma("synchronous", "OFF")
+    connection.execute("BEGIN")
+    connection.execute(_TABLES)
     after = 0
     while events := log.read("a", after=after, limit=5_000):
         rows: list[tuple[Any, ...]] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,6 @@ def varied(total: int) -> Iterator[dict[str, Any]]:
         yield {"id": f"bench:{number}", "type": "message.added", "session_id": session, "payload": payload}
 
 
-def unnamed() -> Iterator[dict[str, Any]]:
-    """Yield events without end and without ids, as a bot sends them."""
-    base = messages()
-    for number in count():
-        event = base[number % len(base)]
-        yield {"type": "message.added", "session_id": event["session_id"], "payload": event["payload"]}
+def unnamed(total: int) -> list[dict[str, Any]]:
+    """Return `total` events without ids, as a bot sends them."""
+    return [{name: value for name, value in event.items() if name != "id"} for event in varied(total)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import threading
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -51,7 +52,7 @@ class Client(threading.Thread):
 
 
 def test_no_acknowledged_event_is_lost_by_kill_9(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    rounds: int = request.config.getoption("--rounds")
+    rounds: Any = request.config.getoption("--rounds")
     acknowledged: dict[str, dict[str, int]] = {namespace: {} for namespace in _NAMESPACES}
     for number in range(rounds):
         with serving(tmp_path) as server:

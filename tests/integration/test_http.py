@@ -73,12 +73,16 @@ def test_what_was_appended_is_retrieved_by_the_next_call(http: httpx.Client, hom
         http.post(f"{home}/events", json=message(f"the password is swordfish{number}", id=f"e{number}"))
         answer = http.post(f"{home}/retrieve", json={"query": f"swordfish{number}?"}).json()
         assert [item["id"] for item in answer["items"]] == [f"e{number}"]
-        assert answer["context"]
-        assert answer["degraded"] == ["semantic: turned off; name a model in RECOLLECT_EMBEDDING_MODEL"]
+
+
+def test_an_answer_has_the_fields_of_the_contract(http: httpx.Client, home: str) -> None:
+    http.post(f"{home}/events", json=message("the password is swordfish"))
+    answer: dict[str, Any] = http.post(f"{home}/retrieve", json={"query": "swordfish"}).json()
+    assert answer["context"]
+    assert answer["degraded"] == ["semantic: turned off; name a model in RECOLLECT_EMBEDDING_MODEL"]
     assert set(answer) == {"context", "items", "tokens", "latency_ms", "degraded", "trace_id", "version"}
-    assert {"id", "kind", "text", "score", "matched_by", "ranks", "source_events", "occurred_at"} <= set(
-        answer["items"][0]
-    )
+    item: dict[str, Any] = answer["items"][0]
+    assert {"id", "kind", "text", "score", "matched_by", "ranks", "source_events", "occurred_at"} <= set(item)
 
 
 @pytest.mark.parametrize("name", ["events", "episodes", "sessions", "entities"])

@@ -10,7 +10,9 @@ import apsw
 import pytest
 from support.events import message_draft
 
-from recollect.events.errors import DiskFull, ForeignFile, NewerFile, ReadOnly, StorageError
+from recollect.events.backend import open_log
+from recollect.events.database import connect
+from recollect.events.errors import DiskFull, ForeignFile, InvalidInput, NewerFile, ReadOnly, StorageError
 from recollect.events.sqlite import SqliteLog
 
 
@@ -27,7 +29,7 @@ from recollect.events.sqlite import SqliteLog
 def test_nobody_changes_or_removes_an_event(tmp_path: Path, statement: str) -> None:
     log = SqliteLog(tmp_path / "log.db")
     log.append("a", [message_draft("x", id="e1")])
-    other = apsw.Connection(str(tmp_path / "log.db"))
+    other = connect(tmp_path / "log.db")
 
     with pytest.raises(apsw.ConstraintError, match="immutable"):
         other.execute(statement)
@@ -125,8 +127,5 @@ def test_a_read_only_folder_is_named_with_what_to_check(small_disk: Path) -> Non
 
 
 def test_an_unknown_backend_is_refused() -> None:
-    from recollect.events.backend import open_log  # noqa: PLC0415
-    from recollect.events.errors import InvalidInput  # noqa: PLC0415
-
     with pytest.raises(InvalidInput, match="sqlite:///"):
         open_log("mysql://somewhere")

@@ -49,6 +49,13 @@ def test_an_untouched_log_is_intact_and_says_its_hash(tampered: Callable[[str], 
         ("UPDATE events SET hash = zeroblob(32) WHERE position & 255 = 7", 7, "chain"),
         ("DELETE FROM events WHERE position & 255 = 7", 7, "removed"),
         (f"DELETE FROM events WHERE position & 255 = {_EVENTS}", _EVENTS, "removed"),
+        (
+            "INSERT OR REPLACE INTO events SELECT position, id, type, schema_version, occurred_at_us, recorded_at_us, "
+            "session_id, 'bob', causation_id, correlation_id, encoding, payload, leaf, hash FROM events "
+            "WHERE position & 255 = 7",
+            7,
+            "altered",
+        ),
         ("UPDATE heads SET hash = zeroblob(32)", _EVENTS, "head"),
     ],
 )
