@@ -22,8 +22,9 @@ _logger = logging.getLogger(__name__)
 
 #: How often the heads are compared with the checkpoints: how late work begins when a message was lost.
 SWEEP_SECONDS = 30.0
-#: News of the same namespace within this time go as one message.
-_NEWS_SECONDS = 0.02
+#: News of the same namespace within this time go as one message. Readers catch up by themselves, so nobody waits for it,
+#: and folding a few messages at a time would take the processor from those who append.
+_NEWS_SECONDS = 0.25
 #: How long a stop waits for the work at hand: a batch of embeddings.
 _STOP_MS = 10_000
 
@@ -113,7 +114,7 @@ class Workers:
                 self._has_news.wait_for(lambda: self._news or self._stop.is_set())
                 if self._stop.is_set():
                     return
-            time.sleep(_NEWS_SECONDS)
+            self._stop.wait(_NEWS_SECONDS)
             with self._has_news:
                 namespaces, self._news = self._news, set()
             for namespace in namespaces:
