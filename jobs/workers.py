@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from typing import Any
 
 import dramatiq
@@ -22,7 +21,7 @@ _logger = logging.getLogger(__name__)
 
 #: How often the heads are compared with the checkpoints: how late work begins when a message was lost.
 SWEEP_SECONDS = 30.0
-#: News of the same namespace within this time go as one message. Readers catch up by themselves, so nobody waits for it,
+#: News of the same namespace within this time go as one message. Readers catch up by themselves, so nobody waits,
 #: and folding a few messages at a time would take the processor from those who append.
 _NEWS_SECONDS = 0.25
 #: How long a stop waits for the work at hand: a batch of embeddings.
