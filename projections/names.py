@@ -34,6 +34,8 @@ _NOT_NAMES = """
 """
 #: Words that are written with a capital without being a name: pronouns, greetings, days, months, what opens sentences.
 NOT_NAMES = frozenset(_NOT_NAMES.split())
+#: The same as they stand at the start of a sentence: most runs are one of these.
+_SKIPPED = frozenset(word.capitalize() for word in NOT_NAMES) | {"I'm", "I've", "I'd", "I'll"}
 #: Longest name in words; a longer run is a headline or shouting.
 _WORDS_MAX = 5
 
@@ -46,6 +48,8 @@ def mentioned_names(text: str, known: Container[str]) -> list[str]:
     """
     found: dict[str, str] = {}
     for match in _RUN.finditer(text):
+        if match[0] in _SKIPPED:
+            continue
         name = _name(match, text, known)
         if name is not None:
             found.setdefault(name.casefold(), name)
