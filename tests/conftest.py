@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
@@ -25,3 +26,15 @@ def models(tmp_path: Path, log: SqliteLog) -> Generator[ReadModels]:
     models = ReadModels(tmp_path, log)
     yield models
     models.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Generator[Path]:
+    """A file system of 1 MiB."""
+    mount = tmp_path / "disk"
+    mount.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)]
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("this machine does not let the tests mount a small disk")
+    yield mount
+    subprocess.run(["umount", "-l", str(mount)], check=False)

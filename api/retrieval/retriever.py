@@ -31,7 +31,7 @@ from recollect.api.retrieval.request import RetrieveRequest
 from recollect.api.retrieval.result import Item, RetrieveResult
 from recollect.api.retrieval.scope import Scope, scope_of
 from recollect.api.retrieval.semantic import QueryVectors, allowed_versions, semantic_matches
-from recollect.events.errors import RecollectError
+from recollect.events.errors import RecollectError, StorageError
 from recollect.events.limits import check_namespace
 from recollect.projections.embedder import Embedder
 from recollect.projections.models import ReadModels, Snapshot
@@ -107,8 +107,14 @@ class Retriever:
 
     def _catch_up(self, namespace: str, budget: Budget) -> None:
         deadline = budget.started + self._budget_ms / 1_000 * _CATCH_UP_SHARE
-        progress = self._models.catch_up(namespace, deadline=deadline)
-        budget.stages_ms["catch_up"] = budget.spent_ms
+        try:
+            progress = self._models.catch_up(namespace, deadline=deadline)
+        except StorageError as error:
+            # A full disk, say. What was folded before can still be read.
+            budget.miss("projection", error)
+            return
+        finally:
+            budget.stages_ms["catch_up"] = budget.spent_ms
         if progress.parked is not None:
             budget.miss("projection", f"parked at version {progress.parked.version}: {progress.parked.error}")
         elif progress.behind:

@@ -20,7 +20,7 @@ NAMESPACE = "lark-street"
 QUESTIONS = (
     "What must not be in Tobias's food?",
     "When does the lighthouse exhibition open?",
-    "What is the cat called now, and why?",
+    "Where does Tobias work now?",
 )
 #: Loading the model takes seconds, on a slow disk a minute.
 READY_SECONDS_MAX = 120.0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -220,3 +221,21 @@ def test_a_parked_namespace_answers_from_before_and_says_so(
     result = ask("sofa")
     assert "projection: parked at version 8: ValueError: poisoned" in result.degraded
     assert ids(result)[0] in {"e4", "e5"}
+
+
+def test_a_full_disk_leaves_what_was_folded_before_readable(small_disk: Path, log: SqliteLog) -> None:
+    models = ReadModels(small_disk, log)
+    vectors = Vectors(small_disk, models, _OFF)
+    retriever = Retriever(models, vectors, _OFF)
+    log.append("a", drafts(_CONVERSATION))
+    assert "e1" in ids(retriever.retrieve("a", RetrieveRequest(query="lisbon")))
+    log.append("a", drafts([message(f"sofa {number} " + "x" * 3_000) for number in range(1_000)]))
+
+    result = retriever.retrieve("a", RetrieveRequest(query="lisbon"))
+    assert "e1" in ids(result)
+    assert any("the disk is full" in part for part in result.degraded)
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    assert retriever.retrieve("a", RetrieveRequest(query="lisbon")).version == 1_007
+    retriever.close()
+    vectors.close()
+    models.close()

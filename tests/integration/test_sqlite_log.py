@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Generator
 from pathlib import Path
 
 import apsw
@@ -89,18 +88,6 @@ def test_a_damaged_file_is_named_when_it_is_read(tmp_path: Path) -> None:
             log.read("a")
         finally:
             log.close()
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Generator[Path]:
-    """A file system of 1 MiB."""
-    mount = tmp_path / "disk"
-    mount.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)]
-    if subprocess.run(command, check=False, capture_output=True).returncode:
-        pytest.skip("this machine does not let the tests mount a small disk")
-    yield mount
-    subprocess.run(["umount", "-l", str(mount)], check=False)
 
 
 def test_a_full_disk_refuses_appends_and_loses_nothing_acknowledged(small_disk: Path) -> None:
