@@ -134,7 +134,7 @@ class Turn(Payload):
 
     role: Role
     name: Name | None = None
-    text: Text
+    text: str
 
 
 class Attachment(Payload):
@@ -151,7 +151,8 @@ class Message(Payload):
     role: Role
     #: The speaker's name.
     name: Name | None = None
-    text: Text | None = None
+    #: May be empty: a picture without words, a model that said nothing.
+    text: str | None = None
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)] | None = None
     #: Any JSON, for messages that are not text.
     data: ExactJson = None

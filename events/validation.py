@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import ValidationError
-from pydantic_core import from_json
+from pydantic_core import PydanticSerializationError, from_json
 
 from recollect.events.catalogue import EVENT_CLASSES, Envelope, type_of
 from recollect.events.envelope import EventDraft, microseconds, now_us
@@ -29,7 +29,7 @@ def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> Event
         InvalidEvent: a field is missing, unknown or wrong. TooLarge: the payload is over `EVENT_BYTES_MAX`.
     """
     valid = event if isinstance(event, Envelope) else _validated(event, field)
-    payload = cast(Any, valid).payload.__pydantic_serializer__.to_json(cast(Any, valid).payload, exclude_defaults=True)
+    payload = _encoded(cast(Any, valid).payload, field)
     if len(payload) > EVENT_BYTES_MAX:
         raise TooLarge(
             f"{len(payload):,} bytes, more than the {EVENT_BYTES_MAX:,} an event may have; keep files elsewhere "
@@ -92,6 +92,15 @@ def json_object(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput("give a JSON object", field="body")
     return cast(dict[str, Any], value)
+
+
+def _encoded(payload: Any, field: str) -> bytes:
+    """Return `payload` as JSON without the fields at their default."""
+    try:
+        return payload.__pydantic_serializer__.to_json(payload, exclude_defaults=True)
+    except PydanticSerializationError as error:
+        # Half of a surrogate pair, say: Python's text may hold it, UTF-8 cannot.
+        raise InvalidEvent(f"holds text that is not valid Unicode ({error})", field=f"{field}.payload") from None
 
 
 def _validated(event: object, field: str) -> Envelope:

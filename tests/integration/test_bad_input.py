@@ -26,7 +26,7 @@ BAD_EVENTS: dict[str, tuple[Event, int]] = {
     "a date without a zone": (message("x", occurred_at="2026-01-01T00:00:00"), 422),
     "a clock in the far future": (message("x", occurred_at=_FAR), 422),
     "an unknown field": (message("x") | {"sesion_id": "s"}, 422),
-    "an empty text": (message(""), 422),
+    "a message without a body": ({"type": "message.added", "payload": {"role": "user"}}, 422),
 }
 BAD_BODIES: dict[str, tuple[bytes, int]] = {
     "invalid UTF-8": (b'{"type":"message.added","payload":{"role":"user","text":"\xff\xfe"}}', 422),

@@ -58,8 +58,8 @@ def test_a_batch_is_all_or_none(http: httpx.Client, home: str) -> None:
     good = {"events": [message("a"), message("b")], "expected_version": 0}
     assert http.post(f"{home}/events", json=good).json()["version"] == 2
     assert_problem(http.post(f"{home}/events", json=good), 409)
-    bad = {"events": [message("c"), message("")]}
-    assert_problem(http.post(f"{home}/events", json=bad), 422, "events.1.payload.text")
+    bad = {"events": [message("c"), message("d", role="king")]}
+    assert_problem(http.post(f"{home}/events", json=bad), 422, "events.1.payload.role")
     assert len(http.get(f"{home}/events").json()["items"]) == 2
 
 

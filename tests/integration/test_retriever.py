@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support.embedders import BrokenEmbedder, HashingEmbedder
+from support.embedders import BrokenEmbedder, HashingEmbedder, StuckEmbedder
 from support.events import message
 
 from recollect.api.retrieval.request import RetrieveRequest
@@ -34,6 +34,7 @@ _CONVERSATION = [
             ("s2", "Ann", "Poor Rex, poor sofa"),
             ("s3", "Bob", "他住在东京的一间小公寓里"),
             ("s3", "Ann", "Die Straßenbahn fährt über die Brücke"),
+            ("s3", "Bob", ""),
         ],
         start=1,
     )
@@ -124,7 +125,7 @@ def test_other_languages_are_found(ask: Ask, query: str, found: str) -> None:
 def test_limits_of_time_session_and_count_hold(ask: Ask) -> None:
     query = "sofa flat lisbon"
     for embedder in (_OFF, _READY):
-        assert set(ids(ask(query, embedder=embedder, since="2026-02-01T00:00:00Z"))) <= {"e4", "e5", "e6", "e7"}
+        assert set(ids(ask(query, embedder=embedder, since="2026-02-01T00:00:00Z"))) <= {"e4", "e5", "e6", "e7", "e8"}
         assert set(ids(ask(query, embedder=embedder, until="2026-02-01T00:00:00Z"))) <= {"e1", "e2", "e3"}
         assert set(ids(ask(query, embedder=embedder, session_id="s2"))) == {"e4", "e5"}
         assert len(ask(query, embedder=embedder, limit=2).items) == 2
@@ -166,7 +167,7 @@ def test_what_is_not_embedded_yet_is_counted(ask: Ask, log: SqliteLog) -> None:
     ask("sofa", embedder=_READY)
     log.append("a", drafts([message("a new sofa", id="new")]))
     result = ask("sofa", embedder=_READY)
-    assert result.degraded == ("semantic: 1 of 8 not embedded yet",)
+    assert result.degraded == ("semantic: 1 of 9 not embedded yet",)
     assert "new" in ids(result)
 
 
@@ -209,6 +210,22 @@ def test_a_budget_that_is_over_at_once_still_gives_an_answer(
     vectors.close()
 
 
+def test_a_model_that_is_too_slow_is_left_out_and_the_answer_is_that_of_keywords_alone(
+    tmp_path: Path, ask: Ask, models: ReadModels
+) -> None:
+    alone = ask("where is the flat?")
+    embedder = StuckEmbedder()
+    vectors = Vectors(tmp_path, models, embedder)
+    vectors.embed_news("a")
+    retriever = Retriever(models, vectors, embedder, budget_ms=300)
+    result = retriever.retrieve("a", RetrieveRequest(query="where is the flat?"))
+    embedder.let_go.set()
+    assert result.degraded == ("semantic: out of time",)
+    assert comparable(result) == comparable(alone)
+    retriever.close()
+    vectors.close()
+
+
 def test_a_parked_namespace_answers_from_before_and_says_so(
     ask: Ask, log: SqliteLog, models: ReadModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,7 +236,7 @@ def test_a_parked_namespace_answers_from_before_and_says_so(
     monkeypatch.setattr("recollect.projections.projector.fold", fail)
     log.append("a", drafts([message("new sofa")]))
     result = ask("sofa")
-    assert "projection: parked at version 8: ValueError: poisoned" in result.degraded
+    assert "projection: parked at version 9: ValueError: poisoned" in result.degraded
     assert ids(result)[0] in {"e4", "e5"}
 
 
@@ -235,7 +252,7 @@ def test_a_full_disk_leaves_what_was_folded_before_readable(small_disk: Path, lo
     assert "e1" in ids(result)
     assert any("the disk is full" in part for part in result.degraded)
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
-    assert retriever.retrieve("a", RetrieveRequest(query="lisbon")).version == 1_007
+    assert retriever.retrieve("a", RetrieveRequest(query="lisbon")).version == 1_008
     retriever.close()
     vectors.close()
     models.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
 from hashlib import sha256
 
@@ -45,3 +46,18 @@ class BrokenEmbedder(HashingEmbedder):
 
     def embed_query(self, text: str) -> Vector:
         raise RuntimeError("the model fell over")
+
+
+class StuckEmbedder(HashingEmbedder):
+    """Answers a query when it is let go, and not before."""
+
+    def __init__(self) -> None:
+        super().__init__("stuck")
+        self.let_go = threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        return np.stack([super(StuckEmbedder, self).embed_query(text) for text in texts])
+
+    def embed_query(self, text: str) -> Vector:
+        self.let_go.wait(30)
+        return super().embed_query(text)

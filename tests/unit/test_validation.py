@@ -30,6 +30,10 @@ def test_the_catalogue_has_the_28_types_of_the_design() -> None:
     assert len(EVENT_CLASSES) == 28
 
 
+def test_a_message_may_say_nothing() -> None:
+    assert draft(message("")).payload == b'{"role":"user","text":""}'
+
+
 def test_an_event_of_the_catalogue_is_taken_as_it_is() -> None:
     event = MessageAdded.model_validate(message("hello", id="e1"))
     assert draft(event) == draft(message("hello", id="e1"))
@@ -49,13 +53,15 @@ def test_every_event_that_the_generator_makes_is_taken(event: dict[str, Any]) ->
         ({"payload": None}, "event.payload"),
         ({"payload": {"role": "king", "text": "x"}}, "event.payload.role"),
         ({"payload": {"role": "user"}}, "event.payload"),
-        ({"payload": {"role": "user", "text": ""}}, "event.payload.text"),
+        ({"payload": {"role": "user", "text": 7}}, "event.payload.text"),
         ({"payload": {"role": "user", "text": "x", "data": 1}}, "event.payload"),
         ({"payload": {"role": "user", "text": "x", "txt": "y"}}, "event.payload.txt"),
         ({"payload": {"role": "user", "data": float("nan")}}, "event.payload.data"),
         ({"payload": {"role": "user", "data": [{"deep": float("inf")}]}}, "event.payload.data"),
         ({"payload": {"role": "user", "data": 2**70}}, "event.payload.data"),
-        ({"payload": {"role": "user", "text": "\ud800"}}, "event.payload.text"),
+        ({"payload": {"role": "user", "text": "\ud800"}}, "event.payload"),
+        ({"payload": {"role": "user", "data": [{"deep": "\ud800"}]}}, "event.payload"),
+        ({"payload": {"role": "user", "name": "\ud800", "text": "x"}}, "event.payload.name"),
         ({"occurred_at": "2026-01-02T03:04:05"}, "event.occurred_at"),
         ({"occurred_at": 1_700_000_000}, "event.occurred_at"),
         ({"occurred_at": "yesterday"}, "event.occurred_at"),
@@ -91,8 +97,8 @@ def test_an_event_over_a_mebibyte_is_refused() -> None:
 
 def test_a_batch_names_the_event_that_is_wrong() -> None:
     with pytest.raises(InvalidEvent) as refused:
-        drafts([message("x"), message("")])
-    assert refused.value.field == "events.1.payload.text"
+        drafts([message("x"), message("y", role="king")])
+    assert refused.value.field == "events.1.payload.role"
     with pytest.raises(InvalidEvent):
         drafts([])
     with pytest.raises(TooLarge):
