@@ -62,6 +62,7 @@ def storage_errors(path: Path) -> Generator[None]:
         ours = _storage_error(error, path)
         if ours is None:
             raise
+        ours.path = path
         raise ours from error
     except OSError as error:
         raise StorageError(f"{path}: {error.strerror or error}") from error

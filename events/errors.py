@@ -20,6 +20,8 @@ RecollectError
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class RecollectError(Exception):
     """Anything that Recollect raises on purpose."""
@@ -83,6 +85,9 @@ class VersionConflict(Conflict):
 
 class StorageError(RecollectError):
     """The disk, or a file on it, does not let us work."""
+
+    #: The file at fault, when SQLite named one.
+    path: Path | None = None
 
 
 class AppendUnknown(StorageError):

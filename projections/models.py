@@ -273,9 +273,11 @@ class ReadModels:
         model = self._acquire(namespace)
         try:
             yield model
-        except (apsw.CorruptError, apsw.NotADBError, ForeignFile):
-            with self._lock:
-                self._start_anew(namespace, "it is damaged")
+        except (apsw.CorruptError, apsw.NotADBError, ForeignFile) as error:
+            # A damaged log is another matter: what was folded from it before is all the more precious.
+            if not isinstance(error, ForeignFile) or error.path == model.path:
+                with self._lock:
+                    self._start_anew(namespace, "it is damaged")
             raise
         finally:
             with self._lock:
@@ -306,7 +308,9 @@ class ReadModels:
             self._begin_generation(namespace, folder)
         try:
             return _OpenModel(self._log, namespace, folder)
-        except (ForeignFile, LookupError, apsw.Error) as problem:
+        except ForeignFile as problem:
+            if problem.path not in (None, generation_path(folder, generations(folder)[-1])):
+                raise
             self._start_anew(namespace, str(problem))
             return _OpenModel(self._log, namespace, folder)
 

@@ -47,6 +47,9 @@ class Budget:
                 return search()
         except apsw.InterruptError:
             self.miss(part, "out of time")
+        except (apsw.CorruptError, apsw.NotADBError):
+            # The file is to be built anew, which is not for a search to decide.
+            raise
         except Exception as error:
             self.miss(part, f"{type(error).__name__}: {error}")
         finally:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.events import Event, histories, message
 
 from recollect.events.envelope import RecordedEvent
-from recollect.events.errors import ProjectionFailed
+from recollect.events.errors import ForeignFile, ProjectionFailed
 from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
 from recollect.projections import handlers, projector, replay
@@ -258,6 +258,42 @@ def test_a_foreign_file_in_place_of_a_model_is_replaced(
     models.close()
     live_file(tmp_path, "a").write_bytes(content)
     assert rows(models, "a", "SELECT text FROM episodes") == [("x",)]
+
+
+def test_a_model_that_is_damaged_while_it_is_open_is_built_anew(
+    tmp_path: Path, log: SqliteLog, models: ReadModels
+) -> None:
+    append(log, "a", *(message(f"word{number} " * 50) for number in range(500)))
+    models.catch_up("a")
+    models.close()
+    path = live_file(tmp_path, "a")
+    content = bytearray(path.read_bytes())
+    half = len(content) // 2
+    content[half:] = bytes(len(content) - half)
+    path.write_bytes(content)
+
+    with pytest.raises((apsw.CorruptError, ForeignFile)):
+        rows(models, "a", "SELECT sum(length(text)) FROM episodes")
+    assert rows(models, "a", "SELECT count(*) FROM episodes") == [(500,)]
+
+
+def test_a_damaged_log_does_not_cost_the_read_model(tmp_path: Path, models: ReadModels, log: SqliteLog) -> None:
+    append(log, "a", *(message("x" * 500) for _ in range(300)))
+    models.catch_up("a")
+    append(log, "a", *(message("y" * 500) for _ in range(300)))
+    log.close()
+    content = bytearray((tmp_path / "log.db").read_bytes())
+    content[200_000:] = bytes(len(content) - 200_000)
+    (tmp_path / "log.db").write_bytes(content)
+
+    damaged = SqliteLog(tmp_path / "log.db")
+    again = ReadModels(tmp_path, damaged)
+    with pytest.raises(ForeignFile, match="log.db"):
+        again.catch_up("a")
+    with again.reading("a") as snapshot:
+        assert snapshot.version == 300
+    again.close()
+    damaged.close()
 
 
 # -- replay -----------------------------------------------------------------------------------------------------------
