@@ -17,6 +17,8 @@ from recollect.projections.names import mentioned_names
         ("We took Ann's car and Bob’s bike", ["Ann", "Bob"]),
         ("See you on Monday in March", []),
         ("I'm going. I've been there. I'll call", []),
+        ("my iPhone and eBay", []),
+        ("мы видели Анну в Москве", ["Анну", "Москве"]),
         ("", []),
         ("东京很大", []),
     ],
