@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,9 @@ from recollect.events.errors import DiskFull, ForeignFile, ReadOnly, StorageErro
 
 #: How long a connection waits for another one's write. Ours last milliseconds; seconds mean a stuck process.
 BUSY_TIMEOUT_MS = 10_000
+
+_DISK_FULL = "{path}: the disk is full; free some space, then send the same again"
+_CANNOT_WRITE = "{path} cannot be written; check its owner, its mode and how its disk is mounted"
 
 Synchronous = Literal["FULL", "NORMAL"]
 
@@ -65,15 +69,25 @@ def storage_errors(path: Path) -> Generator[None]:
         ours.path = path
         raise ours from error
     except OSError as error:
-        raise StorageError(f"{path}: {error.strerror or error}") from error
+        raise _system_error(error, path) from error
+
+
+def _system_error(error: OSError, path: Path) -> StorageError:
+    match error.errno:
+        case errno.EROFS | errno.EACCES | errno.EPERM:
+            return ReadOnly(_CANNOT_WRITE.format(path=path))
+        case errno.ENOSPC | errno.EDQUOT:
+            return DiskFull(_DISK_FULL.format(path=path))
+        case _:
+            return StorageError(f"{path}: {error.strerror or error}")
 
 
 def _storage_error(error: apsw.Error, path: Path) -> StorageError | None:
     match error:
         case apsw.FullError():
-            return DiskFull(f"{path}: the disk is full; free some space, then send the same again")
+            return DiskFull(_DISK_FULL.format(path=path))
         case apsw.ReadOnlyError() | apsw.PermissionsError():
-            return ReadOnly(f"{path} cannot be written; check its owner, its mode and how its disk is mounted")
+            return ReadOnly(_CANNOT_WRITE.format(path=path))
         case apsw.CantOpenError():
             return ReadOnly(f"{path} cannot be opened; check that its folder exists and can be written")
         case apsw.NotADBError():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -171,3 +172,35 @@ def test_a_file_in_place_of_the_data_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(RecollectError, match="file"):
         Recollect(tmp_path / "file", workers=False)
+
+
+def test_a_full_disk_answers_507_says_what_to_do_and_keeps_what_was_acknowledged(small_disk: Path) -> None:
+    acknowledged: list[str] = []
+    answer = httpx.Response(500)
+    with serving(small_disk) as server, httpx.Client(base_url=server.base, timeout=30) as http:
+        for number in range(500):
+            answer = http.post("/v1/namespaces/a/events", json=message("x" * 5_000, id=f"e{number}"))
+            if answer.status_code != 201:
+                break
+            acknowledged.append(f"e{number}")
+        assert answer.status_code == 507, answer.text
+        assert "free some space" in answer.json()["detail"]
+        assert acknowledged
+        stored = [item["id"] for item in http.get("/v1/namespaces/a/events", params={"limit": 1000}).json()["items"]]
+        assert stored == acknowledged
+
+        subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
+        assert http.post("/v1/namespaces/a/events", json=message("more")).status_code == 201
+    assert recollect("verify", data=small_disk).returncode == 0
+
+
+def test_a_read_only_disk_is_exit_2_with_what_to_check(small_disk: Path) -> None:
+    event = '{"type":"message.added","payload":{"role":"user","text":"x"}}'
+    assert recollect("append", "a", event, data=small_disk).returncode == 0
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    for arguments in (("append", "a", event), ("serve", "--port", "0"), ("export",)):
+        refused = recollect(*arguments, data=small_disk)
+        assert refused.returncode == 2, refused
+        assert "Traceback" not in refused.stderr
+        assert str(small_disk) in refused.stderr
+        assert "check" in refused.stderr
