@@ -100,7 +100,7 @@ class Workers:
         self._broker.close()
 
     def status(self) -> dict[str, Any]:
-        """Return what health shows: whether the workers run, how much they have to do, when the last sweep was."""
+        """Return what health shows: whether the workers run, on which broker, and when the last sweep was."""
         return {
             "running": self._running,
             "broker": self._broker_url.partition("://")[0],
