@@ -52,6 +52,7 @@ _INSERT = f"INSERT INTO events ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 _READ = f"SELECT {_COLUMNS} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 _FIND = f"SELECT {_COLUMNS} FROM events WHERE position >> {_VERSION_BITS} = ? AND id = ?"
 _HEAD = "SELECT key, version, hash, recorded_at_us FROM heads WHERE namespace = ?"
+_HEADS_OF = "SELECT namespace, key, version, hash, recorded_at_us FROM heads WHERE namespace IN ({marks})"
 _HEADS = "SELECT namespace, version, hash FROM heads WHERE namespace > ? ORDER BY namespace LIMIT ?"
 _MOVE_HEAD = (
     "INSERT INTO heads (key, namespace, version, hash, recorded_at_us) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) "
@@ -90,7 +91,7 @@ class _Head:
 class _Group:
     """What one transaction is about to write."""
 
-    __slots__ = ("by_id", "heads", "next_key", "now_us", "rows")
+    __slots__ = ("by_id", "heads", "now_us", "rows")
 
     def __init__(self, now_us: int) -> None:
         self.now_us = now_us
@@ -98,8 +99,6 @@ class _Group:
         self.rows: list[_Row] = []
         #: Staged rows with a producer's id, by (namespace's key, stored id): it may come twice in one group.
         self.by_id: dict[tuple[int, str | bytes], _Row] = {}
-        #: The key of the next new namespace; 0 until one is needed.
-        self.next_key = 0
 
     def add(self, head: _Head, draft: EventDraft) -> Appended:
         """Stage `draft` as the next version of `head`."""
@@ -273,6 +272,7 @@ class SqliteLog:
     def _write(self, requests: list[AppendRequest]) -> _Group:
         self._connection.execute("BEGIN IMMEDIATE")
         group = _Group(self._clock())
+        self._read_heads(group, {request.namespace for request in requests})
         for request in requests:
             try:
                 request.recorded = self._stage(group, request)
@@ -293,7 +293,7 @@ class SqliteLog:
 
     def _stage(self, group: _Group, request: AppendRequest) -> list[Appended]:
         """Give the request's events their versions and rows; undo that when one of them is refused."""
-        head = self._head(group, request.namespace)
+        head = group.heads[request.namespace]
         rows_before, head_before = len(group.rows), head.state()
         try:
             return [self._place(group, head, request, draft, head_before[0]) for draft in request.drafts]
@@ -313,25 +313,24 @@ class SqliteLog:
                 if not _same_content(known, draft):
                     raise EventIdConflict(request.namespace, draft.id, version)
                 return Appended(draft.id, version, known[5], known[13], True)
-        if request.expected_version not in (None, version_before):
-            raise VersionConflict(request.namespace, request.expected_version, version_before)
+        expected = request.expected_version
+        if expected is not None and expected != version_before:
+            raise VersionConflict(request.namespace, expected, version_before)
         return group.add(head, draft)
 
-    def _head(self, group: _Group, namespace: str) -> _Head:
-        head = group.heads.get(namespace)
-        if head is None:
-            row: _Row | None = self._connection.execute(_HEAD, (namespace,)).fetchone()
-            head = _Head(namespace, *row) if row else _Head(namespace, self._next_key(group), 0, GENESIS, 0)
-            group.heads[namespace] = head
-        return head
+    def _read_heads(self, group: _Group, namespaces: set[str]) -> None:
+        """Read the heads that the group works on, inside its transaction; a new namespace gets the next free key.
 
-    def _next_key(self, group: _Group) -> int:
-        """Return a key for a new namespace; it is taken only if the namespace gets an event in this transaction."""
-        if not group.next_key:
+        The key is taken only if the namespace gets an event in this transaction.
+        """
+        marks = ", ".join("?" * len(namespaces))
+        rows: list[_Row] = self._connection.execute(_HEADS_OF.format(marks=marks), tuple(namespaces)).fetchall()
+        group.heads = {row[0]: _Head(*row) for row in rows}
+        new = namespaces - group.heads.keys()
+        if new:
             newest: _Row = self._connection.execute("SELECT coalesce(max(key), 0) FROM heads").fetchall()[0]
-            group.next_key = newest[0] + 1
-        group.next_key += 1
-        return group.next_key - 1
+            for key, namespace in enumerate(sorted(new), start=newest[0] + 1):
+                group.heads[namespace] = _Head(namespace, key, 0, GENESIS, 0)
 
     def _known(self, group: _Group, head: _Head, event_id: str) -> _Row | None:
         if head.version == 0:
