@@ -12,11 +12,22 @@ _SQLITE = "sqlite:///"
 
 
 def open_log(url: str) -> EventLog:
-    """Open the log at `url`: ``sqlite:///relative/path.db`` or ``sqlite:////absolute/path.db``.
+    """Open the log at `url`.
+
+    Parameters:
+        url: ``sqlite:///relative/path.db``, ``sqlite:////absolute/path.db``, or ``postgresql://user@host/database``.
 
     Raises:
         InvalidInput: no backend knows this URL. StorageError: the log cannot be opened.
     """
-    if not url.startswith(_SQLITE) or url == _SQLITE:
-        raise InvalidInput(f"no log backend for {url!r}; use sqlite:///path/to/log.db", field="log")
-    return SqliteLog(Path(url.removeprefix(_SQLITE)))
+    if url.startswith(_SQLITE) and url != _SQLITE:
+        return SqliteLog(Path(url.removeprefix(_SQLITE)))
+    if url.startswith(("postgresql://", "postgres://")):
+        # Late, since it loads a driver that most installations never use.
+        from recollect.events.postgres import PostgresLog  # noqa: PLC0415
+
+        return PostgresLog(url)
+    raise InvalidInput(
+        f"no log backend for {url.partition('://')[0]!r}; use sqlite:///path/to/log.db or postgresql://host/database",
+        field="log",
+    )

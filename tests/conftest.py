@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from support.postgres import URL_VARIABLE, PostgresServer
 
 from recollect.events.sqlite import SqliteLog
 from recollect.projections.models import ReadModels
@@ -26,6 +28,21 @@ def models(tmp_path: Path, log: SqliteLog) -> Generator[ReadModels]:
     models = ReadModels(tmp_path, log)
     yield models
     models.close()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Generator[PostgresServer]:
+    """A PostgreSQL server of our own, which a test may kill."""
+    server = PostgresServer()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def postgres_url(request: pytest.FixtureRequest) -> str:
+    """A PostgreSQL server to make databases on."""
+    url = os.environ.get(URL_VARIABLE)
+    return url or request.getfixturevalue("postgres_server").url
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.events import message_draft
+from support.postgres import new_database
 
+from recollect.events.backend import open_log
 from recollect.events.errors import (
     EventIdConflict,
     InvalidEvent,
@@ -21,15 +23,22 @@ from recollect.events.errors import (
     VersionConflict,
 )
 from recollect.events.log import GENESIS, EventLog, each_head
-from recollect.events.sqlite import SqliteLog
 from recollect.events.verify import verify
 
-BACKENDS: dict[str, Callable[[Path], EventLog]] = {"sqlite": lambda folder: SqliteLog(folder / "log.db")}
+BACKENDS = ("postgres", "sqlite")
 
 
-@pytest.fixture(params=sorted(BACKENDS))
+@pytest.fixture(params=BACKENDS)
 def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], EventLog]:
-    return lambda: BACKENDS[request.param](tmp_path)
+    url = new_log(request.param, request, tmp_path)
+    return lambda: open_log(url)
+
+
+def new_log(backend: str, request: pytest.FixtureRequest, folder: Path) -> str:
+    """Return the URL of a log that is not there yet."""
+    if backend == "sqlite":
+        return f"sqlite:///{folder / 'log.db'}"
+    return new_database(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture
@@ -299,14 +308,14 @@ _APPENDS = st.lists(
 )
 
 
-@pytest.mark.parametrize("backend", sorted(BACKENDS))
-@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("backend", BACKENDS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(appends=_APPENDS)
 def test_any_sequence_of_appends_behaves_like_the_simplest_model_of_a_log(
-    backend: str, tmp_path_factory: pytest.TempPathFactory, appends: list[_Append]
+    backend: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest, appends: list[_Append]
 ) -> None:
     # A fresh log for every example.
-    log = BACKENDS[backend](tmp_path_factory.mktemp("log"))
+    log = open_log(new_log(backend, request, tmp_path_factory.mktemp("log")))
     model: dict[str, list[_Event]] = {"a": [], "b": []}
     for namespace, batch, expected in appends:
         drafts = [message_draft(text, **({} if name is None else {"id": name})) for name, text in batch]

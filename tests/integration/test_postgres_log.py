@@ -1,0 +1,201 @@
+"""What PostgreSQL itself refuses, and what the log does when the server goes away."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+
+import psycopg
+import pytest
+from support.events import message_draft
+from support.postgres import PostgresServer, new_database
+
+from recollect.events import postgres
+from recollect.events.backend import open_log
+from recollect.events.errors import ForeignFile, InvalidInput, NewerFile, StorageError, VersionConflict
+from recollect.events.postgres import PostgresLog
+from recollect.events.verify import verify
+
+
+@pytest.fixture
+def url(postgres_url: str) -> str:
+    return new_database(postgres_url)
+
+
+@pytest.fixture
+def log(url: str) -> Generator[PostgresLog]:
+    log = PostgresLog(url)
+    yield log
+    log.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE recollect.events SET payload = ''",
+        "DELETE FROM recollect.events",
+        "TRUNCATE recollect.events",
+        "UPDATE recollect.events_{part} SET payload = ''",
+        "DELETE FROM recollect.events_{part}",
+        "TRUNCATE recollect.events_{part}",
+        "INSERT INTO recollect.events TABLE recollect.events ON CONFLICT (namespace, version) DO UPDATE SET id = 'x'",
+    ],
+)
+def test_nobody_changes_or_removes_an_event_not_even_a_superuser(url: str, log: PostgresLog, statement: str) -> None:
+    log.append("a", [message_draft("x", id="e1")])
+    with psycopg.connect(url, autocommit=True) as other:
+        [[table]] = other.execute("SELECT tableoid::regclass::text FROM recollect.events").fetchall()
+        with pytest.raises(psycopg.Error, match="immutable"):
+            other.execute(statement.format(part=table.rpartition("_")[2]).encode())
+    assert [event.id for event in log.read("a")] == ["e1"]
+
+
+def test_the_owner_of_the_tables_has_no_privilege_to_change_events(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute(b"DROP ROLE IF EXISTS bot")
+        admin.execute(b"CREATE ROLE bot LOGIN")
+        admin.execute(f"GRANT CREATE ON DATABASE {admin.info.dbname} TO bot".encode())
+    of_bot = url.replace("postgres@", "bot@")
+    log = PostgresLog(of_bot)
+    log.append("a", [message_draft("x")])
+    with psycopg.connect(of_bot, autocommit=True) as bot:
+        for statement in (b"UPDATE recollect.events SET id = 'y'", b"DELETE FROM recollect.events"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                bot.execute(statement)
+    log.close()
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute(b"DROP OWNED BY bot CASCADE")
+        admin.execute(b"DROP ROLE bot")
+
+
+def test_two_machines_share_one_log_without_gaps_or_deadlocks(url: str) -> None:
+    machines = [PostgresLog(url) for _ in range(3)]
+
+    def write(machine: PostgresLog, number: int) -> None:
+        for turn in range(20):
+            for namespace in ("a", "b", "c") if (number + turn) % 2 else ("c", "b", "a"):
+                machine.append(namespace, [message_draft(f"{number}.{turn}"), message_draft("x")])
+
+    threads = [threading.Thread(target=write, args=(machine, number)) for number, machine in enumerate(machines * 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for namespace in ("a", "b", "c"):
+        assert [event.version for event in machines[0].read(namespace)] == list(range(1, 241))
+        assert verify(machines[1], namespace).ok
+    for machine in machines:
+        machine.close()
+
+
+def test_a_server_that_restarts_is_found_again(postgres_server: PostgresServer) -> None:
+    log = PostgresLog(new_database(postgres_server.url))
+    log.append("a", [message_draft("before")])
+    log.read("a")
+    postgres_server.kill()
+    restart = threading.Timer(0.5, postgres_server.start)
+    restart.start()
+    [after] = log.append("a", [message_draft("after")])
+    restart.join()
+
+    assert (after.version, after.duplicate) == (2, False)
+    assert [event.data()["text"] for event in log.read("a")] == ["before", "after"]
+    log.close()
+
+
+def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
+    log: PostgresLog, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append("a", [message_draft("x", id="e1")])
+    finish = "recollect.events.postgres._finish"
+    real: Callable[..., None] = vars(postgres)["_finish"]
+    lost: list[int] = []
+
+    def commit_and_lose_the_answer(connection: psycopg.Connection[object], *rest: object) -> None:
+        real(connection, *rest)
+        if not lost:
+            lost.append(1)
+            connection.close()
+            raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(finish, commit_and_lose_the_answer)
+    first = log.append("a", [message_draft("y"), message_draft("z")], expected_version=1)
+
+    assert lost
+    assert [(one.version, one.duplicate) for one in first] == [(2, False), (3, False)]
+    assert [event.data()["text"] for event in log.read("a")] == ["x", "y", "z"]
+    assert verify(log, "a").ok
+
+
+def test_a_server_that_stays_away_is_an_error_that_says_so(
+    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.events.postgres._RECONNECT_SECONDS_MAX", 0.3)
+    log = PostgresLog(new_database(postgres_server.url))
+    log.append("a", [message_draft("x")])
+    postgres_server.stop()
+    try:
+        with pytest.raises(StorageError, match="cannot be reached"):
+            log.append("a", [message_draft("y")])
+        with pytest.raises(StorageError, match="cannot be reached"):
+            log.read("a")
+        with pytest.raises(StorageError, match="cannot be reached"):
+            PostgresLog("postgresql://postgres@/nothing?host=/tmp/nowhere")
+    finally:
+        postgres_server.start()
+    assert log.append("a", [message_draft("z")])[0].version == 2
+    log.close()
+
+
+def test_an_append_behind_a_stuck_lock_gives_up_and_records_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.events.postgres._LOCK_SECONDS_MAX", 1)
+    log = PostgresLog(url)
+    log.append("a", [message_draft("x")])
+    with psycopg.connect(url) as stuck:
+        stuck.execute("SELECT * FROM recollect.heads FOR UPDATE")
+        with pytest.raises(StorageError, match="holds a lock"):
+            log.append("a", [message_draft("y")])
+        stuck.rollback()
+    assert log.append("a", [message_draft("z")])[0].version == 2
+    log.close()
+
+
+def test_a_refused_first_append_leaves_no_namespace_behind(log: PostgresLog) -> None:
+    with pytest.raises(VersionConflict):
+        log.append("new", [message_draft("x")], expected_version=5)
+    assert log.heads() == []
+
+
+def test_a_log_of_a_newer_program_is_refused(url: str) -> None:
+    PostgresLog(url).close()
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("UPDATE recollect.log SET migration = 99")
+    with pytest.raises(NewerFile, match="newer Recollect"):
+        PostgresLog(url)
+
+
+def test_a_schema_of_somebody_else_is_refused_and_left_alone(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("CREATE SCHEMA recollect CREATE TABLE recipes (name text)")
+    with pytest.raises(ForeignFile, match="not ours"):
+        PostgresLog(url)
+
+
+def test_a_url_that_is_none_is_refused_without_its_password() -> None:
+    with pytest.raises(InvalidInput, match="PostgreSQL URL"):
+        open_log("postgresql://a:secret@h/d?nonsense=1")
+    with pytest.raises(StorageError) as refused:
+        open_log("postgresql://a:secret@127.0.0.1:1/d")
+    assert "secret" not in str(refused.value)
+
+
+def test_programs_that_start_at_once_prepare_one_log(url: str) -> None:
+    logs: list[PostgresLog] = []
+    threads = [threading.Thread(target=lambda: logs.append(PostgresLog(url))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({log.log_id for log in logs}) == 1
+    for log in logs:
+        log.close()
