@@ -11,9 +11,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from recollect.api.retrieval.retriever import BUDGET_MS
 from recollect.events.errors import InvalidInput
 from recollect.jobs.workers import SWEEP_SECONDS
-from recollect.projections.embedder import DEFAULT_MODEL
 from recollect.projections.models import OPEN_MODELS_MAX
 from recollect.projections.vectors import INDEX_BYTES_MAX
+from recollect.projections.weights import DEFAULT_MODEL
 
 
 class Settings(BaseSettings):
