@@ -22,8 +22,9 @@ from recollect.events.limits import check_namespace
 from recollect.events.validation import drafts
 from recollect.events.verify import Verdict, verify
 from recollect.jobs.workers import Workers
-from recollect.projections.embedder import open_embedder
+from recollect.projections.embedder import Embedder
 from recollect.projections.models import Check, ReadModels
+from recollect.projections.spaces import Spaces
 from recollect.projections.vectors import Vectors
 
 #: An event, as a mapping in the shape of the catalogue or as an instance of it.
@@ -57,9 +58,8 @@ class Recollect:
         chosen = self.settings
         self.log = open_log(chosen.log_url)
         self.models = ReadModels(chosen.data, self.log, open_files_max=chosen.open_models_max)
-        self.embedder = open_embedder(chosen.embedding_model)
-        self.vectors = Vectors(chosen.data, self.models, self.embedder, index_bytes_max=chosen.index_bytes_max)
-        self._retriever = Retriever(self.models, self.vectors, self.embedder, budget_ms=chosen.retrieval_budget_ms)
+        self.spaces = Spaces(chosen.data, self.models, chosen.embedding_model, index_bytes_max=chosen.index_bytes_max)
+        self._retriever = Retriever(self.models, self.spaces.in_use, budget_ms=chosen.retrieval_budget_ms)
         self.workers: Workers | None = None
         if workers:
             self._start_workers()
@@ -69,6 +69,16 @@ class Recollect:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def vectors(self) -> Vectors:
+        """The vectors in use; of another model after a change, here or by another process."""
+        return self.spaces.in_use()
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedding model in use."""
+        return self.vectors.embedder
 
     def append(
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
@@ -143,7 +153,7 @@ class Recollect:
         if self.workers is not None:
             self.workers.stop()
         self._retriever.close()
-        self.vectors.close()
+        self.spaces.close()
         self.models.close()
         self.log.close()
 
@@ -152,8 +162,7 @@ class Recollect:
         self.workers = Workers(
             self.log,
             self.models,
-            self.vectors,
-            self.embedder,
+            self.spaces.in_use,
             broker_url=self.settings.broker,
             threads=self.settings.worker_threads,
             sweep_seconds=self.settings.sweep_seconds,

@@ -27,7 +27,7 @@ class Settings(BaseSettings):
     log: str | None = None
     #: What carries messages to workers: ``memory://`` or ``redis://host:port/0``.
     broker: str = "memory://"
-    #: A name, a path, or ``none``.
+    #: A name, a path, or ``none``. Once its model was changed, a folder's own record names the model instead.
     embedding_model: str = DEFAULT_MODEL
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8787

@@ -73,6 +73,8 @@ _REMOVALS = (
 
 #: Called with (episodes embedded, episodes in all) after each batch.
 OnProgress = Callable[[int, int], None]
+#: Gives the vectors in use. Asked once for each piece of work: the model can change, and one piece has one space.
+VectorsInUse = Callable[[], "Vectors"]
 
 
 @dataclass(frozen=True, slots=True)

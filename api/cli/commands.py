@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,9 @@ def serve(
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
 
     settings = settings_of(context.obj)
+    # What the server says of itself, such as which model it uses; of its libraries only warnings.
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("recollect").setLevel(logging.INFO)
     changes = {"host": host or settings.host, "port": settings.port if port is None else port}
     settings = settings.model_copy(update=changes)
 
