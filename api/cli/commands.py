@@ -108,6 +108,28 @@ def export(
                         shown.show(name, done, total)
 
 
+def embed(
+    context: typer.Context,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Change to this model, a name or a path: embed everything with it beside the one in use."),
+    ] = None,
+    namespace: _OneOrAll = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Go back to the model before the last change.")] = False,
+) -> None:
+    """Embed what has no vectors yet, or change the model while everything goes on serving."""
+    if undo and (model or namespace):
+        raise InvalidInput("stands alone", field="--undo")
+    with opened_memory(context.obj) as memory, bars() as shown:
+        if undo:
+            typer.echo(f"{memory.undo_embed()} is in use again")
+            return
+        done = memory.embed(model, namespace=namespace, on_progress=shown.show)
+        typer.echo(f"{done} episodes embedded with {model or memory.embedder.name}")
+    if model is not None:
+        typer.echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
+
+
 def replay(
     context: typer.Context,
     namespace: _OneOrAll = None,
