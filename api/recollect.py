@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
+from recollect.api.changeover import OnProgress, change_model, embed_missing, loaded, no_progress, undo_change
 from recollect.api.lists import PAGE_ITEMS, Page, list_events, list_namespaces, list_rows
 from recollect.api.retrieval.request import RetrieveRequest
 from recollect.api.retrieval.result import RetrieveResult
@@ -19,11 +20,13 @@ from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
+from recollect.events.log import each_head
 from recollect.events.validation import drafts
 from recollect.events.verify import Verdict, verify
 from recollect.jobs.workers import Workers
-from recollect.projections.embedder import open_embedder
+from recollect.projections.embedder import Embedder
 from recollect.projections.models import Check, ReadModels
+from recollect.projections.spaces import Spaces
 from recollect.projections.vectors import Vectors
 
 #: An event, as a mapping in the shape of the catalogue or as an instance of it.
@@ -57,9 +60,8 @@ class Recollect:
         chosen = self.settings
         self.log = open_log(chosen.log_url)
         self.models = ReadModels(chosen.data, self.log, open_files_max=chosen.open_models_max)
-        self.embedder = open_embedder(chosen.embedding_model)
-        self.vectors = Vectors(chosen.data, self.models, self.embedder, index_bytes_max=chosen.index_bytes_max)
-        self._retriever = Retriever(self.models, self.vectors, self.embedder, budget_ms=chosen.retrieval_budget_ms)
+        self.spaces = Spaces(chosen.data, self.models, chosen.embedding_model, index_bytes_max=chosen.index_bytes_max)
+        self._retriever = Retriever(self.models, self.spaces.in_use, budget_ms=chosen.retrieval_budget_ms)
         self.workers: Workers | None = None
         if workers:
             self._start_workers()
@@ -69,6 +71,16 @@ class Recollect:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def vectors(self) -> Vectors:
+        """The vectors in use; of another model after a change, here or by another process."""
+        return self.spaces.in_use()
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedding model in use."""
+        return self.vectors.embedder
 
     def append(
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
@@ -138,12 +150,51 @@ class Recollect:
         """Recompute the hash chain of `namespace` and compare it with what is stored."""
         return verify(self.log, check_namespace(namespace))
 
+    def embed(
+        self, model: str | None = None, *, namespace: str | None = None, on_progress: OnProgress = no_progress
+    ) -> int:
+        """Embed what has no vectors yet, with the model in use or with another one; return how many episodes.
+
+        With `model`, every namespace is embedded anew while all who use the folder go on with the vectors they have;
+        when that is done they change over, in this process at once, in others as soon as the model is loaded there.
+        Called again after it was stopped, it goes on where it was.
+
+        Parameters:
+            model: a name or a path; the one in use when None.
+            namespace: only this one; a model is changed for all of them.
+            on_progress: called with (what is done, steps done, steps in all) now and then.
+
+        Raises:
+            InvalidInput: the model cannot be loaded; nothing has changed. FolderInUse: another process changes it.
+            InvalidNamespace: the name. StorageError: the folder cannot be read or written.
+        """
+        if model is None:
+            vectors = self.spaces.in_use()
+            loaded(vectors.embedder, on_progress)
+            names = (head.namespace for head in each_head(self.log))
+            chosen = names if namespace is None else [check_namespace(namespace)]
+            return embed_missing(self.models, vectors, chosen, on_progress)
+        if namespace is not None:
+            raise InvalidInput("a model is changed for all namespaces; leave it out", field="namespace")
+        return change_model(self.settings.data, self.log, self.models, self.spaces, model, on_progress)
+
+    def undo_embed(self) -> str:
+        """Go back to the model before the last change, whose vectors are still there; return its name.
+
+        What was appended since has no vectors of that model yet: workers, or `embed`, make them.
+
+        Raises:
+            InvalidInput: no model came before, or its files are not what they were; nothing has changed.
+            FolderInUse: another process changes the model. StorageError: the folder cannot be read or written.
+        """
+        return undo_change(self.settings.data)
+
     def close(self) -> None:
         """Finish what was begun and release the files."""
         if self.workers is not None:
             self.workers.stop()
         self._retriever.close()
-        self.vectors.close()
+        self.spaces.close()
         self.models.close()
         self.log.close()
 
@@ -152,8 +203,7 @@ class Recollect:
         self.workers = Workers(
             self.log,
             self.models,
-            self.vectors,
-            self.embedder,
+            self.spaces.in_use,
             broker_url=self.settings.broker,
             threads=self.settings.worker_threads,
             sweep_seconds=self.settings.sweep_seconds,
@@ -221,6 +271,14 @@ class AsyncRecollect:
     async def verify(self, namespace: str) -> Verdict:
         """Do what `Recollect.verify` does."""
         return await asyncio.to_thread(self.memory.verify, namespace)
+
+    async def embed(self, model: str | None = None, *, namespace: str | None = None) -> int:
+        """Do what `Recollect.embed` does."""
+        return await asyncio.to_thread(self.memory.embed, model, namespace=namespace)
+
+    async def undo_embed(self) -> str:
+        """Do what `Recollect.undo_embed` does."""
+        return await asyncio.to_thread(self.memory.undo_embed)
 
     async def close(self) -> None:
         """Do what `Recollect.close` does."""

@@ -11,9 +11,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from recollect.api.retrieval.retriever import BUDGET_MS
 from recollect.events.errors import InvalidInput
 from recollect.jobs.workers import SWEEP_SECONDS
-from recollect.projections.embedder import DEFAULT_MODEL
 from recollect.projections.models import OPEN_MODELS_MAX
 from recollect.projections.vectors import INDEX_BYTES_MAX
+from recollect.projections.weights import DEFAULT_MODEL
 
 
 class Settings(BaseSettings):
@@ -27,7 +27,7 @@ class Settings(BaseSettings):
     log: str | None = None
     #: What carries messages to workers: ``memory://`` or ``redis://host:port/0``.
     broker: str = "memory://"
-    #: A name, a path, or ``none``.
+    #: A name, a path, or ``none``. Once its model was changed, a folder's own record names the model instead.
     embedding_model: str = DEFAULT_MODEL
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8787

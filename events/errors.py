@@ -14,7 +14,7 @@ RecollectError
 │   ├── ReadOnly            the folder or file cannot be written
 │   ├── ForeignFile         a file of ours is not ours, or is damaged
 │   ├── NewerFile           a newer Recollect wrote it
-│   └── FolderInUse         another server holds the data folder
+│   └── FolderInUse         another process holds the data folder for what only one may do
 └── ProjectionFailed        an event that a read model cannot fold         HTTP 500, exit 1
 """
 
@@ -111,7 +111,7 @@ class NewerFile(StorageError):
 
 
 class FolderInUse(StorageError):
-    """Another server works on this data folder. Stop it, or use another folder."""
+    """Another process serves this data folder, or changes its model. Stop it, or use another folder."""
 
 
 class ProjectionFailed(RecollectError):

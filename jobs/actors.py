@@ -11,7 +11,7 @@ from typing import Any
 import dramatiq
 
 from recollect.projections.models import ReadModels
-from recollect.projections.vectors import Vectors
+from recollect.projections.vectors import VectorsInUse
 
 #: How long one `embed` message works before it makes room for others and comes back.
 _EMBED_SECONDS_MAX = 60.0
@@ -29,7 +29,9 @@ class Actors:
     embed: Actor
 
 
-def declare_actors(broker: dramatiq.Broker, models: ReadModels, vectors: Vectors, stop: threading.Event) -> Actors:
+def declare_actors(
+    broker: dramatiq.Broker, models: ReadModels, vectors_in_use: VectorsInUse, stop: threading.Event
+) -> Actors:
     """Declare `project` and `embed` on `broker`.
 
     Both may be sent twice, late or never: they work off what the log has and the read model has not.
@@ -41,7 +43,7 @@ def declare_actors(broker: dramatiq.Broker, models: ReadModels, vectors: Vectors
     def embed(namespace: str) -> None:
         """Embed the episodes of `namespace` that have no vectors yet."""
         deadline = time.monotonic() + _EMBED_SECONDS_MAX
-        vectors.embed_news(namespace, stop=stop, deadline=deadline)
+        vectors_in_use().embed_news(namespace, stop=stop, deadline=deadline)
         if time.monotonic() > deadline and not stop.is_set():
             embed_actor.send(namespace)
 

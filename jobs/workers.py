@@ -10,12 +10,12 @@ import dramatiq
 from apscheduler.schedulers.background import BackgroundScheduler  # pyright: ignore[reportMissingTypeStubs]
 
 from recollect.events.envelope import now_us, rfc3339
+from recollect.events.errors import RecollectError
 from recollect.events.log import EventLog, each_head
 from recollect.jobs.actors import declare_actors
 from recollect.jobs.broker import open_broker
-from recollect.projections.embedder import Embedder
 from recollect.projections.models import ReadModels
-from recollect.projections.vectors import Vectors
+from recollect.projections.vectors import VectorsInUse
 
 _logger = logging.getLogger(__name__)
 
@@ -24,6 +24,8 @@ SWEEP_SECONDS = 30.0
 #: News of the same namespace within this time go as one message. Readers catch up by themselves, so nobody waits,
 #: and folding a few messages at a time would take the processor from those who append.
 _NEWS_SECONDS = 0.25
+#: Between two looks for a model that has become ready.
+_WATCH_SECONDS = 0.5
 #: How long a stop waits for the work at hand: a batch of embeddings.
 _STOP_MS = 10_000
 
@@ -33,6 +35,7 @@ class Workers:
 
     Parameters:
         broker_url: ``memory://`` or ``redis://…``.
+        vectors_in_use: asked for each piece of work.
         threads: worker threads; projecting is light, embedding shares one model.
         sweep_seconds: between two sweeps.
     """
@@ -41,8 +44,7 @@ class Workers:
         self,
         log: EventLog,
         models: ReadModels,
-        vectors: Vectors,
-        embedder: Embedder,
+        vectors_in_use: VectorsInUse,
         *,
         broker_url: str = "memory://",
         threads: int = 2,
@@ -50,11 +52,11 @@ class Workers:
     ) -> None:
         self._log = log
         self._models = models
-        self._embedder = embedder
+        self._vectors_in_use = vectors_in_use
         self._broker_url = broker_url
         self._broker = open_broker(broker_url)
         self._stop = threading.Event()
-        self._actors = declare_actors(self._broker, models, vectors, self._stop)
+        self._actors = declare_actors(self._broker, models, vectors_in_use, self._stop)
         self._worker = dramatiq.Worker(self._broker, worker_threads=threads, worker_timeout=100)
         self._scheduler: Any = BackgroundScheduler(timezone="UTC")
         self._scheduler.add_job(
@@ -64,7 +66,7 @@ class Workers:
         self._has_news = threading.Condition()
         self._threads = [
             threading.Thread(target=self._notify, name="recollect-notifier", daemon=True),
-            threading.Thread(target=self._sweep_when_ready, name="recollect-first-sweep", daemon=True),
+            threading.Thread(target=self._sweep_for_new_models, name="recollect-model-watch", daemon=True),
         ]
         #: Head of each namespace when it was last told to the workers by a sweep.
         self._swept: dict[str, int] = {}
@@ -72,7 +74,7 @@ class Workers:
         self._running = False
 
     def start(self) -> None:
-        """Start the threads; the first sweep follows at once, and another when the model is ready."""
+        """Start the threads; the first sweep follows at once, and another whenever a model has become ready."""
         # A worker that runs inside another program has to say this itself: time limits depend on it.
         self._broker.emit_after("process_boot")
         self._worker.start()
@@ -97,6 +99,8 @@ class Workers:
             self._has_news.notify_all()
         self._scheduler.shutdown(wait=False)
         self._worker.stop(timeout=_STOP_MS)
+        for thread in self._threads:
+            thread.join(_STOP_MS / 1_000)
         self._broker.close()
 
     def status(self) -> dict[str, Any]:
@@ -126,15 +130,20 @@ class Workers:
             # The broker is away. The sweep tells the same later, and reading never depends on it.
             _logger.warning("could not tell the workers about namespace %r", namespace, exc_info=True)
 
-    def _sweep_when_ready(self) -> None:
-        self._sweep()
+    def _sweep_for_new_models(self) -> None:
+        """Sweep at once, and again for each model that becomes ready: it may have work in every namespace."""
+        known: str | None = None
         while not self._stop.is_set():
-            if self._embedder.wait_ready(0.5):
+            embedder = self._vectors_in_use().embedder
+            tag = embedder.model_tag if embedder.state == "ready" else ""
+            if tag != known:
+                known = tag
                 self._swept.clear()
-                self._sweep()
-                return
-            if self._embedder.state != "loading":
-                return
+                try:
+                    self._sweep()
+                except RecollectError:
+                    _logger.warning("a sweep failed; the next one makes up for it", exc_info=True)
+            self._stop.wait(_WATCH_SECONDS)
 
     def _sweep(self) -> None:
         """Tell the workers about every namespace whose head has moved since the last sweep, or that is behind."""

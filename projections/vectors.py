@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -35,6 +35,8 @@ _logger = logging.getLogger(__name__)
 
 #: Episodes embedded in one transaction: what a kill can cost, a second or two of work.
 _BATCH_EPISODES = 128
+#: Rows of other models removed in one transaction: others wait for milliseconds, not for all of it.
+_REMOVED_ROWS = 1_000
 #: Vectors held in memory, over all namespaces: 350,000 of 384 numbers.
 INDEX_BYTES_MAX = 512 << 20
 #: Namespaces whose vectors are open at once.
@@ -54,8 +56,25 @@ WHERE embeddings.model = ? AND embeddings.version > ? AND embeddings.version <= 
 ORDER BY embeddings.version, embeddings.part, embeddings.chunk
 """
 
+# Never back: where another process embeds the same, it may have come further.
+_SAVE_PROGRESS = """
+INSERT INTO progress VALUES (?, ?, ?)
+ON CONFLICT (model) DO UPDATE SET
+    checkpoint = iif(source = excluded.source, max(checkpoint, excluded.checkpoint), excluded.checkpoint),
+    source = excluded.source
+"""
+# The progress goes first: a model that was removed in part is embedded anew, and never taken for whole.
+_REMOVALS = (
+    "DELETE FROM progress WHERE model = ?1 AND ?2",
+    "DELETE FROM embeddings WHERE model = ?1 AND (version, part, chunk) IN "
+    "(SELECT version, part, chunk FROM embeddings WHERE model = ?1 LIMIT ?2)",
+    "DELETE FROM vectors WHERE key IN (SELECT key FROM vectors WHERE model = ?1 LIMIT ?2)",
+)
+
 #: Called with (episodes embedded, episodes in all) after each batch.
 OnProgress = Callable[[int, int], None]
+#: Gives the vectors in use. Asked once for each piece of work: the model can change, and one piece has one space.
+VectorsInUse = Callable[[], "Vectors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +86,7 @@ class Pending:
 
 
 class _Store:
-    """One namespace's vectors: the file and the index over it."""
+    """One namespace's vectors of one model: the file and the index over it."""
 
     def __init__(self, path: Path, model: str, source: str) -> None:
         self._path = path
@@ -96,10 +115,21 @@ class _Store:
         known = {digest for digest in texts if self._connection.execute(find, (self._model, digest)).fetchone()}
         return {digest: text for digest, text in texts.items() if digest not in known}
 
-    def save(self, vectors: dict[bytes, Vector], found: Sequence[tuple[int, Passage, bytes]], checkpoint: int) -> None:
-        """Write new vectors, the passages they stand for and the checkpoint in one transaction."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+    def save(
+        self, vectors: dict[bytes, Vector], found: Sequence[tuple[int, Passage, bytes]], *, after: int, checkpoint: int
+    ) -> bool:
+        """Write new vectors, the passages they stand for and the checkpoint in one transaction.
+
+        Parameters:
+            after: the checkpoint that the passages follow.
+
+        Returns:
+            False when nothing was written: another process has removed what they follow, or a remembered vector.
+        """
+        with self._transaction():
+            remembered = {digest: passage.text for _, passage, digest in found if digest not in vectors}
+            if self.checkpoint() < after or self.missing(remembered):
+                return False
             if self.checkpoint() == 0:
                 self._connection.execute("DELETE FROM embeddings WHERE model = ?", (self._model,))
             self._connection.executemany(
@@ -111,14 +141,33 @@ class _Store:
                 "SELECT model, ?, ?, ?, key FROM vectors WHERE model = ? AND digest = ?",
                 [(version, passage.part, passage.chunk, self._model, digest) for version, passage, digest in found],
             )
-            self._connection.execute(
-                "INSERT OR REPLACE INTO progress VALUES (?, ?, ?)", (self._model, self._source, checkpoint)
-            )
+            self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, checkpoint))
+        return True
+
+    def remove_others(self, keep: Collection[str]) -> None:
+        """Remove everything of models whose tags are not in `keep`, a little at a time."""
+        tags = "SELECT model FROM progress UNION SELECT model FROM embeddings UNION SELECT model FROM vectors"
+        rows: list[tuple[Any, ...]] = self._connection.execute(tags).fetchall()
+        for tag in {row[0] for row in rows}.difference(keep):
+            for removal in _REMOVALS:
+                self._remove(removal, tag)
+
+    def _remove(self, removal: str, tag: str) -> None:
+        removed = True
+        while removed:
+            with self.lock, self._transaction():
+                self._connection.execute(removal, (tag, _REMOVED_ROWS))
+                removed = self._connection.changes() > 0
+
+    @contextmanager
+    def _transaction(self) -> Generator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
             self._connection.execute("COMMIT")
-        except BaseException:
+        finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            raise
 
     def extended_index(self, dimensions: int) -> VectorIndex:
         """Return the index with what was embedded since the last call."""
@@ -141,11 +190,13 @@ class _Store:
 
 
 class Vectors:
-    """The vectors of all namespaces in the data folder `data`. Safe to use from many threads and processes.
+    """One model's vectors of all namespaces in the data folder `data`. Safe to use from many threads and processes.
+
+    Other objects may work on the same files with other models: none sees a vector of another's.
 
     Parameters:
         models: the read models that the texts come from.
-        embedder: makes the vectors.
+        embedder: makes the vectors; `pending` and `index` want it ready, since its files say which vectors are its.
         index_bytes_max: memory for indexes; the least recently used one goes first.
     """
 
@@ -154,12 +205,13 @@ class Vectors:
     ) -> None:
         self._data = data
         self._models = models
-        self._embedder = embedder
+        self.embedder = embedder
         self._index_bytes_max = index_bytes_max
         self._stores: OrderedDict[str, _Store] = OrderedDict()
         self._lock = threading.Lock()
         # One at a time embeds: two would only share the same processor.
         self._embedding = threading.Lock()
+        self._closed = False
 
     def embed_news(
         self,
@@ -177,8 +229,8 @@ class Vectors:
         """
         done = 0
         with self._embedding:
-            while self._embedder.state == "ready" and time.monotonic() < deadline:
-                if stop is not None and stop.is_set():
+            while self.embedder.state == "ready" and time.monotonic() < deadline:
+                if self._closed or (stop is not None and stop.is_set()):
                     break
                 embedded = self._embed_batch(namespace)
                 if not embedded:
@@ -206,16 +258,23 @@ class Vectors:
     def index(self, namespace: str, snapshot: Snapshot) -> VectorIndex:
         """Return the index of `namespace`, with everything embedded so far. The model must be ready."""
         if not self._path(namespace).exists():
-            return VectorIndex(self._embedder.dimensions)
+            return VectorIndex(self.embedder.dimensions)
         with self._using(namespace, snapshot) as store:
             with store.lock, storage_errors(self._path(namespace)):
-                index = store.extended_index(self._embedder.dimensions)
+                index = store.extended_index(self.embedder.dimensions)
             self._keep_within_memory()
             return index
 
+    def remove_others(self, namespace: str, keep: Collection[str]) -> None:
+        """Remove the vectors of `namespace` that are of models whose tags are not in `keep`."""
+        if self._path(namespace).exists():
+            with self._models.reading(namespace) as snapshot, self._using(namespace, snapshot) as store:
+                store.remove_others(keep)
+
     def close(self) -> None:
-        """Close every file."""
+        """Close every file; work at hand ends after its batch."""
         with self._lock:
+            self._closed = True
             for namespace in list(self._stores):
                 self._drop(namespace)
 
@@ -224,16 +283,17 @@ class Vectors:
             if snapshot.version == 0:
                 return 0
             with self._using(namespace, snapshot) as store:
-                with store.lock:
-                    checkpoint = store.checkpoint()
-                rows: list[tuple[Any, ...]] = snapshot.connection.execute(
-                    _TURNS, (checkpoint, _BATCH_EPISODES)
-                ).fetchall()
-                if rows:
-                    self._embed_rows(store, rows)
-                return len(rows)
+                while True:
+                    with store.lock:
+                        after = store.checkpoint()
+                    rows: list[tuple[Any, ...]] = snapshot.connection.execute(
+                        _TURNS, (after, _BATCH_EPISODES)
+                    ).fetchall()
+                    if not rows or self._embed_rows(store, after, rows):
+                        return len(rows)
 
-    def _embed_rows(self, store: _Store, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _embed_rows(self, store: _Store, after: int, rows: Sequence[tuple[Any, ...]]) -> bool:
+        """Embed the episodes of `rows`, which follow the checkpoint `after`; False when they are no longer next."""
         found: list[tuple[int, Passage, bytes]] = []
         for row in rows:
             before = [Turn(*row[at : at + 3]) for at in (7, 4) if row[at] is not None]
@@ -241,9 +301,9 @@ class Vectors:
                 found.append((row[0], passage, sha256(passage.text.encode(errors="replace")).digest()))
         with store.lock:
             missing = store.missing({digest: passage.text for _, passage, digest in found})
-        vectors = self._embedder.embed(list(missing.values())) if missing else np.empty((0, 0), np.float32)
+        vectors = self.embedder.embed(list(missing.values())) if missing else np.empty((0, 0), np.float32)
         with store.lock:
-            store.save(dict(zip(missing, vectors, strict=True)), found, rows[-1][0])
+            return store.save(dict(zip(missing, vectors, strict=True)), found, after=after, checkpoint=rows[-1][0])
 
     @contextmanager
     def _using(self, namespace: str, snapshot: Snapshot) -> Generator[_Store]:
@@ -272,15 +332,16 @@ class Vectors:
             return store
 
     def _open(self, namespace: str, snapshot: Snapshot) -> _Store:
+        assert self.embedder.model_tag, "the model is not ready, so nobody knows which vectors are its"
         log_id: tuple[Any, ...] = snapshot.connection.execute("SELECT log_id FROM model").fetchall()[0]
         source = f"log {log_id[0]}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}"
         path = self._path(namespace)
         try:
-            return _Store(path, self._embedder.model_tag, source)
+            return _Store(path, self.embedder.model_tag, source)
         except ForeignFile as problem:
             _logger.warning("the vectors of namespace %r are made anew: %s", namespace, problem)
             remove_database(path)
-            return _Store(path, self._embedder.model_tag, source)
+            return _Store(path, self.embedder.model_tag, source)
 
     def _start_anew(self, namespace: str) -> None:
         _logger.warning("the vectors of namespace %r are damaged and made anew", namespace)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.postgres import URL_VARIABLE, PostgresServer
+from support.tiny_model import make_tiny_model
 
 from recollect.events.sqlite import SqliteLog
 from recollect.projections.models import ReadModels
@@ -55,3 +56,15 @@ def small_disk(tmp_path: Path) -> Generator[Path]:
         pytest.skip("this machine does not let the tests mount a small disk")
     yield mount
     subprocess.run(["umount", "-l", str(mount)], check=False)
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The path of a real model with 32 dimensions."""
+    return str(make_tiny_model(tmp_path_factory.mktemp("tiny"), seed=1))
+
+
+@pytest.fixture(scope="session")
+def other_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The path of another one: the same in all but its weights."""
+    return str(make_tiny_model(tmp_path_factory.mktemp("other"), seed=2))

@@ -97,7 +97,7 @@ def run_retrieval_bench(files: Sequence[Path], data: Path, embedding_model: str,
     models = ReadModels(data, log)
     vectors = Vectors(data, models, embedder)
     # Without a time limit: quality is measured, and a busy machine must not change it.
-    retriever = Retriever(models, vectors, embedder, budget_ms=60_000)
+    retriever = Retriever(models, lambda: vectors, budget_ms=60_000)
     try:
         on_progress("loading the model", 0, 1)
         embedder.wait_ready(_MODEL_SECONDS_MAX)

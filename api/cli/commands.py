@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,9 @@ def serve(
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
 
     settings = settings_of(context.obj)
+    # What the server says of itself, such as which model it uses; of its libraries only warnings.
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("recollect").setLevel(logging.INFO)
     changes = {"host": host or settings.host, "port": settings.port if port is None else port}
     settings = settings.model_copy(update=changes)
 
@@ -102,6 +106,28 @@ def export(
                     target.write(line)
                     if done % 1_000 == 0:
                         shown.show(name, done, total)
+
+
+def embed(
+    context: typer.Context,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Change to this model, a name or a path: embed everything with it beside the one in use."),
+    ] = None,
+    namespace: _OneOrAll = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Go back to the model before the last change.")] = False,
+) -> None:
+    """Embed what has no vectors yet, or change the model while everything goes on serving."""
+    if undo and (model or namespace):
+        raise InvalidInput("stands alone", field="--undo")
+    with opened_memory(context.obj) as memory, bars() as shown:
+        if undo:
+            typer.echo(f"{memory.undo_embed()} is in use again")
+            return
+        done = memory.embed(model, namespace=namespace, on_progress=shown.show)
+        typer.echo(f"{done} episodes embedded with {model or memory.embedder.name}")
+    if model is not None:
+        typer.echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
 
 
 def replay(

@@ -25,6 +25,7 @@ app.command()(commands.serve)
 app.command()(commands.append)
 app.command()(commands.retrieve)
 app.command()(commands.export)
+app.command()(commands.embed)
 app.command()(commands.replay)
 app.command()(commands.verify)
 

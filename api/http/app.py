@@ -107,14 +107,14 @@ def _add_health(app: FastAPI, memory: Recollect) -> None:
         parked = [
             {"namespace": one.namespace, "version": one.version, "error": one.error} for one in memory.models.parked()
         ]
-        embedder = memory.embedder
-        degraded = parked or embedder.state == "failed"
+        embedding = memory.spaces.status()
+        degraded = parked or any(one["state"] == "failed" for one in (embedding, embedding.get("next", embedding)))
         return _json(
             {
                 "status": "degraded" if degraded else "ok",
                 "version": app.version,
                 "log_id": memory.log.log_id,
-                "embedding": {"model": embedder.model_tag, "state": embedder.state, "reason": embedder.reason},
+                "embedding": embedding,
                 "workers": memory.workers.status() if memory.workers else {"running": False},
                 "parked": parked,
             }

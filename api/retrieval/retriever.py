@@ -33,10 +33,9 @@ from recollect.api.retrieval.scope import Scope, scope_of
 from recollect.api.retrieval.semantic import QueryVectors, allowed_versions, semantic_matches
 from recollect.events.errors import RecollectError, StorageError
 from recollect.events.limits import check_namespace
-from recollect.projections.embedder import Embedder
 from recollect.projections.models import ReadModels, Snapshot
 from recollect.projections.tokens import estimate_tokens
-from recollect.projections.vectors import Vectors
+from recollect.projections.vectors import VectorsInUse
 
 _logger = logging.getLogger(__name__)
 
@@ -58,16 +57,14 @@ class Retriever:
     """Answers questions from the read models and vectors. Safe to use from many threads.
 
     Parameters:
+        vectors_in_use: asked once for each retrieval, so that the query and what it is compared with are of one model.
         budget_ms: how long one retrieval may take.
     """
 
-    def __init__(
-        self, models: ReadModels, vectors: Vectors, embedder: Embedder, *, budget_ms: float = BUDGET_MS
-    ) -> None:
+    def __init__(self, models: ReadModels, vectors_in_use: VectorsInUse, *, budget_ms: float = BUDGET_MS) -> None:
         self._models = models
-        self._vectors = vectors
-        self._embedder = embedder
-        self._query_vectors = QueryVectors(embedder)
+        self._vectors_in_use = vectors_in_use
+        self._query_vectors = QueryVectors()
         self._budget_ms = budget_ms
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="recollect-semantic")
 
@@ -139,12 +136,14 @@ class Retriever:
         self, namespace: str, query: Query, scope: Scope, snapshot: Snapshot, budget: Budget
     ) -> Future[_Lists] | None:
         """Start the vector search in another thread; None when there can be none."""
-        if self._embedder.state != "ready":
-            budget.miss("semantic", self._embedder.reason)
+        vectors = self._vectors_in_use()
+        embedder = vectors.embedder
+        if embedder.state != "ready":
+            budget.miss("semantic", embedder.reason)
             return None
         try:
-            pending = self._vectors.pending(namespace, snapshot)
-            index = self._vectors.index(namespace, snapshot)
+            pending = vectors.pending(namespace, snapshot)
+            index = vectors.index(namespace, snapshot)
             allowed = allowed_versions(snapshot.connection, scope)
         except Exception as error:
             budget.miss("semantic", f"{type(error).__name__}: {error}")
@@ -155,7 +154,7 @@ class Retriever:
             return None
 
         def search() -> _Lists:
-            return semantic_matches(index, self._query_vectors.of(query.text), allowed, DEPTH)
+            return semantic_matches(index, self._query_vectors.of(query.text, embedder), allowed, DEPTH)
 
         return self._pool.submit(_timed(search, budget, "semantic"))
 

@@ -18,23 +18,23 @@ _CACHED_MAX = 1_024
 
 
 class QueryVectors:
-    """The vectors of queries, the latest ones remembered."""
+    """The vectors of queries, the latest ones remembered, each with the tag of its model."""
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._cached: OrderedDict[str, Vector] = OrderedDict()
+    def __init__(self) -> None:
+        self._cached: OrderedDict[tuple[str, str], Vector] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, text: str) -> Vector:
-        """Return the vector of `text`."""
+    def of(self, text: str, embedder: Embedder) -> Vector:
+        """Return the vector of `text` in the space of `embedder`."""
+        key = (embedder.model_tag, text)
         with self._lock:
-            vector = self._cached.get(text)
+            vector = self._cached.get(key)
             if vector is not None:
-                self._cached.move_to_end(text)
+                self._cached.move_to_end(key)
                 return vector
-        vector = self._embedder.embed_query(text)
+        vector = embedder.embed_query(text)
         with self._lock:
-            self._cached[text] = vector
+            self._cached[key] = vector
             if len(self._cached) > _CACHED_MAX:
                 self._cached.popitem(last=False)
         return vector

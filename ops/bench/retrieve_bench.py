@@ -71,7 +71,7 @@ def run(folder: Path) -> None:
         models.catch_up("a")
         vectors = Vectors(home, models, embedder)
         vectors.embed_news("a")
-        retriever = Retriever(models, vectors, embedder, budget_ms=5_000)
+        retriever = Retriever(models, lambda vectors=vectors: vectors, budget_ms=5_000)
         _measure(records, retriever, models, vectors, embedder)
         retriever.close()
         vectors.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from recollect.projections.embedder import NoEmbedder, SentenceEmbedder, open_embedder
+from recollect.projections.weights import model_tag
 
 # What torch and transformers warn about among themselves is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
@@ -65,3 +67,32 @@ def test_none_means_no_model() -> None:
     embedder.start()
     assert isinstance(embedder, NoEmbedder)
     assert (embedder.state, embedder.wait_ready(0)) == ("off", False)
+
+
+def test_a_tag_is_of_the_files_wherever_they_are(
+    tmp_path: Path, tiny_model: str, other_model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As sentence-transformers keeps what it fetched from the model hub.
+    hub = {"acme/tiny": tiny_model, "sentence-transformers/named": other_model}
+    for number, (name, model) in enumerate(hub.items()):
+        fetched = tmp_path / f"models--{name.replace('/', '--')}"
+        shutil.copytree(model, fetched / "snapshots" / f"{number:040}")
+        (fetched / "refs").mkdir()
+        (fetched / "refs" / "main").write_text(f"{number:040}")
+    monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path))
+    assert model_tag("acme/tiny") == model_tag(tiny_model)
+    assert model_tag("named") == model_tag(other_model) != model_tag(tiny_model)
+    with pytest.raises(FileNotFoundError):
+        model_tag("acme/unknown")
+
+
+@pytest.mark.parametrize(
+    ("file", "same"),
+    [("README.md", True), ("onnx/model.onnx", True), (".cache", True), ("config.json", False), ("vocab.txt", False)],
+)
+def test_what_can_change_a_vector_changes_the_tag(tmp_path: Path, tiny_model: str, file: str, same: bool) -> None:
+    changed = tmp_path / "model"
+    shutil.copytree(tiny_model, changed)
+    (changed / file).parent.mkdir(exist_ok=True)
+    (changed / file).write_text("changed")
+    assert (model_tag(str(changed)) == model_tag(tiny_model)) is same

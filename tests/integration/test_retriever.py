@@ -56,7 +56,7 @@ def ask(tmp_path: Path, log: SqliteLog, models: ReadModels) -> Generator[Ask]:
             models.catch_up("a")
             if not isinstance(embedder, BrokenEmbedder):
                 vectors.embed_news("a")
-            ready[id(embedder)] = Retriever(models, vectors, embedder, budget_ms=10_000)
+            ready[id(embedder)] = Retriever(models, lambda: vectors, budget_ms=10_000)
             open_parts.extend([ready[id(embedder)], vectors])
         return ready[id(embedder)].retrieve(namespace, RetrieveRequest(query=query, **options))
 
@@ -203,7 +203,7 @@ def test_a_budget_that_is_over_at_once_still_gives_an_answer(
 ) -> None:
     log.append("a", drafts(_CONVERSATION))
     vectors = Vectors(tmp_path, models, _OFF)
-    retriever = Retriever(models, vectors, _OFF, budget_ms=0.001)
+    retriever = Retriever(models, lambda: vectors, budget_ms=0.001)
     result = retriever.retrieve("a", RetrieveRequest(query="sofa"))
     assert result.version >= 0
     retriever.close()
@@ -217,7 +217,7 @@ def test_a_model_that_is_too_slow_is_left_out_and_the_answer_is_that_of_keywords
     embedder = StuckEmbedder()
     vectors = Vectors(tmp_path, models, embedder)
     vectors.embed_news("a")
-    retriever = Retriever(models, vectors, embedder, budget_ms=300)
+    retriever = Retriever(models, lambda: vectors, budget_ms=300)
     result = retriever.retrieve("a", RetrieveRequest(query="where is the flat?"))
     embedder.let_go.set()
     assert result.degraded == ("semantic: out of time",)
@@ -243,7 +243,7 @@ def test_a_parked_namespace_answers_from_before_and_says_so(
 def test_a_full_disk_leaves_what_was_folded_before_readable(small_disk: Path, log: SqliteLog) -> None:
     models = ReadModels(small_disk, log)
     vectors = Vectors(small_disk, models, _OFF)
-    retriever = Retriever(models, vectors, _OFF)
+    retriever = Retriever(models, lambda: vectors)
     log.append("a", drafts(_CONVERSATION))
     assert "e1" in ids(retriever.retrieve("a", RetrieveRequest(query="lisbon")))
     log.append("a", drafts([message(f"sofa {number} " + "x" * 3_000) for number in range(1_000)]))

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import apsw
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.embedders import HashingEmbedder
 from support.events import message
 
 from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.embedder import Embedder
+from recollect.projections.embedder import Embedder, Vector
 from recollect.projections.layout import namespace_folder
 from recollect.projections.models import ReadModels
 from recollect.projections.passages import Part
@@ -102,6 +107,101 @@ def test_spaces_of_two_models_do_not_mix(log: SqliteLog, models: ReadModels, ope
     assert nearest(models, vectors, second, "green pears")[0] == 2
 
 
+Step = tuple[str, str]
+_MODELS = ("one", "two", "three")
+_STEPS = st.lists(st.tuples(st.sampled_from(["say", "embed", "forget others than"]), st.sampled_from(_MODELS)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=_STEPS)
+def test_an_index_holds_the_vectors_of_its_own_model_and_all_of_them(steps: list[Step]) -> None:
+    with TemporaryDirectory() as folder, closing(SqliteLog(Path(folder) / "log.db")) as log, ExitStack() as stack:
+        models = stack.enter_context(closing(ReadModels(Path(folder), log)))
+        opened: dict[str, Vectors] = {}
+        for dimensions, name in enumerate(_MODELS, start=60):
+            embedder = HashingEmbedder(name)
+            embedder.dimensions = dimensions
+            opened[name] = stack.enter_context(closing(Vectors(Path(folder), models, embedder)))
+        texts: list[str] = []
+        embedded: dict[str, int] = dict.fromkeys(_MODELS, 0)
+        for what, name in steps:
+            if what == "say":
+                texts += [f"{name} {len(texts)}", "again"]
+                say(log, models, *texts[-2:])
+            elif what == "embed":
+                assert opened[name].embed_news("a") == len(texts) - embedded[name]
+                embedded[name] = len(texts)
+            else:
+                opened[name].remove_others("a", {name})
+                embedded = {other: embedded[other] if other == name else 0 for other in _MODELS}
+            for other, vectors in opened.items():
+                assert_holds(models, vectors, texts[: embedded[other]])
+
+
+def assert_holds(models: ReadModels, vectors: Vectors, texts: list[str]) -> None:
+    with models.reading("a") as snapshot:
+        index = vectors.index("a", snapshot)
+    assert index.dimensions == vectors.embedder.dimensions
+    spoken = [vectors.embedder.embed_query(f"user: {text}") for text in texts]
+    query = vectors.embedder.embed_query("again")
+    expected = {version: float(vector @ query) for version, vector in enumerate(spoken, start=1)}
+    assert dict(index.search(query, "turn", 1_000)) == pytest.approx(expected, abs=1e-5)
+
+
+class Interrupted(HashingEmbedder):
+    """Embeds, but another process does something while it is at the batch with the number `at`."""
+
+    def __init__(self, meanwhile: Callable[[], object], at: int) -> None:
+        super().__init__("interrupted")
+        self.meanwhile = meanwhile
+        self.batches_left = at
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        self.batches_left -= 1
+        if self.batches_left == 0:
+            self.meanwhile()
+        return super().embed(texts)
+
+
+def test_what_another_process_removes_while_more_is_embedded_is_embedded_again(
+    log: SqliteLog, models: ReadModels, open_vectors: Open
+) -> None:
+    other = open_vectors(HashingEmbedder("other"))
+    vectors = open_vectors(Interrupted(lambda: other.remove_others("a", {"other"}), at=3))
+    texts = [f"text {number}" for number in range(500)]
+    say(log, models, *texts)
+    vectors.embed_news("a")
+    assert_holds(models, vectors, texts)
+
+
+def test_who_embeds_the_same_more_slowly_does_not_take_back_what_is_done(
+    log: SqliteLog, models: ReadModels, open_vectors: Open
+) -> None:
+    texts = [f"text {number}" for number in range(500)]
+    say(log, models, *texts)
+    faster = open_vectors(HashingEmbedder("interrupted"))
+    slower = open_vectors(Interrupted(lambda: faster.embed_news("a"), at=1))
+    assert slower.embed_news("a") < 500
+    assert_holds(models, slower, texts)
+
+
+def test_remembered_vectors_that_another_process_removes_are_embedded_again(
+    tmp_path: Path, log: SqliteLog, models: ReadModels, open_vectors: Open
+) -> None:
+    texts = [f"text {number}" for number in range(50)]
+    say(log, models, *texts)
+    open_vectors(HashingEmbedder("interrupted")).embed_news("a")
+    # As after a change of the passages: begun anew, with the vectors of before remembered.
+    file = apsw.Connection(str(namespace_folder(tmp_path, "a") / "vectors.db"))
+    file.execute("DELETE FROM progress")
+    file.close()
+    other = open_vectors(HashingEmbedder("other"))
+    vectors = open_vectors(Interrupted(lambda: other.remove_others("a", {"other"}), at=1))
+    say(log, models, "one more")
+    vectors.embed_news("a")
+    assert_holds(models, vectors, [*texts, "one more"])
+
+
 def test_nothing_is_embedded_until_the_model_is_ready(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
     say(log, models, "red apples")
     assert open_vectors(HashingEmbedder(state="loading")).embed_news("a") == 0
@@ -134,7 +234,7 @@ def test_a_damaged_file_of_vectors_is_made_anew(
     vectors.embed_news("a")
     vectors.close()
     (namespace_folder(tmp_path, "a") / "vectors.db").write_bytes(b"garbage " * 1_000)
-    assert vectors.embed_news("a") == 1
+    assert open_vectors(HashingEmbedder()).embed_news("a") == 1
 
 
 def test_an_unknown_namespace_has_an_empty_index_and_no_file(

@@ -29,7 +29,7 @@ class Setting:
         self.workers: list[Workers] = []
 
     def start(self, *, sweep_seconds: float = 60.0, listen: bool = True) -> Workers:
-        workers = Workers(self.log, self.models, self.vectors, self.embedder, sweep_seconds=sweep_seconds)
+        workers = Workers(self.log, self.models, lambda: self.vectors, sweep_seconds=sweep_seconds)
         if listen:
             self.log.on_append(workers.news)
         workers.start()

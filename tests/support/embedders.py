@@ -18,6 +18,7 @@ class HashingEmbedder:
     dimensions = 64
 
     def __init__(self, tag: str = "hashing", state: State = "ready") -> None:
+        self.name = tag
         self.model_tag = tag
         self.state: State = state
         self.reason = "" if state == "ready" else f"model {state}"

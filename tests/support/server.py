@@ -30,6 +30,15 @@ def recollect(*arguments: str, data: Path, stdin: bytes = b"", model: str = "non
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
+def begin(*arguments: str, data: Path, model: str = "none") -> subprocess.Popen[bytes]:
+    """Start the command line and do not wait for its end."""
+    return subprocess.Popen(
+        [*_COMMAND, "--data", str(data), *arguments],
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
+    )
+
+
 class Server:
     """One running `recollect serve`."""
 
