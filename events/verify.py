@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from recollect.events.chain import leaf, link
-from recollect.events.envelope import EventDraft, Head, RecordedEvent
+from recollect.events.envelope import EventDraft, RecordedEvent
 from recollect.events.log import GENESIS, EventLog
 
 #: Problems named in one verdict. One flipped bit gives one or two; hundreds mean that the file as a whole is suspect.
@@ -40,66 +40,103 @@ class Verdict:
         return not self.problems
 
 
-def verify(log: EventLog, namespace: str, *, on_progress: Callable[[int, int], None] | None = None) -> Verdict:
+def verify(
+    log: EventLog,
+    namespace: str,
+    *,
+    after: int = 0,
+    until: int | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Verdict:
     """Recompute every leaf and link of `namespace` and compare them with what is stored.
 
     Parameters:
-        on_progress: called with (versions checked, head's version) after each batch.
+        after, until: walk only the versions over `after` up to `until`, from the hash that is stored at `after`; so
+            parts of one chain can be walked side by side. Without `until` the walk ends at the head.
+        on_progress: called with (versions checked, last version to check) after each batch.
     """
-    walk = _Walk()
-    head = log.head(namespace)
-    while walk.version < head.version and len(walk.problems) < PROBLEMS_MAX:
-        events = log.read(namespace, after=walk.version, limit=_BATCH)
+    walk = _Walk(after, _stored_hash(log, namespace, after))
+    last = log.head(namespace).version if until is None else until
+    while walk.version < last and len(walk.problems) < PROBLEMS_MAX:
+        events = log.read(namespace, after=walk.version, limit=min(_BATCH, last - walk.version))
+        # After a gap, an event may lie behind what this walk has to check.
+        events = [event for event in events if event.version <= last]
         if not events:
             break
         for event in events:
-            # What was appended after `head` was read is checked as well; the head comparison below allows for it.
             walk.step(event)
         if on_progress is not None:
-            on_progress(walk.version, head.version)
-    walk.arrive(head)
+            on_progress(walk.version - after, last - after)
+    if len(walk.problems) < PROBLEMS_MAX:
+        walk.arrive(last)
+        if until is None:
+            _compare_head(walk, log, namespace)
     return Verdict(
         namespace=namespace,
         version=walk.version,
-        hash=walk.hash,
+        hash=walk.hash or GENESIS,
         problems=tuple(walk.problems[:PROBLEMS_MAX]),
     )
+
+
+def _stored_hash(log: EventLog, namespace: str, version: int) -> bytes | None:
+    """Return the chain's hash at `version` as it is stored; None when that event is missing."""
+    if version == 0:
+        return GENESIS
+    events = log.read(namespace, after=version - 1, limit=1)
+    return events[0].hash if events and events[0].version == version else None
+
+
+def _compare_head(walk: _Walk, log: EventLog, namespace: str) -> None:
+    """Compare the newest event with the head; what is appended meanwhile moves both."""
+    while True:
+        newer = log.read(namespace, after=walk.version, limit=_BATCH)
+        head = log.head(namespace)
+        if head.version <= walk.version:
+            break
+        if not newer:
+            walk.arrive(head.version)
+            return
+        for event in newer:
+            walk.step(event)
+    if newer:
+        walk.report(newer[0].version, f"added: the head is at version {head.version}, the events go on")
+    elif head.version < walk.version:
+        walk.report(walk.version, f"the head is at version {head.version} only: it was changed")
+    elif walk.hash is not None and head.hash != walk.hash:
+        walk.report(head.version, "the head's hash is not the newest event's: one of them was changed")
 
 
 class _Walk:
     """The state of a walk: where it stands, the chain's hash there, what was wrong on the way."""
 
-    def __init__(self) -> None:
-        self.version = 0
-        self.hash = GENESIS
+    def __init__(self, version: int, chain_hash: bytes | None) -> None:
+        self.version = version
+        #: None when the event that the walk starts behind is missing, which the walk up to there reports.
+        self.hash = chain_hash
         self.problems: list[Problem] = []
 
     def step(self, event: RecordedEvent) -> None:
         """Check one event against the walk so far, then stand on it."""
         if event.version != self.version + 1:
             missing = f"version {self.version + 1}" if event.version == self.version + 2 else "several versions"
-            self._report(self.version + 1, f"removed: {missing} before version {event.version} is missing")
+            self.report(self.version + 1, f"removed: {missing} before version {event.version} is missing")
         if _leaf_of(event) != event.leaf:
-            self._report(event.version, "altered: its header or stored bytes do not match its leaf")
-        if link(self.hash, event.leaf) != event.hash:
-            self._report(
-                event.version,
-                "the chain is broken here: this event or the one before it was changed or moved",
-            )
+            self.report(event.version, "altered: its header or stored bytes do not match its leaf")
+        if self.hash is not None and link(self.hash, event.leaf) != event.hash:
+            self.report(event.version, "the chain is broken here: this event or the one before it was changed or moved")
         self.version = event.version
         # The stored hash, not the recomputed one, so that one break is reported once and not for all that follows.
         self.hash = event.hash
 
-    def arrive(self, head: Head) -> None:
-        """Compare the end of the walk with the head that the log keeps."""
-        if len(self.problems) >= PROBLEMS_MAX:
-            return
-        if self.version < head.version:
-            self._report(self.version + 1, f"removed: the head is at version {head.version}, the events end here")
-        elif self.version == head.version and self.hash != head.hash:
-            self._report(head.version, "the head's hash is not the newest event's: one of them was changed")
+    def arrive(self, last: int) -> None:
+        """Report what is missing at the end of the walk."""
+        if self.version < last:
+            self.report(self.version + 1, f"removed: there should be events up to version {last}, they end here")
+            self.version, self.hash = last, None
 
-    def _report(self, version: int, what: str) -> None:
+    def report(self, version: int, what: str) -> None:
+        """Note a problem."""
         self.problems.append(Problem(version=version, what=what))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -14,11 +15,18 @@ import typer
 from recollect.api.cli.opening import namespaces_of, opened_log, opened_memory, settings_of
 from recollect.api.cli.progress import bars
 from recollect.events.errors import InvalidInput
+from recollect.events.limits import check_namespace
+from recollect.events.log import each_head
 from recollect.events.validation import drafts_from_json
+from recollect.events.verify import Verdict
 
 _Namespace = Annotated[str, typer.Argument(help="Whose memory: 1 to 200 letters, digits and . _ : @ -")]
 _OneOrAll = Annotated[str | None, typer.Option("--namespace", help="Only this one; all when it is left out.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+#: Processes at once, when nobody says.
+_CORES = os.cpu_count() or 1
+_Processes = Annotated[int, typer.Option(min=1, help="How many processes work side by side.", show_default="cores")]
 
 #: How long `retrieve` waits for the model; loading takes seconds, fetching it from the hub longer.
 _MODEL_SECONDS_MAX = 300
@@ -152,17 +160,37 @@ def replay(
     raise typer.Exit(1 if different else 0)
 
 
-def verify(context: typer.Context, namespace: _OneOrAll = None) -> None:
+def verify(
+    context: typer.Context,
+    namespace: _OneOrAll = None,
+    processes: _Processes = _CORES,
+    anchor: Annotated[
+        Path | None, typer.Option(help="Compare with heads kept elsewhere: finds a log whose end was cut off.")
+    ] = None,
+    save_anchor: Annotated[
+        Path | None, typer.Option(help="Write the verified heads to this file, to be kept elsewhere.")
+    ] = None,
+) -> None:
     """Recompute the hash chains of the log; exit 1 when something was altered, removed or reordered."""
-    from recollect.events.verify import verify as verify_chain  # noqa: PLC0415
+    from recollect.events.anchor import read_anchor, write_anchor  # noqa: PLC0415
+    from recollect.events.audit import audit  # noqa: PLC0415
+    from recollect.events.backend import open_log  # noqa: PLC0415
 
-    broken = 0
+    verdicts: list[Verdict] = []
     with opened_log(context.obj) as log, bars() as shown:
-        for name in namespaces_of(log, namespace):
-            verdict = verify_chain(log, name, on_progress=partial(shown.show, name))
-            broken += not verdict.ok
+        heads = list(each_head(log)) if namespace is None else [log.head(check_namespace(namespace))]
+        kept = None if anchor is None else read_anchor(anchor, log)
+        if kept is not None and namespace is not None:
+            kept = kept._replace(heads={name: head for name, head in kept.heads.items() if name == namespace})
+        reopen = partial(open_log, settings_of(context.obj).log_url)
+        on_progress = partial(shown.show, "verifying")
+        for verdict in audit(log, heads, open_log=reopen, processes=processes, anchor=kept, on_progress=on_progress):
+            verdicts.append(verdict)
             state = "intact" if verdict.ok else "BROKEN"
-            typer.echo(f"{name}: {state}, {verdict.version} events, hash {verdict.hash.hex()}")
+            typer.echo(f"{verdict.namespace}: {state}, {verdict.version} events, hash {verdict.hash.hex()}")
             for problem in verdict.problems:
                 typer.echo(f"  version {problem.version}: {problem.what}")
+        broken = sum(not verdict.ok for verdict in verdicts)
+        if save_anchor is not None and not broken:
+            write_anchor(save_anchor, log.log_id, verdicts)
     raise typer.Exit(1 if broken else 0)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -9,6 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.events import message_draft
 
+from recollect.events.anchor import read_anchor, write_anchor
+from recollect.events.audit import audit
+from recollect.events.backend import open_log
+from recollect.events.errors import InvalidInput
+from recollect.events.log import each_head
 from recollect.events.sqlite import SqliteLog
 from recollect.events.verify import Verdict, verify
 
@@ -97,3 +103,82 @@ def test_any_single_changed_byte_is_found(
 
     assert not verify(log, "a").ok
     log.close()
+
+
+def test_a_long_chain_is_walked_in_parts_with_the_same_verdict(
+    tmp_path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.events.audit._TASK_EVENTS", 7)
+    for namespace, count in (("a", 40), ("b", 1), ("c", 14), ("d", 3)):
+        log.append(namespace, [message_draft(f"text {number}") for number in range(count)])
+    reopen = partial(open_log, f"sqlite:///{tmp_path / 'log.db'}")
+    whole = [verify(log, head.namespace) for head in each_head(log)]
+
+    progress: list[tuple[int, int]] = []
+    seen = list(audit(log, each_head(log), open_log=reopen, on_progress=lambda done, all: progress.append((done, all))))
+    assert seen == whole
+    assert progress[-1] == (58, 58)
+    assert list(audit(log, each_head(log), open_log=reopen, processes=2)) == whole
+
+
+@pytest.mark.parametrize("version", range(1, 41))
+def test_whatever_is_removed_or_altered_shows_at_the_seams_too(
+    tmp_path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    monkeypatch.setattr("recollect.events.audit._TASK_EVENTS", 10)
+    log.append("a", [message_draft(f"text {number}") for number in range(40)])
+    thief = apsw.Connection(str(tmp_path / "log.db"))
+    thief.execute("DROP TRIGGER events_refuse_update; DROP TRIGGER events_refuse_delete")
+    thief.execute("DELETE FROM events WHERE position & 255 = ?", (version,))
+    thief.execute("UPDATE events SET actor = 'bob' WHERE position & 255 = ?", (version % 40 + 1,))
+    thief.close()
+
+    [verdict] = audit(log, each_head(log), open_log=lambda: log)
+    assert {version, version % 40 + 1} <= {problem.version for problem in verdict.problems}
+
+
+def test_an_anchor_proves_that_the_end_was_cut_off_or_rewritten(tmp_path: Path, log: SqliteLog) -> None:
+    for namespace in ("a", "b", "c"):
+        log.append(namespace, [message_draft(f"text {number}", id=str(number)) for number in range(5)])
+    verdicts = list(audit(log, each_head(log), open_log=lambda: log))
+    write_anchor(tmp_path / "anchor.json", log.log_id, verdicts)
+    log.append("c", [message_draft("later")])
+    thief = apsw.Connection(str(tmp_path / "log.db"))
+    thief.execute("DROP TRIGGER events_refuse_update; DROP TRIGGER events_refuse_delete")
+    # The end of "a" goes, heads included; "b" goes as a whole.
+    thief.execute("DELETE FROM events WHERE position >> 36 = 1 AND position & 255 > 3")
+    thief.execute(
+        "UPDATE heads SET (version, hash) = (SELECT 3, hash FROM events WHERE position & 255 = 3) WHERE namespace = 'a'"
+    )
+    thief.execute("DELETE FROM events WHERE position >> 36 = 2; DELETE FROM heads WHERE namespace = 'b'")
+    thief.close()
+
+    assert all(verdict.ok for verdict in audit(log, each_head(log), open_log=lambda: log))
+    anchor = read_anchor(tmp_path / "anchor.json", log)
+    found = {verdict.namespace: verdict for verdict in audit(log, each_head(log), open_log=lambda: log, anchor=anchor)}
+    assert not found["a"].ok
+    assert not found["b"].ok
+    assert found["c"].ok
+    log.append("a", [message_draft("another 4"), message_draft("another 5")])
+    [rewritten] = audit(
+        log, [log.head("a")], open_log=lambda: log, anchor=anchor._replace(heads={"a": anchor.heads["a"]})
+    )
+    assert "rewritten" in rewritten.problems[0].what
+
+
+def test_events_behind_the_head_are_found(tampered: Callable[[str], Verdict]) -> None:
+    verdict = tampered(f"UPDATE heads SET version = {_EVENTS - 1}")
+    assert not verdict.ok
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"log_id": "x"}', b'{"log_id": "x", "heads": {"a": 1}}', b"\xff"])
+def test_a_file_that_is_no_anchor_is_refused(tmp_path: Path, log: SqliteLog, content: bytes) -> None:
+    (tmp_path / "anchor.json").write_bytes(content)
+    with pytest.raises(InvalidInput, match="no anchor"):
+        read_anchor(tmp_path / "anchor.json", log)
+
+
+def test_an_anchor_of_another_log_is_refused(tmp_path: Path, log: SqliteLog) -> None:
+    write_anchor(tmp_path / "anchor.json", "another", [])
+    with pytest.raises(InvalidInput, match="another log"):
+        read_anchor(tmp_path / "anchor.json", log)
