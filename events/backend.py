@@ -11,6 +11,11 @@ from recollect.events.sqlite import SqliteLog
 _SQLITE = "sqlite:///"
 
 
+def sqlite_path(url: str) -> Path | None:
+    """Return the file of a log in SQLite; None when `url` names another backend."""
+    return Path(url.removeprefix(_SQLITE)) if url.startswith(_SQLITE) and url != _SQLITE else None
+
+
 def open_log(url: str) -> EventLog:
     """Open the log at `url`.
 
@@ -20,8 +25,9 @@ def open_log(url: str) -> EventLog:
     Raises:
         InvalidInput: no backend knows this URL. StorageError: the log cannot be opened.
     """
-    if url.startswith(_SQLITE) and url != _SQLITE:
-        return SqliteLog(Path(url.removeprefix(_SQLITE)))
+    path = sqlite_path(url)
+    if path is not None:
+        return SqliteLog(path)
     if url.startswith(("postgresql://", "postgres://")):
         # Late, since it loads a driver that most installations never use.
         from recollect.events.postgres import PostgresLog  # noqa: PLC0415

@@ -8,6 +8,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from recollect.events.errors import NewerFile
+from recollect.events.upcast import UPCASTERS, newest_version, upcast
+
+#: How payloads are stored.
+ENCODING_JSON = "json"
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -55,8 +61,17 @@ class RecordedEvent(NamedTuple):
     hash: bytes
 
     def data(self) -> dict[str, Any]:
-        """Return the decoded payload."""
-        return orjson.loads(self.payload)
+        """Return the decoded payload in the shape of today's catalogue.
+
+        Raises:
+            NewerFile: a newer program recorded it.
+        """
+        if self.encoding != ENCODING_JSON:
+            raise NewerFile(f"an event is stored as {self.encoding!r}, which only a newer Recollect can read")
+        payload: dict[str, Any] = orjson.loads(self.payload)
+        if self.schema_version == 1 and self.type not in UPCASTERS:
+            return payload
+        return upcast(self.type, self.schema_version, payload)
 
     def as_json(self) -> dict[str, Any]:
         """Return the event as the outside sees it (HTTP, export): RFC 3339 times, hash in hex."""
@@ -65,7 +80,7 @@ class RecordedEvent(NamedTuple):
             "namespace": self.namespace,
             "version": self.version,
             "type": self.type,
-            "schema_version": self.schema_version,
+            "schema_version": newest_version(self.type),
             "occurred_at": rfc3339(self.occurred_at_us),
             "recorded_at": rfc3339(self.recorded_at_us),
             "session_id": self.session_id,

@@ -14,6 +14,7 @@ RecollectError
 │   ├── ReadOnly            the folder or file cannot be written
 │   ├── ForeignFile         a file of ours is not ours, or is damaged
 │   ├── NewerFile           a newer Recollect wrote it
+│   ├── LogRewound          the log lost what a read model has folded
 │   └── FolderInUse         another process holds the data folder for what only one may do
 └── ProjectionFailed        an event that a read model cannot fold         HTTP 500, exit 1
 """
@@ -108,6 +109,25 @@ class ForeignFile(StorageError):
 
 class NewerFile(StorageError):
     """A newer Recollect wrote this file. Install that version or a later one."""
+
+
+class LogRewound(StorageError):
+    """The log does not have an event that a read model has folded: an older copy of the log was put in its place.
+
+    What the read model says is no longer true, so it refuses to answer until it is rebuilt.
+
+    Parameters:
+        namespace: whose read model.
+        version: the last event that it has folded.
+    """
+
+    def __init__(self, namespace: str, version: int) -> None:
+        super().__init__(
+            f"the read model of namespace {namespace!r} has folded version {version}, which the log does not have or "
+            "has otherwise: it was restored from a backup. Rebuild with: recollect replay"
+        )
+        self.namespace = namespace
+        self.version = version
 
 
 class FolderInUse(StorageError):

@@ -10,12 +10,9 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 from recollect.events.catalogue import EVENT_CLASSES, Envelope, type_of
-from recollect.events.envelope import EventDraft, microseconds, now_us
+from recollect.events.envelope import ENCODING_JSON, EventDraft, microseconds, now_us
 from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
-
-#: How payloads are stored.
-ENCODING_JSON = "json"
 
 
 def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> EventDraft:

@@ -150,7 +150,15 @@ class Workers:
         for head in each_head(self._log):
             if self._stop.is_set():
                 return
-            if self._swept.get(head.namespace) != head.version or self._models.progress(head.namespace).behind:
+            if self._swept.get(head.namespace) != head.version or self._is_behind(head.namespace):
                 self._send(head.namespace)
                 self._swept[head.namespace] = head.version
         self._last_sweep_us = now_us()
+
+    def _is_behind(self, namespace: str) -> bool:
+        try:
+            return self._models.progress(namespace).behind > 0
+        except RecollectError:
+            # One namespace that cannot be read keeps no other from its work; health names it.
+            _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
+            return False

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import apsw
 
 from recollect.events.database import connect, storage_errors
-from recollect.events.errors import ForeignFile
+from recollect.events.errors import ForeignFile, LogRewound, StorageError
 from recollect.events.log import EventLog
 from recollect.projections.digest import digest, search_matches
 from recollect.projections.layout import generation_path, generations, namespace_folder, remove_database
@@ -25,6 +25,7 @@ from recollect.projections.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Pa
 from recollect.projections.replay import OnProgress, build
 from recollect.projections.schema import (
     SCHEMA_VERSION,
+    ModelRow,
     create_indexes,
     create_search,
     create_tables,
@@ -167,6 +168,8 @@ class ReadModels:
         with self._using(namespace) as model:
             if model.projector.row.checkpoint < head:
                 self._fold(model, head, deadline)
+            elif model.projector.row.checkpoint > head:
+                self._check_rewound(model, namespace)
             return self._progress(model, namespace, head)
 
     @contextmanager
@@ -257,6 +260,14 @@ class ReadModels:
         finally:
             model.lock.release()
 
+    def _check_rewound(self, model: _OpenModel, namespace: str) -> None:
+        """Raise `LogRewound` when the log has gone back behind what was folded; a race with an append looks alike."""
+        checkpoint = model.projector.row.checkpoint
+        if self._log.head(namespace).version < checkpoint:
+            with self._lock:
+                self._drop(namespace)
+            raise LogRewound(namespace, checkpoint)
+
     def _progress(self, model: _OpenModel, namespace: str, head: int) -> Progress:
         parked = model.projector.parked
         if parked is not None or self._parked:
@@ -308,6 +319,9 @@ class ReadModels:
             self._begin_generation(namespace, folder)
         try:
             return _OpenModel(self._log, namespace, folder)
+        except LogRewound as problem:
+            self._parked[namespace] = Parked(namespace=namespace, version=problem.version, error=str(problem))
+            raise
         except ForeignFile as problem:
             if problem.path not in (None, generation_path(folder, generations(folder)[-1])):
                 raise
@@ -365,9 +379,19 @@ def _projector_of(log: EventLog, namespace: str, connection: apsw.Connection, pa
         raise ForeignFile(f"{path} is no read model: {error}") from error
     if (row.schema_version, row.log_id, row.namespace) != (SCHEMA_VERSION, log.log_id, namespace):
         raise ForeignFile(f"{path} is of another schema, log or namespace")
-    if row.checkpoint > log.head(namespace).version:
-        raise ForeignFile(f"{path} is ahead of the log, which must have been restored from a backup")
+    if row.checkpoint and not _is_history(log, namespace, row):
+        raise LogRewound(namespace, row.checkpoint)
     return Projector(log, namespace, connection, path)
+
+
+def _is_history(log: EventLog, namespace: str, row: ModelRow) -> bool:
+    """Tell whether the log still has what was folded: its hash at the checkpoint stands for all before it."""
+    try:
+        events = log.read(namespace, after=row.checkpoint - 1, limit=1)
+    except StorageError:
+        # A damaged log is for `verify` to find; what was folded from it before is all the more precious.
+        return True
+    return bool(events) and (events[0].version, events[0].hash) == (row.checkpoint, row.checkpoint_hash)
 
 
 def _next_generation(folder: Path) -> int:

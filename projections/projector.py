@@ -113,12 +113,14 @@ class Projector:
                 for event in events:
                     fold(changes, event)
                 changes.write(index=True)
-                checkpoint = events[-1].version
-                self._connection.execute("UPDATE model SET checkpoint = ?, attempts = 0", (checkpoint,))
+                last = events[-1]
+                self._connection.execute(
+                    "UPDATE model SET checkpoint = ?, checkpoint_hash = ?, attempts = 0", (last.version, last.hash)
+                )
         except BaseException:
             self._names = None
             raise
-        self.row = self.row._replace(checkpoint=checkpoint, attempts=0)
+        self.row = self.row._replace(checkpoint=last.version, checkpoint_hash=last.hash, attempts=0)
 
     def _park(self, event: RecordedEvent, error: str) -> None:
         with self._transaction():

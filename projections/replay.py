@@ -14,7 +14,7 @@ import apsw
 
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
-from recollect.events.log import EventLog
+from recollect.events.log import GENESIS, EventLog
 from recollect.projections.changes import Changes, EntityNames
 from recollect.projections.handlers import fold
 from recollect.projections.schema import create_indexes, create_search, create_tables
@@ -55,13 +55,13 @@ def build(
             connection.pragma(name, value)
         connection.execute("BEGIN")
         create_tables(connection, log_id=log.log_id, namespace=namespace)
-        version = _fold_rows(connection, log, namespace, until, on_progress)
+        version, chain_hash = _fold_rows(connection, log, namespace, until, on_progress)
         create_indexes(connection)
         create_search(connection)
         connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('hashsize', ?)", (_FTS_HASH_BYTES,))
         connection.execute("INSERT INTO episodes_fts (episodes_fts) VALUES ('rebuild')")
         connection.execute("DELETE FROM episodes_fts_config WHERE k = 'hashsize'")
-        connection.execute("UPDATE model SET checkpoint = ?", (version,))
+        connection.execute("UPDATE model SET checkpoint = ?, checkpoint_hash = ?", (version, chain_hash))
         connection.execute("COMMIT")
         connection.pragma("journal_mode", "WAL")
     finally:
@@ -77,9 +77,10 @@ def build(
 
 def _fold_rows(
     connection: apsw.Connection, log: EventLog, namespace: str, until: int | None, on_progress: OnProgress | None
-) -> int:
+) -> tuple[int, bytes]:
+    """Fold the rows; return the last version and the log's hash there."""
     names = EntityNames(connection)
-    version = 0
+    version, chain_hash = 0, GENESIS
     while until is None or version < until:
         limit = _BATCH_EVENTS if until is None else min(_BATCH_EVENTS, until - version)
         events = log.read(namespace, after=version, limit=limit)
@@ -89,10 +90,10 @@ def _fold_rows(
         for event in events:
             _fold_strictly(changes, event)
         changes.write(index=False)
-        version = events[-1].version
+        version, chain_hash = events[-1].version, events[-1].hash
         if on_progress is not None:
             on_progress(version, log.head(namespace).version if until is None else until)
-    return version
+    return version, chain_hash
 
 
 def _fold_strictly(changes: Changes, event: RecordedEvent) -> None:

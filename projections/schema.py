@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from recollect.events.log import GENESIS
+
 #: Changed with every change of the SQL files or of what handlers write; a model of another version is built anew.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class ModelRow(NamedTuple):
@@ -20,6 +22,8 @@ class ModelRow(NamedTuple):
     namespace: str
     #: Version of the last event folded.
     checkpoint: int
+    #: The log's hash at that version: what the fold is of, whatever was restored meanwhile.
+    checkpoint_hash: bytes
     #: Begun on the next batch and not finished.
     attempts: int
     #: The event that could not be folded, if any.
@@ -31,8 +35,8 @@ def create_tables(connection: apsw.Connection, *, log_id: str, namespace: str) -
     """Make the tables of an empty model, its own row included."""
     connection.execute(_sql("tables.sql"))
     connection.execute(
-        "INSERT INTO model VALUES (?, ?, ?, 0, 0, NULL, NULL)",
-        (SCHEMA_VERSION, log_id, namespace),
+        "INSERT INTO model VALUES (?, ?, ?, 0, ?, 0, NULL, NULL)",
+        (SCHEMA_VERSION, log_id, namespace, GENESIS),
     )
 
 

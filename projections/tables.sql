@@ -3,13 +3,14 @@
 
 -- One row: whose model this is and how far it has folded the log.
 CREATE TABLE model (
-    schema_version INTEGER NOT NULL,
-    log_id         TEXT    NOT NULL,
-    namespace      TEXT    NOT NULL,
-    checkpoint     INTEGER NOT NULL,  -- version of the last event folded
-    attempts       INTEGER NOT NULL,  -- begun on the next batch and not finished; counted before the work
-    parked_version INTEGER,           -- the event that could not be folded; folding stops before it
-    parked_error   TEXT
+    schema_version  INTEGER NOT NULL,
+    log_id          TEXT    NOT NULL,
+    namespace       TEXT    NOT NULL,
+    checkpoint      INTEGER NOT NULL,  -- version of the last event folded
+    checkpoint_hash BLOB    NOT NULL,  -- the log's hash at that version
+    attempts        INTEGER NOT NULL,  -- begun on the next batch and not finished; counted before the work
+    parked_version  INTEGER,           -- the event that could not be folded; folding stops before it
+    parked_error    TEXT
 ) STRICT;
 
 -- What happened: one row a message, action or observation.

@@ -43,7 +43,8 @@ INDEX_BYTES_MAX = 512 << 20
 _OPEN_MAX = 64
 
 _TURNS = """
-SELECT e.version, e.speaker, e.text, e.caption, p.speaker, p.text, p.caption, q.speaker, q.text, q.caption
+SELECT e.version, e.speaker, e.text, e.caption, p.speaker, p.text, p.caption, q.speaker, q.text, q.caption,
+    e.id
 FROM episodes AS e
 LEFT JOIN episodes AS p ON p.version = e.previous
 LEFT JOIN episodes AS q ON q.version = p.previous
@@ -58,14 +59,14 @@ ORDER BY embeddings.version, embeddings.part, embeddings.chunk
 
 # Never back: where another process embeds the same, it may have come further.
 _SAVE_PROGRESS = """
-INSERT INTO progress VALUES (?, ?, ?)
+INSERT INTO embedded VALUES (?, ?, ?, ?)
 ON CONFLICT (model) DO UPDATE SET
-    checkpoint = iif(source = excluded.source, max(checkpoint, excluded.checkpoint), excluded.checkpoint),
-    source = excluded.source
+    checkpoint = excluded.checkpoint, last_id = excluded.last_id, source = excluded.source
+    WHERE source <> excluded.source OR checkpoint < excluded.checkpoint
 """
 # The progress goes first: a model that was removed in part is embedded anew, and never taken for whole.
 _REMOVALS = (
-    "DELETE FROM progress WHERE model = ?1 AND ?2",
+    "DELETE FROM embedded WHERE model = ?1 AND ?2",
     "DELETE FROM embeddings WHERE model = ?1 AND (version, part, chunk) IN "
     "(SELECT version, part, chunk FROM embeddings WHERE model = ?1 LIMIT ?2)",
     "DELETE FROM vectors WHERE key IN (SELECT key FROM vectors WHERE model = ?1 LIMIT ?2)",
@@ -97,6 +98,7 @@ class _Store:
         self.lock = threading.Lock()
         self.index: VectorIndex | None = None
         self._indexed = 0
+        self._agreed = False
         self.users = 0
         self.dropped = False
         with storage_errors(path):
@@ -105,9 +107,29 @@ class _Store:
     def checkpoint(self) -> int:
         """Return the version of the last episode with vectors; 0 when they were made from another source."""
         row: tuple[Any, ...] | None = self._connection.execute(
-            "SELECT checkpoint FROM progress WHERE model = ? AND source = ?", (self._model, self._source)
+            "SELECT checkpoint FROM embedded WHERE model = ? AND source = ?", (self._model, self._source)
         ).fetchone()
         return 0 if row is None else row[0]
+
+    def agree(self, snapshot: Snapshot) -> None:
+        """Forget which vectors stand for which episode when the last one embedded is another one now.
+
+        Then an older copy of the log was put in place and went on in another way. Vectors are kept by their texts.
+        """
+        if self._agreed:
+            return
+        row: tuple[Any, ...] | None = self._connection.execute(
+            "SELECT checkpoint, last_id FROM embedded WHERE model = ? AND source = ?", (self._model, self._source)
+        ).fetchone()
+        if row is not None and row[0] > snapshot.version:
+            # Not folded yet, or the log is shorter now: the next snapshot will tell.
+            return
+        if row is not None:
+            find = "SELECT 1 FROM episodes WHERE version = ? AND id = ?"
+            if snapshot.connection.execute(find, row).fetchone() is None:
+                with self._transaction():
+                    self._connection.execute("DELETE FROM embedded WHERE model = ?", (self._model,))
+        self._agreed = True
 
     def missing(self, texts: dict[bytes, str]) -> dict[bytes, str]:
         """Return those of `texts`, by digest, that were never embedded."""
@@ -116,12 +138,18 @@ class _Store:
         return {digest: text for digest, text in texts.items() if digest not in known}
 
     def save(
-        self, vectors: dict[bytes, Vector], found: Sequence[tuple[int, Passage, bytes]], *, after: int, checkpoint: int
+        self,
+        vectors: dict[bytes, Vector],
+        found: Sequence[tuple[int, Passage, bytes]],
+        *,
+        after: int,
+        last: tuple[int, str],
     ) -> bool:
         """Write new vectors, the passages they stand for and the checkpoint in one transaction.
 
         Parameters:
             after: the checkpoint that the passages follow.
+            last: version and id of the last episode among them.
 
         Returns:
             False when nothing was written: another process has removed what they follow, or a remembered vector.
@@ -141,12 +169,12 @@ class _Store:
                 "SELECT model, ?, ?, ?, key FROM vectors WHERE model = ? AND digest = ?",
                 [(version, passage.part, passage.chunk, self._model, digest) for version, passage, digest in found],
             )
-            self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, checkpoint))
+            self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, *last))
         return True
 
     def remove_others(self, keep: Collection[str]) -> None:
         """Remove everything of models whose tags are not in `keep`, a little at a time."""
-        tags = "SELECT model FROM progress UNION SELECT model FROM embeddings UNION SELECT model FROM vectors"
+        tags = "SELECT model FROM embedded UNION SELECT model FROM embeddings UNION SELECT model FROM vectors"
         rows: list[tuple[Any, ...]] = self._connection.execute(tags).fetchall()
         for tag in {row[0] for row in rows}.difference(keep):
             for removal in _REMOVALS:
@@ -303,13 +331,16 @@ class Vectors:
             missing = store.missing({digest: passage.text for _, passage, digest in found})
         vectors = self.embedder.embed(list(missing.values())) if missing else np.empty((0, 0), np.float32)
         with store.lock:
-            return store.save(dict(zip(missing, vectors, strict=True)), found, after=after, checkpoint=rows[-1][0])
+            last = (rows[-1][0], rows[-1][10])
+            return store.save(dict(zip(missing, vectors, strict=True)), found, after=after, last=last)
 
     @contextmanager
     def _using(self, namespace: str, snapshot: Snapshot) -> Generator[_Store]:
         store = self._acquire(namespace, snapshot)
         try:
             with storage_errors(self._path(namespace)):
+                with store.lock:
+                    store.agree(snapshot)
                 yield store
         except ForeignFile:
             self._start_anew(namespace)

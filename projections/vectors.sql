@@ -19,9 +19,14 @@ CREATE TABLE IF NOT EXISTS embeddings (
     PRIMARY KEY (model, version, part, chunk)
 ) STRICT, WITHOUT ROWID;
 
--- How far each model has come, and from which texts: another source means that its embeddings are made anew.
-CREATE TABLE IF NOT EXISTS progress (
+-- How far each model has come, and from which texts: another source means that its embeddings are made anew, and so does
+-- another last episode, since then the log is an older copy that went on in another way.
+CREATE TABLE IF NOT EXISTS embedded (
     model      TEXT PRIMARY KEY,
     source     TEXT    NOT NULL,
-    checkpoint INTEGER NOT NULL   -- version of the last episode embedded
+    checkpoint INTEGER NOT NULL,  -- version of the last episode embedded
+    last_id    TEXT    NOT NULL   -- and the id of its event
 ) STRICT, WITHOUT ROWID;
+
+-- The same as an earlier program kept it.
+DROP TABLE IF EXISTS progress;

@@ -14,6 +14,7 @@ import typer
 
 from recollect.api.cli.opening import namespaces_of, opened_log, opened_memory, settings_of
 from recollect.api.cli.progress import bars
+from recollect.events.backend import sqlite_path
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
@@ -194,3 +195,35 @@ def verify(
         if save_anchor is not None and not broken:
             write_anchor(save_anchor, log.log_id, verdicts)
     raise typer.Exit(1 if broken else 0)
+
+
+def backup(context: typer.Context, folder: Annotated[Path, typer.Argument(help="A new folder for the copy.")]) -> None:
+    """Copy the log, its archive included, while it is in use; the copy is verified."""
+    from recollect.events.backup import backup as backup_log  # noqa: PLC0415
+
+    with bars() as shown:
+        events = backup_log(_log_file(context), folder, on_progress=partial(shown.show, "copying"))
+    typer.echo(f"{events} events, verified, are in {folder}")
+
+
+def restore(context: typer.Context, folder: Annotated[Path, typer.Argument(help="What `backup` wrote.")]) -> None:
+    """Put a verified backup in the place of the log; the log that was there is kept beside it."""
+    from recollect.api.folder import serving  # noqa: PLC0415
+    from recollect.events.backup import restore as restore_log  # noqa: PLC0415
+
+    log = _log_file(context)
+    with serving(settings_of(context.obj).data), bars() as shown:
+        events = restore_log(folder, log, on_progress=partial(shown.show, "copying"))
+    typer.echo(f"{events} events, verified, are in {log}")
+    typer.echo("Read models that knew more refuse to answer now; rebuild them with: recollect replay")
+
+
+def _log_file(context: typer.Context) -> Path:
+    """Return the file of a log in SQLite."""
+    url = settings_of(context.obj).log_url
+    path = sqlite_path(url)
+    if path is None:
+        raise InvalidInput(
+            "is in PostgreSQL; back it up with pg_dump or a base backup, as the README says", field="RECOLLECT_LOG"
+        )
+    return path

@@ -28,6 +28,8 @@ app.command()(commands.export)
 app.command()(commands.embed)
 app.command()(commands.replay)
 app.command()(commands.verify)
+app.command()(commands.backup)
+app.command()(commands.restore)
 
 
 @app.callback()

@@ -70,7 +70,7 @@ def rows(data: Path, sql: str, *values: Any, namespace: str = "a") -> list[tuple
 
 
 def tags(data: Path) -> set[str]:
-    tables = "SELECT model FROM progress UNION SELECT model FROM embeddings UNION SELECT model FROM vectors"
+    tables = "SELECT model FROM embedded UNION SELECT model FROM embeddings UNION SELECT model FROM vectors"
     return {row[0] for row in rows(data, tables)}
 
 
@@ -182,11 +182,11 @@ def test_a_change_that_was_killed_goes_on_where_it_was_and_embeds_no_text_twice(
             say(memory, first + 1_000, namespace="b", first=first)
 
     process = begin("embed", "--model", tiny_model, data=tmp_path)
-    eventually(lambda: len(rows(tmp_path, "SELECT 1 FROM progress")) > 0)
+    eventually(lambda: len(rows(tmp_path, "SELECT 1 FROM embedded")) > 0)
     process.kill()
     process.wait()
     known = {row[0] for row in rows(tmp_path, "SELECT digest FROM vectors")}
-    [(checkpoint,)] = rows(tmp_path, "SELECT checkpoint FROM progress")
+    [(checkpoint,)] = rows(tmp_path, "SELECT checkpoint FROM embedded")
     assert known
     assert read_choice(tmp_path) is None
 
@@ -231,7 +231,7 @@ def test_what_is_appended_meanwhile_is_embedded_with_both_models(
 
         say(memory, 330, first=320)
         eventually(lambda: ask(memory).degraded == ())
-        assert rows(tmp_path, "SELECT checkpoint FROM progress ORDER BY checkpoint") == [(320,), (330,)]
+        assert rows(tmp_path, "SELECT checkpoint FROM embedded ORDER BY checkpoint") == [(320,), (330,)]
 
 
 def test_vectors_of_a_model_that_nobody_can_go_back_to_are_removed_at_the_next_change(
@@ -278,7 +278,7 @@ def test_a_running_server_notices_the_change_and_is_whole_all_the_time(
         http.post("/v1/namespaces/a/events", json=message("one more about tea", session_id="s"))
         eventually(lambda: not degraded())
         tag = model_tag(tiny_model)
-        assert rows(tmp_path, "SELECT checkpoint FROM progress WHERE model = ?", tag) == [(301,)]
+        assert rows(tmp_path, "SELECT checkpoint FROM embedded WHERE model = ?", tag) == [(301,)]
 
         undone = recollect("embed", "--undo", data=tmp_path, model=DEFAULT_MODEL)
         assert undone.stdout == f"{DEFAULT_MODEL} is in use again\n"

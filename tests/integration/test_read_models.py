@@ -229,7 +229,6 @@ def test_an_event_that_kills_its_worker_is_parked_after_some_attempts(
     [
         "UPDATE model SET schema_version = 0",
         "UPDATE model SET log_id = 'another'",
-        "UPDATE model SET checkpoint = 99",
         "DELETE FROM model",
         "DROP TABLE model",
     ],

@@ -193,7 +193,7 @@ def test_remembered_vectors_that_another_process_removes_are_embedded_again(
     open_vectors(HashingEmbedder("interrupted")).embed_news("a")
     # As after a change of the passages: begun anew, with the vectors of before remembered.
     file = apsw.Connection(str(namespace_folder(tmp_path, "a") / "vectors.db"))
-    file.execute("DELETE FROM progress")
+    file.execute("DELETE FROM embedded")
     file.close()
     other = open_vectors(HashingEmbedder("other"))
     vectors = open_vectors(Interrupted(lambda: other.remove_others("a", {"other"}), at=1))

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import apsw
+import httpx
+import pytest
+from support.events import message, message_draft
+from support.server import recollect, serving
+
+from recollect.events.backup import backup, restore
+from recollect.events.errors import ForeignFile, InvalidInput, LogRewound
+from recollect.events.sqlite import SqliteLog
+from recollect.events.verify import verify
+from recollect.projections.models import ReadModels
+
+
+def test_a_backup_taken_while_others_append_is_the_log_at_one_moment(tmp_path: Path, log: SqliteLog) -> None:
+    stop = threading.Event()
+
+    def append() -> None:
+        while not stop.is_set():
+            log.append("a", [message_draft("x" * 500) for _ in range(20)])
+
+    log.append("a", [message_draft("x")])
+    writer = threading.Thread(target=append)
+    writer.start()
+    counts = [backup(tmp_path / "log.db", tmp_path / f"backup-{number}") for number in range(3)]
+    stop.set()
+    writer.join()
+
+    assert counts == sorted(counts)
+    for number, count in enumerate(counts):
+        copy = SqliteLog(tmp_path / f"backup-{number}" / "log.db")
+        assert copy.log_id == log.log_id
+        assert copy.head("a").version == count
+        assert count % 20 == 1, "no half batches"
+        assert copy.read("a", limit=count) == log.read("a", limit=count)
+        copy.close()
+
+
+def test_a_restored_log_is_the_backup_and_what_was_there_is_kept(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "log.db")
+    log.append("a", [message_draft("kept")])
+    backup(tmp_path / "log.db", tmp_path / "backup")
+    log.append("a", [message_draft("after the backup")])
+    log.close()
+
+    assert restore(tmp_path / "backup", tmp_path / "log.db") == 1
+    log = SqliteLog(tmp_path / "log.db")
+    assert [event.data()["text"] for event in log.read("a")] == ["kept"]
+    log.close()
+    [aside] = tmp_path.glob("log.db.replaced-*")
+    log = SqliteLog(aside)
+    assert log.head("a").version == 2
+    log.close()
+
+
+def test_a_read_model_that_knows_more_than_the_log_refuses_until_it_is_rebuilt(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "log.db")
+    log.append("a", [message_draft("kept")])
+    log.append("b", [message_draft("kept")])
+    backup(tmp_path / "log.db", tmp_path / "backup")
+    log.append("a", [message_draft("lost with the disk")])
+    models = ReadModels(tmp_path, log)
+    models.catch_up("a")
+    models.catch_up("b")
+    models.close()
+    log.close()
+    restore(tmp_path / "backup", tmp_path / "log.db")
+
+    log = SqliteLog(tmp_path / "log.db")
+    models = ReadModels(tmp_path, log)
+    with pytest.raises(LogRewound, match="recollect replay"):
+        models.catch_up("a")
+    assert [parked.namespace for parked in models.parked()] == ["a"]
+    # Other events in the place of the lost ones make no difference.
+    log.append("a", [message_draft("another 2"), message_draft("another 3")])
+    with pytest.raises(LogRewound), models.reading("a"):
+        pass
+    assert models.catch_up("b").version == 1
+
+    assert models.replay("a") == 3
+    assert models.catch_up("a").behind == 0
+    assert models.parked() == []
+    assert models.check("a").equal
+    models.close()
+    log.close()
+
+
+def test_a_log_that_goes_back_under_an_open_read_model_is_noticed(tmp_path: Path, log: SqliteLog) -> None:
+    log.append("a", [message_draft("x"), message_draft("y")])
+    models = ReadModels(tmp_path, log)
+    models.catch_up("a")
+    thief = apsw.Connection(str(tmp_path / "log.db"))
+    thief.execute("DROP TRIGGER events_refuse_delete; DELETE FROM events WHERE position & 255 = 2")
+    thief.execute("UPDATE heads SET version = 1, hash = (SELECT hash FROM events)")
+    thief.close()
+    with pytest.raises(LogRewound):
+        models.catch_up("a")
+    models.close()
+
+
+def test_a_damaged_backup_is_refused_and_the_log_stays(tmp_path: Path, log: SqliteLog) -> None:
+    log.append("a", [message_draft(f"text {number}") for number in range(50)])
+    backup(tmp_path / "log.db", tmp_path / "backup")
+    thief = apsw.Connection(str(tmp_path / "backup" / "log.db"))
+    thief.execute("DROP TRIGGER events_refuse_update; UPDATE events SET actor = 'eve' WHERE position & 255 = 9")
+    thief.close()
+    with pytest.raises(ForeignFile, match="broken at version 9"):
+        restore(tmp_path / "backup", tmp_path / "log.db")
+    assert verify(log, "a").ok
+    assert log.head("a").version == 50
+
+
+def test_a_folder_that_is_there_and_one_that_is_no_backup_are_refused(tmp_path: Path, log: SqliteLog) -> None:
+    log.append("a", [message_draft("x")])
+    with pytest.raises(InvalidInput, match="there already"):
+        backup(tmp_path / "log.db", tmp_path)
+    with pytest.raises(InvalidInput, match="no log"):
+        backup(tmp_path / "nothing.db", tmp_path / "backup")
+    with pytest.raises(InvalidInput, match="no backup"):
+        restore(tmp_path / "nowhere", tmp_path / "log.db")
+
+
+def test_backup_and_restore_on_the_command_line(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with serving(data) as server:
+        answer = httpx.post(f"{server.base}/v1/namespaces/ann/events", json=message("I moved to Lisbon"))
+        assert answer.status_code == 201
+        done = recollect("backup", str(tmp_path / "backup"), data=data)
+        assert (done.returncode, done.stdout.splitlines()[0][:18]) == (0, "1 events, verified"), done.stderr
+        refused = recollect("restore", str(tmp_path / "backup"), data=data)
+        assert refused.returncode == 2
+        assert "another server" in refused.stderr
+    assert (
+        recollect(
+            "append", "ann", '{"type":"message.added","payload":{"role":"user","text":"x"}}', data=data
+        ).returncode
+        == 0
+    )
+    assert recollect("replay", data=data).returncode == 0
+    assert "recollect replay" in recollect("restore", str(tmp_path / "backup"), data=data).stdout
+    refused = recollect("replay", "--check", data=data)
+    assert (refused.returncode, "restored from a backup" in refused.stderr) == (2, True)
+    assert recollect("replay", data=data).returncode == 0
+    assert recollect("replay", "--check", data=data).returncode == 0
