@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import secrets
 import threading
 import time
 from collections import OrderedDict
@@ -17,10 +15,11 @@ from typing import NamedTuple
 import apsw
 
 from recollect.events.database import connect, storage_errors
-from recollect.events.errors import ForeignFile, LogRewound, StorageError
+from recollect.events.errors import ForeignFile, LogRewound, ProjectionFailed, StorageError
 from recollect.events.log import EventLog
 from recollect.projections.digest import digest, search_matches
-from recollect.projections.layout import generation_path, generations, namespace_folder, remove_database
+from recollect.projections.generation import building, empty_path, next_generation, publish
+from recollect.projections.layout import generation_path, generations, namespace_folder
 from recollect.projections.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
 from recollect.projections.replay import OnProgress, build
 from recollect.projections.schema import (
@@ -36,8 +35,8 @@ _logger = logging.getLogger(__name__)
 
 #: Namespaces whose files are open at once. One costs 150 KiB and 3 descriptors, more while many threads read it.
 OPEN_MODELS_MAX = 64
-#: A build that has not been written to for this long belongs to a process that died.
-_ABANDONED_SECONDS = 3_600.0
+#: Events to fold from which on a model is built anew in bulk instead, beside the live one: some seconds of work.
+_FAR_BEHIND_EVENTS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +164,8 @@ class ReadModels:
         head = self._log.head(namespace).version
         if head == 0:
             return Progress(namespace=namespace, version=0, head=0, parked=None)
+        if deadline is None and head > _FAR_BEHIND_EVENTS:
+            self._rebuild_far_behind(namespace, head)
         with self._using(namespace) as model:
             if model.projector.row.checkpoint < head:
                 self._fold(model, head, deadline)
@@ -205,13 +206,10 @@ class ReadModels:
         if self._log.head(namespace).version == 0:
             return 0
         folder = namespace_folder(self._data, namespace)
-        building = _building_path(folder)
-        try:
-            with storage_errors(building):
-                version = build(building, self._log, namespace, on_progress=on_progress)
-            self._swap_in(namespace, folder, building)
-        finally:
-            remove_database(building)
+        with building(folder) as path:
+            with storage_errors(path):
+                version = build(path, self._log, namespace, on_progress=on_progress)
+            self._swap_in(namespace, folder, path)
         return version
 
     def check(self, namespace: str, *, on_progress: OnProgress | None = None) -> Check:
@@ -219,15 +217,11 @@ class ReadModels:
         self.catch_up(namespace)
         with self.reading(namespace) as live:
             version, live_digest = live.version, digest(live.connection)
-        building = _building_path(namespace_folder(self._data, namespace))
-        try:
-            with storage_errors(building):
-                build(building, self._log, namespace, until=version, on_progress=on_progress)
-                connection = apsw.Connection(str(building), flags=apsw.SQLITE_OPEN_READONLY)
-                replayed_digest = digest(connection)
-                connection.close()
-        finally:
-            remove_database(building)
+        with building(namespace_folder(self._data, namespace)) as path, storage_errors(path):
+            build(path, self._log, namespace, until=version, on_progress=on_progress)
+            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+            replayed_digest = digest(connection)
+            connection.close()
         search_equal = True
         if version:
             with self._using(namespace) as model:
@@ -245,6 +239,16 @@ class ReadModels:
         with self._lock:
             for namespace in list(self._open):
                 self._drop(namespace)
+
+    def _rebuild_far_behind(self, namespace: str, head: int) -> None:
+        """Replay a model that has most of a long log before it: a new schema's, a lost file's. Bulk is much faster."""
+        progress = self.progress(namespace)
+        if progress.parked is None and progress.behind > _FAR_BEHIND_EVENTS and progress.behind > head // 2:
+            try:
+                self.replay(namespace)
+            except ProjectionFailed:
+                # Folding live gets as far as it can, and parks the namespace there.
+                _logger.warning("namespace %r cannot be replayed", namespace, exc_info=True)
 
     def _fold(self, model: _OpenModel, head: int, deadline: float | None) -> None:
         timeout = -1 if deadline is None else max(0.0, deadline - time.monotonic())
@@ -335,10 +339,10 @@ class ReadModels:
         self._begin_generation(namespace, namespace_folder(self._data, namespace))
 
     def _begin_generation(self, namespace: str, folder: Path) -> None:
-        generation = _next_generation(folder)
-        building = _building_path(folder)
-        with storage_errors(building):
-            connection = connect(building)
+        generation = next_generation(folder)
+        path = empty_path(folder)
+        with storage_errors(path):
+            connection = connect(path)
             connection.execute("BEGIN")
             create_tables(connection, log_id=self._log.log_id, namespace=namespace)
             create_indexes(connection)
@@ -346,20 +350,20 @@ class ReadModels:
             connection.execute("COMMIT")
             connection.close()
             # Another process that was faster began the same empty one.
-            _publish(building, folder, generation)
+            publish(path, folder, generation)
 
-    def _swap_in(self, namespace: str, folder: Path, building: Path) -> None:
-        """Fold what came while `building` was built, then make it the live generation."""
-        generation = _next_generation(folder)
-        connection = connect(building)
-        with storage_errors(building):
-            projector = Projector(self._log, namespace, connection, building)
+    def _swap_in(self, namespace: str, folder: Path, path: Path) -> None:
+        """Fold what came while `path` was built, then make it the live generation."""
+        generation = next_generation(folder)
+        connection = connect(path)
+        with storage_errors(path):
+            projector = Projector(self._log, namespace, connection, path)
             while projector.advance(BATCH_EVENTS):
                 pass
             connection.close()
             with self._lock:
                 # When another process has replayed at the same time, its model is as good as this one.
-                _publish(building, folder, generation)
+                publish(path, folder, generation)
                 self._drop(namespace)
                 self._parked.pop(namespace, None)
 
@@ -392,37 +396,6 @@ def _is_history(log: EventLog, namespace: str, row: ModelRow) -> bool:
         # A damaged log is for `verify` to find; what was folded from it before is all the more precious.
         return True
     return bool(events) and (events[0].version, events[0].hash) == (row.checkpoint, row.checkpoint_hash)
-
-
-def _next_generation(folder: Path) -> int:
-    return (generations(folder) or [0])[-1] + 1
-
-
-def _building_path(folder: Path) -> Path:
-    """Return a new name for a file that is being built, and remove what dead builders left."""
-    with storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in folder.glob("building-*.db"):
-            if time.time() - file.stat().st_mtime > _ABANDONED_SECONDS:
-                remove_database(file)
-    return folder / f"building-{secrets.token_hex(8)}.db"
-
-
-def _publish(building: Path, folder: Path, generation: int) -> bool:
-    """Make a whole, closed file the generation with this number; False when another process was faster.
-
-    A hard link fails when the number is taken, which a rename would not. The generation before it stays, since a
-    process that has just chosen it may not have opened it yet; what is older goes.
-    """
-    try:
-        os.link(building, generation_path(folder, generation))
-    except FileExistsError:
-        return False
-    finally:
-        building.unlink()
-    for older in generations(folder)[:-2]:
-        remove_database(generation_path(folder, older))
-    return True
 
 
 def _empty(log_id: str, namespace: str) -> apsw.Connection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,12 +13,10 @@ from typing import Annotated
 import orjson
 import typer
 
-from recollect.api.cli.opening import namespaces_of, opened_log, opened_memory, settings_of
+from recollect.api.cli.opening import heads_of, namespaces_of, open_models, opened_log, opened_memory, settings_of
 from recollect.api.cli.progress import bars
 from recollect.events.backend import sqlite_path
 from recollect.events.errors import InvalidInput
-from recollect.events.limits import check_namespace
-from recollect.events.log import each_head
 from recollect.events.validation import drafts_from_json
 from recollect.events.verify import Verdict
 
@@ -145,20 +144,30 @@ def replay(
     check: Annotated[
         bool, typer.Option("--check", help="Rebuild beside the live read models and compare; exit 1 on a difference.")
     ] = False,
+    processes: _Processes = _CORES,
 ) -> None:
-    """Rebuild read models from the log while they go on serving."""
-    different = 0
-    with opened_memory(context.obj) as memory, bars() as shown:
-        for name in namespaces_of(memory.log, namespace):
-            on_progress = partial(shown.show, name)
-            if not check:
-                typer.echo(f"{name}: {memory.models.replay(name, on_progress=on_progress)} events replayed")
-                continue
-            compared = memory.models.check(name, on_progress=on_progress)
-            different += not compared.equal
-            verdict = "equal" if compared.equal else "DIFFERENT"
-            typer.echo(f"{name}: {verdict} at version {compared.version}, digest {compared.live_digest}")
-    raise typer.Exit(1 if different else 0)
+    """Rebuild read models from the log while they go on serving; exit 1 when one cannot be."""
+    from recollect.projections.models import ReadModels  # noqa: PLC0415
+    from recollect.projections.rebuild import rebuild  # noqa: PLC0415
+
+    settings = settings_of(context.obj)
+    failed = 0
+    with opened_log(context.obj) as log, closing(ReadModels(settings.data, log)) as models, bars() as shown:
+        heads = heads_of(log, namespace)
+        reopen = partial(open_models, settings.data, settings.log_url)
+        on_progress = partial(shown.show, "checking" if check else "replaying")
+        work = "check" if check else "replay"
+        for done in rebuild(heads, models, open_models=reopen, work=work, processes=processes, on_progress=on_progress):
+            if done.error is not None:
+                failed += 1
+                typer.echo(f"{done.namespace}: FAILED: {done.error}")
+            elif done.check is None:
+                typer.echo(f"{done.namespace}: {done.version} events replayed")
+            else:
+                failed += not done.check.equal
+                verdict = "equal" if done.check.equal else "DIFFERENT"
+                typer.echo(f"{done.namespace}: {verdict} at version {done.version}, digest {done.check.live_digest}")
+    raise typer.Exit(1 if failed else 0)
 
 
 def verify(
@@ -179,7 +188,7 @@ def verify(
 
     verdicts: list[Verdict] = []
     with opened_log(context.obj) as log, bars() as shown:
-        heads = list(each_head(log)) if namespace is None else [log.head(check_namespace(namespace))]
+        heads = heads_of(log, namespace)
         kept = None if anchor is None else read_anchor(anchor, log)
         if kept is not None and namespace is not None:
             kept = kept._replace(heads={name: head for name, head in kept.heads.items() if name == namespace})

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.events.backend import open_log
+from recollect.events.envelope import Head
 from recollect.events.limits import check_namespace
 from recollect.events.log import EventLog, each_head
 
 if TYPE_CHECKING:
     from recollect.api.recollect import Recollect
     from recollect.api.settings import Settings
+    from recollect.projections.models import ReadModels
 
 
 def settings_of(data: Path | None) -> Settings:
@@ -48,3 +50,15 @@ def namespaces_of(log: EventLog, namespace: str | None) -> Iterator[str]:
         yield check_namespace(namespace)
     else:
         yield from (head.namespace for head in each_head(log))
+
+
+def heads_of(log: EventLog, namespace: str | None) -> list[Head]:
+    """Return the head of `namespace`, or all heads when it is None."""
+    return list(each_head(log)) if namespace is None else [log.head(check_namespace(namespace))]
+
+
+def open_models(data: Path, log_url: str) -> ReadModels:
+    """Open the read models of a data folder, in whatever process this is."""
+    from recollect.projections.models import ReadModels  # noqa: PLC0415
+
+    return ReadModels(data, open_log(log_url))
