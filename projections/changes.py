@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import orjson
@@ -28,17 +28,16 @@ _INDEX = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Episode:
+class Episode(NamedTuple):
     """What a handler says of an episode; the rest comes from the event and its session."""
 
     #: conversation, action or observation.
     type: str
     speaker: str
     text: str
+    importance: int
     role: str | None = None
     caption: str | None = None
-    importance: int
     outcome: str | None = None
 
 
@@ -73,14 +72,25 @@ class Session:
         )
 
 
-@dataclass(slots=True)
 class _Seen:
-    """How often, and between when, a batch saw an entity."""
+    """How often, and between when, an entity was seen."""
 
-    first_us: int
-    last_us: int
-    mentions: int = 0
-    spoken: int = 0
+    __slots__ = ("first_us", "last_us", "mentions", "spoken")
+
+    def __init__(self, at_us: int) -> None:
+        self.first_us = at_us
+        self.last_us = at_us
+        self.mentions = 0
+        self.spoken = 0
+
+
+@dataclass(slots=True)
+class _Description:
+    """What was said of an entity."""
+
+    kind: str
+    description: str | None
+    aliases: dict[str, None]
 
 
 class EntityNames(dict[str, int]):
@@ -96,20 +106,25 @@ class EntityNames(dict[str, int]):
 
 
 class Changes:
-    """What the batch changes so far.
+    """What a batch changes so far; or a whole log, when a read model is built anew.
 
     Parameters:
-        connection: the read model, inside the transaction that `write` belongs to.
+        connection: the read model, inside the transaction that the writing belongs to. Nothing is read from it when
+            the model is new.
         names: the entities known so far; grows with the batch, so it must be dropped when the batch is rolled back.
+        new: whether the model is empty, so that there is nothing to look up.
     """
 
-    def __init__(self, connection: apsw.Connection, names: EntityNames) -> None:
+    def __init__(self, connection: apsw.Connection, names: EntityNames, *, new: bool = False) -> None:
         self._connection = connection
         self._names = names
+        self._new = new
+        self._first_new_id = names.next_id
         self._episodes: list[tuple[Any, ...]] = []
         self._sessions: dict[str, Session] = {}
         self._new_entities: list[tuple[int, str, int, int]] = []
         self._new_names: dict[str, int] = {}
+        self._descriptions: dict[int, _Description] = {}
         self._seen: dict[int, _Seen] = {}
         self._mentions: list[tuple[int, int]] = []
 
@@ -117,26 +132,26 @@ class Changes:
         """Return the event's session, begun by this event when it is new."""
         assert event.session_id is not None
         session = self._sessions.get(event.session_id)
+        at = event.occurred_at_us
         if session is None:
-            row: tuple[Any, ...] | None = self._connection.execute(
-                "SELECT * FROM sessions WHERE id = ?", (event.session_id,)
-            ).fetchone()
-            at = event.occurred_at_us
+            row = None if self._new else self._row("SELECT * FROM sessions WHERE id = ?", event.session_id)
             session = Session(*row) if row else Session(event.session_id, None, None, at, None, at, None, 0, None, None)
             self._sessions[event.session_id] = session
-        session.last_at_us = max(session.last_at_us, event.occurred_at_us)
+        session.last_at_us = max(session.last_at_us, at)
         return session
 
     def add_episode(self, event: RecordedEvent, episode: Episode) -> None:
         """Add the episode that `event` tells, and the entities its text names."""
+        version = event.version
         previous: int | None = None
         if event.session_id is not None:
             session = self.session(event)
-            previous, session.last_version = session.last_version, event.version
+            previous, session.last_version = session.last_version, version
             session.episode_count += 1
+        text = episode.text
         self._episodes.append(
             (
-                event.version,
+                version,
                 event.id,
                 event.session_id,
                 previous,
@@ -144,16 +159,18 @@ class Changes:
                 episode.type,
                 episode.role,
                 episode.speaker,
-                episode.text,
+                text,
                 episode.caption,
                 episode.importance,
                 episode.outcome,
-                estimate_tokens(episode.text),
+                estimate_tokens(text),
             )
         )
-        for entity_id in {self._entity(event, name) for name in mentioned_names(episode.text, self._names)}:
-            self._see(event, entity_id).mentions += 1
-            self._mentions.append((entity_id, event.version))
+        names = mentioned_names(text, self._names)
+        if names:
+            for entity_id in {self._entity(event, name) for name in names}:
+                self._see(event, entity_id).mentions += 1
+                self._mentions.append((entity_id, version))
 
     def spoke(self, event: RecordedEvent, name: str) -> None:
         """Count `name` as the speaker of `event`."""
@@ -165,25 +182,47 @@ class Changes:
         """Set what an entity is, and give it further names; a later description wins, aliases add up."""
         entity_id = self._entity(event, name)
         self._see(event, entity_id)
-        self._write_entities()
-        known: tuple[Any, ...] = self._connection.execute(
-            "SELECT aliases FROM entities WHERE id = ?", (entity_id,)
-        ).fetchall()[0]
-        merged = list(dict.fromkeys([*orjson.loads(known[0]), *aliases]))
-        self._connection.execute(_DESCRIBE, (kind, description, orjson.dumps(merged).decode(), entity_id))
+        known = self._descriptions.get(entity_id)
+        if known is None:
+            known = self._descriptions[entity_id] = _Description(kind, None, dict.fromkeys(self._aliases(entity_id)))
+        known.kind = kind
+        if description is not None:
+            known.description = description
+        known.aliases.update(dict.fromkeys(aliases))
         for alias in aliases:
             self._name(alias.casefold(), entity_id)
 
-    def write(self, *, index: bool) -> None:
-        """Write everything; `index` adds the new episodes to the keyword index too."""
+    def write(self) -> None:
+        """Write everything, the keyword index included."""
+        first = self._episodes[0][0] if self._episodes else None
+        self.write_episodes()
+        self.write_rest()
+        if first is not None:
+            index_episodes(self._connection, first)
+
+    def write_episodes(self) -> None:
+        """Write the episodes so far and what they mention, and forget them."""
         self._connection.executemany(_ADD_EPISODE, self._episodes)
-        self._connection.executemany(_SAVE_SESSION, [session.row() for session in self._sessions.values()])
-        self._write_entities()
+        # In the order of the table, so that its pages are visited once.
+        self._mentions.sort()
         self._connection.executemany("INSERT INTO mentions VALUES (?, ?)", self._mentions)
+        self._episodes.clear()
+        self._mentions.clear()
+
+    def write_rest(self) -> None:
+        """Write sessions and entities, after the last episode."""
+        self._connection.executemany(_SAVE_SESSION, [session.row() for session in self._sessions.values()])
+        self._connection.executemany(_ADD_ENTITY, self._new_entities)
+        self._connection.executemany(_ADD_NAME, self._new_names.items())
+        self._connection.executemany(
+            _DESCRIBE,
+            [
+                (one.kind, one.description, orjson.dumps(list(one.aliases)).decode(), entity_id)
+                for entity_id, one in self._descriptions.items()
+            ],
+        )
         seen = [(at.first_us, at.last_us, at.mentions, at.spoken, id) for id, at in self._seen.items()]
         self._connection.executemany(_SEEN, seen)
-        if index and self._episodes:
-            self._connection.execute(_INDEX, (self._episodes[0][0],))
 
     def _entity(self, event: RecordedEvent, name: str) -> int:
         """Return the id of the entity that `name` leads to; a new one when nobody has named it before."""
@@ -204,13 +243,24 @@ class Changes:
         at = event.occurred_at_us
         seen = self._seen.get(entity_id)
         if seen is None:
-            seen = self._seen[entity_id] = _Seen(at, at)
-        seen.first_us = min(seen.first_us, at)
-        seen.last_us = max(seen.last_us, at)
+            seen = self._seen[entity_id] = _Seen(at)
+        elif at > seen.last_us:
+            seen.last_us = at
+        elif at < seen.first_us:
+            seen.first_us = at
         return seen
 
-    def _write_entities(self) -> None:
-        self._connection.executemany(_ADD_ENTITY, self._new_entities)
-        self._connection.executemany(_ADD_NAME, self._new_names.items())
-        self._new_entities.clear()
-        self._new_names.clear()
+    def _aliases(self, entity_id: int) -> list[str]:
+        """Return the aliases that the model holds for an entity."""
+        if entity_id >= self._first_new_id:
+            return []
+        row = self._row("SELECT aliases FROM entities WHERE id = ?", entity_id)
+        return orjson.loads(row[0]) if row else []
+
+    def _row(self, query: str, value: int | str) -> tuple[Any, ...] | None:
+        return self._connection.execute(query, (value,)).fetchone()
+
+
+def index_episodes(connection: apsw.Connection, first: int) -> None:
+    """Add the episodes from version `first` on to the keyword index."""
+    connection.execute(_INDEX, (first,))

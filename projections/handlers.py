@@ -47,23 +47,19 @@ def _message_added(changes: Changes, event: RecordedEvent, payload: dict[str, An
     role: str = payload["role"]
     name: str | None = payload.get("name")
     speaker = name or event.actor or role
-    captions = [attachment["caption"] for attachment in payload.get("attachments", ()) if attachment.get("caption")]
+    caption = _caption(payload["attachments"]) if "attachments" in payload else None
     changes.add_episode(
-        event,
-        Episode(
-            type="conversation",
-            role=role,
-            speaker=speaker,
-            text=_message_text(payload),
-            caption=" ".join(captions) or None,
-            importance=_IMPORTANCE,
-        ),
+        event, Episode("conversation", speaker, _message_text(payload), _IMPORTANCE, role=role, caption=caption)
     )
     if name is not None and role in ("user", "assistant"):
         changes.spoke(event, name)
     for turn in payload.get("turns", ()):
         if turn.get("name") and turn["role"] in ("user", "assistant"):
             changes.spoke(event, turn["name"])
+
+
+def _caption(attachments: list[dict[str, Any]]) -> str | None:
+    return " ".join(attachment["caption"] for attachment in attachments if attachment.get("caption")) or None
 
 
 def _message_text(payload: dict[str, Any]) -> str:

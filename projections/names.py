@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from functools import lru_cache
+from typing import NamedTuple
 
 #: Capital letters of the Latin, Greek, Cyrillic and Armenian scripts. A plain set at the
 #: pattern's start skips through a text twice as fast as classes that mean the same.
@@ -14,8 +16,8 @@ _CAPITALS = "".join(chr(code) for code in range(0x41, 0x590) if chr(code).isuppe
 _WORD = rf"[{_CAPITALS}][\w'’&-]*(?<!-)"
 #: Capitalised words side by side, "of", "the", "de" … between them included.
 _RUN = re.compile(rf"{_WORD}(?:(?: of| the| de| da| del| van| von| der| and the)* {_WORD})*")
-#: What stands before the first word of a sentence.
-_SENTENCE_END = re.compile(r"(?:^|[.!?:;…\n\"“”(*>-])\s*$")
+#: What stands before the first word of a sentence, white space aside.
+_SENTENCE_ENDS = frozenset('.!?:;…"“”(*>-')
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 _NOT_NAMES = """
@@ -48,29 +50,72 @@ def mentioned_names(text: str, known: Container[str]) -> list[str]:
     Parameters:
         known: case-folded names that are known already.
     """
+    runs: list[str] = _RUN.findall(text)
+    if _SKIPPED.issuperset(runs):
+        return []
     found: dict[str, str] = {}
-    for match in _RUN.finditer(text):
-        start = match.start()
-        if match[0] in _SKIPPED or (start and text[start - 1].isalnum()):
+    end = 0
+    for run in runs:
+        # Every capital begins a run, so the next one is where it is found first. Match objects cost twice as much.
+        start = text.index(run, end)
+        end = start + len(run)
+        if run in _SKIPPED or (start and text[start - 1].isalnum()):
             continue
-        name = _name(match, text, known)
+        name = _name(run, _opens_sentence(text, start), known)
         if name is not None:
-            found.setdefault(name.casefold(), name)
+            found.setdefault(name.key, name.text)
     return list(found.values())
 
 
-def _name(match: re.Match[str], text: str, known: Container[str]) -> str | None:
-    words = [_POSSESSIVE.sub("", word) for word in match[0].split(" ")]
+class _Name(NamedTuple):
+    text: str
+    key: str
+    #: Words.
+    length: int
+
+
+class _Run(NamedTuple):
+    """What a run of capitalised words can mean."""
+
+    #: Without the words at its ends that are no names; None when nothing is left, or too much for a name.
+    whole: _Name | None
+    #: The same without its first word.
+    rest: _Name | None
+    #: Whether it begins with what is no name, so that the name in it does not open the sentence.
+    trimmed: bool
+
+
+def _name(run: str, opens_sentence: bool, known: Container[str]) -> _Name | None:
+    whole, rest, trimmed = _run(run)
+    if not opens_sentence or trimmed:
+        return whole
+    if rest is not None and rest.key in known:
+        # "Poor Rex": the first word has its capital from the sentence.
+        return rest
+    return None if whole is None or (whole.length == 1 and whole.key not in known) else whole
+
+
+def _opens_sentence(text: str, start: int) -> bool:
+    """Tell whether a sentence, a line or a quotation begins at `start`."""
+    before = text[max(0, start - 3) : start]
+    left = before.rstrip()
+    return left[-1] in _SENTENCE_ENDS if left and "\n" not in before[len(left) :] else start <= 3 or "\n" in before
+
+
+@lru_cache(65_536)
+def _run(run: str) -> _Run:
+    words = [_POSSESSIVE.sub("", word) for word in run.split(" ")]
     before = len(words)
     while words and words[0].casefold() in NOT_NAMES:
         words.pop(0)
-    opens_sentence = len(words) == before and _SENTENCE_END.search(text, max(0, match.start() - 3), match.start())
+    trimmed = len(words) < before
     while words and words[-1].casefold() in NOT_NAMES:
         words.pop()
-    if opens_sentence and len(words) > 1 and " ".join(words[1:]).casefold() in known:
-        # "Poor Rex": the first word has its capital from the sentence.
-        words.pop(0)
+    return _Run(_named(words), _named(words[1:]), trimmed)
+
+
+def _named(words: list[str]) -> _Name | None:
     if not words or len(words) > _WORDS_MAX or len(words[0]) < 2:
         return None
-    name = " ".join(words)
-    return None if opens_sentence and len(words) == 1 and name.casefold() not in known else name
+    text = " ".join(words)
+    return _Name(text, text.casefold(), len(words))

@@ -112,7 +112,7 @@ class Projector:
                 changes = Changes(self._connection, self._names)
                 for event in events:
                     fold(changes, event)
-                changes.write(index=True)
+                changes.write()
                 last = events[-1]
                 self._connection.execute(
                     "UPDATE model SET checkpoint = ?, checkpoint_hash = ?, attempts = 0", (last.version, last.hash)

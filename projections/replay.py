@@ -1,4 +1,4 @@
-"""Replay: build a read model anew from the log, in bulk: rows, then indexes, then the keyword index.
+"""Replay: build a read model anew from the log, in bulk: rows, the keyword index a batch behind them, then indexes.
 
 Strict: an event that cannot be folded ends the build. The file is built under another name and without a journal; it
 becomes a generation only when it is whole and on disk.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
@@ -15,7 +16,7 @@ import apsw
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
 from recollect.events.log import GENESIS, EventLog
-from recollect.projections.changes import Changes, EntityNames
+from recollect.projections.changes import Changes, EntityNames, index_episodes
 from recollect.projections.handlers import fold
 from recollect.projections.schema import create_indexes, create_search, create_tables
 
@@ -55,11 +56,11 @@ def build(
             connection.pragma(name, value)
         connection.execute("BEGIN")
         create_tables(connection, log_id=log.log_id, namespace=namespace)
-        version, chain_hash = _fold_rows(connection, log, namespace, until, on_progress)
-        create_indexes(connection)
         create_search(connection)
         connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('hashsize', ?)", (_FTS_HASH_BYTES,))
-        connection.execute("INSERT INTO episodes_fts (episodes_fts) VALUES ('rebuild')")
+        with ThreadPoolExecutor(1, "recollect-replay-index") as indexing:
+            version, chain_hash = _fold_rows(connection, indexing, log, namespace, until, on_progress)
+        create_indexes(connection)
         connection.execute("DELETE FROM episodes_fts_config WHERE k = 'hashsize'")
         connection.execute("UPDATE model SET checkpoint = ?, checkpoint_hash = ?", (version, chain_hash))
         connection.execute("COMMIT")
@@ -76,24 +77,44 @@ def build(
 
 
 def _fold_rows(
-    connection: apsw.Connection, log: EventLog, namespace: str, until: int | None, on_progress: OnProgress | None
+    connection: apsw.Connection,
+    indexing: ThreadPoolExecutor,
+    log: EventLog,
+    namespace: str,
+    until: int | None,
+    on_progress: OnProgress | None,
 ) -> tuple[int, bytes]:
-    """Fold the rows; return the last version and the log's hash there."""
-    names = EntityNames(connection)
+    """Fold the rows; return the last version and the log's hash there.
+
+    While one batch goes into the keyword index, the next one is read and folded: SQLite works without Python's lock.
+    """
+    changes = Changes(connection, EntityNames(connection), new=True)
     version, chain_hash = 0, GENESIS
+    indexed: Future[None] | None = None
     while until is None or version < until:
         limit = _BATCH_EVENTS if until is None else min(_BATCH_EVENTS, until - version)
         events = log.read(namespace, after=version, limit=limit)
         if not events:
             break
-        changes = Changes(connection, names)
         for event in events:
             _fold_strictly(changes, event)
-        changes.write(index=False)
+        if indexed is not None:
+            indexed.result()
+        changes.write_episodes()
+        indexed = indexing.submit(_index, connection, version + 1)
         version, chain_hash = events[-1].version, events[-1].hash
         if on_progress is not None:
             on_progress(version, log.head(namespace).version if until is None else until)
+    if indexed is not None:
+        indexed.result()
+    changes.write_rest()
     return version, chain_hash
+
+
+def _index(connection: apsw.Connection, first: int) -> None:
+    """Add a batch to the keyword index, and write the pages that are ready: what is left for the end is little."""
+    index_episodes(connection, first)
+    connection.cache_flush()
 
 
 def _fold_strictly(changes: Changes, event: RecordedEvent) -> None:
