@@ -10,6 +10,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -17,12 +18,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 import append_bench
 import http_bench
 import projection_bench
+import replay_bench
 import retrieve_bench
 
 PARTS: dict[str, Callable[[Path], None]] = {
     "append": append_bench.run,
     "http": http_bench.run,
     "projection": projection_bench.run,
+    "replay": replay_bench.run,
     "retrieve": retrieve_bench.run,
 }
 
@@ -31,7 +34,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="which parts; all when left out")
     parser.add_argument("--folder", type=Path, default=Path.cwd(), help="on whose disk to measure")
+    parser.add_argument("--events", type=int, help="how many events `replay` works on", default=replay_bench.EVENTS)
     options = parser.parse_args()
+    PARTS["replay"] = partial(replay_bench.run, events=options.events)
     for name in options.parts or PARTS:
         with tempfile.TemporaryDirectory(prefix="recollect-bench-", dir=options.folder) as folder:
             PARTS[name](Path(folder))

@@ -44,7 +44,7 @@ def run(folder: Path) -> None:
     log.close()
 
 
-def bulk_load(log: SqliteLog, path: Path) -> None:
+def bulk_load(log: SqliteLog, path: Path, namespace: str = "a") -> None:
     """Load the messages into one table with six indexes and a keyword index, as fast as SQLite takes them."""
     connection = apsw.Connection(str(path))
     connection.pragma("journal_mode", "OFF")
@@ -52,7 +52,7 @@ def bulk_load(log: SqliteLog, path: Path) -> None:
     connection.execute("BEGIN")
     connection.execute(_TABLES)
     after = 0
-    while events := log.read("a", after=after, limit=5_000):
+    while events := log.read(namespace, after=after, limit=5_000):
         rows: list[tuple[Any, ...]] = []
         for event in events:
             payload = orjson.loads(event.payload)
@@ -62,9 +62,9 @@ def bulk_load(log: SqliteLog, path: Path) -> None:
                     event.id,
                     event.session_id,
                     event.occurred_at_us,
-                    payload["role"],
-                    payload["name"],
-                    payload["text"],
+                    payload.get("role"),
+                    payload.get("name"),
+                    payload.get("text"),
                 )
             )
         connection.executemany("INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?)", rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,3 +30,17 @@ def varied(total: int) -> Iterator[dict[str, Any]]:
 def unnamed(total: int) -> list[dict[str, Any]]:
     """Return `total` events without ids, as a bot sends them."""
     return [{name: value for name, value in event.items() if name != "id"} for event in varied(total)]
+
+
+def real(total: int) -> Iterator[dict[str, Any]]:
+    """Yield `total` events of real conversations, again and again under new ids; of the demo where there are none."""
+    folder = Path(os.environ.get("RECOLLECT_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    files = sorted(folder.glob("locomo-*.json"))
+    if not files:
+        yield from varied(total)
+        return
+    base = [event for file in files for event in json.loads(file.read_text(encoding="utf-8"))["events"]]
+    for number in range(total):
+        event, lap = base[number % len(base)], number // len(base)
+        session = event.get("session_id")
+        yield event | {"id": f"{number}", **({"session_id": f"{session}.{lap}"} if session else {})}
