@@ -46,7 +46,7 @@ format: $(VENV)/installed-dev
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: $(VENV)/installed
+bench: $(VENV)/installed-dev
 	@$(BIN)/python ops/bench
 
 clean:

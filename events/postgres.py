@@ -172,7 +172,7 @@ class PostgresLog(GroupCommitLog):
         while True:
             try:
                 with self._storage_errors():
-                    moved = self._write(requests)
+                    moved = self._write(requests, fresh=set() if asked_to_commit else made)
             except _Lost as lost:
                 asked_to_commit |= lost.committing
                 if time.monotonic() < until and self._reconnect(until):
@@ -186,14 +186,18 @@ class PostgresLog(GroupCommitLog):
             self._tell(moved)
             return
 
-    def _write(self, requests: list[AppendRequest]) -> list[StagedHead]:
-        """Record `requests` in one transaction and return the heads that moved; raise `_Lost` with the connection."""
+    def _write(self, requests: list[AppendRequest], *, fresh: set[str]) -> list[StagedHead]:
+        """Record `requests` in one transaction and return the heads that moved; raise `_Lost` with the connection.
+
+        Parameters:
+            fresh: ids that cannot be in the log yet, so that nobody looks for them.
+        """
         connection = self._writing
         if connection is None or connection.closed:
             raise _Lost(StorageError(f"{self._place}: the connection is closed"), committing=False)
         committing = False
         try:
-            heads, known = _lock(connection, requests)
+            heads, known = _lock(connection, requests, fresh)
             before = {head.namespace: head.version for head in heads}
             staging = Staging(self._clock(), heads, str, lambda key, stored_id: known.get((key, stored_id)))
             staging.stage(requests)
@@ -266,20 +270,27 @@ class _Lost(Exception):
 
 
 def _lock(
-    connection: psycopg.Connection[Row], requests: Sequence[AppendRequest]
+    connection: psycopg.Connection[Row], requests: Sequence[AppendRequest], fresh: set[str]
 ) -> tuple[list[StagedHead], dict[tuple[Key, StoredId], Row]]:
     """Begin a transaction; lock the heads of `requests`, made where they are new, and find the events known already."""
     names = sorted({request.namespace for request in requests})
-    pairs = {(request.namespace, draft.id) for request in requests for draft in request.drafts if draft.id is not None}
+    pairs = {
+        (request.namespace, draft.id)
+        for request in requests
+        for draft in request.drafts
+        if draft.id is not None and draft.id not in fresh
+    }
     with connection.pipeline():
         connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         connection.execute(_BEGIN_HEADS, (GENESIS, names))
         locked = connection.execute(_LOCK_HEADS, (names,), binary=True)
-        # After the lock, and in a snapshot of its own: what another writer has just recorded is seen.
-        wanted = ([name for name, _ in pairs], [event_id for _, event_id in pairs])
-        found = connection.execute(_KNOWN, wanted, binary=True)
+        known: dict[tuple[Key, StoredId], Row] = {}
+        if pairs:
+            # After the lock, and in a snapshot of its own: what another writer has just recorded is seen.
+            wanted = ([name for name, _ in pairs], [event_id for _, event_id in pairs])
+            found = connection.execute(_KNOWN, wanted, binary=True)
+            known = {(row[0], row[2]): row for row in found}
         heads = [StagedHead(*row) for row in locked]
-        known: dict[tuple[Key, StoredId], Row] = {(row[0], row[2]): row for row in found}
     return heads, known
 
 

@@ -17,12 +17,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import append_bench
 import http_bench
+import postgres_bench
 import projection_bench
 import replay_bench
 import retrieve_bench
 
 PARTS: dict[str, Callable[[Path], None]] = {
     "append": append_bench.run,
+    "postgres": postgres_bench.run,
     "http": http_bench.run,
     "projection": projection_bench.run,
     "replay": replay_bench.run,

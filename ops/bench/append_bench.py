@@ -81,10 +81,10 @@ class BareGroupCommit:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(_INSERT, rows)
             self._connection.execute("COMMIT")
-            group[0][2].call_soon_threadsafe(_finish, [future for *_, future in group])
+            group[0][2].call_soon_threadsafe(finish, [future for *_, future in group])
 
 
-def _finish(futures: list[asyncio.Future[None]]) -> None:
+def finish(futures: list[asyncio.Future[None]]) -> None:
     for future in futures:
         future.set_result(None)
 
