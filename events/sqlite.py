@@ -6,13 +6,14 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.resources import files
 from pathlib import Path
 
 import apsw
 import uuid_utils
 
+from recollect.events.archive import Archive
 from recollect.events.database import connect, storage_errors
 from recollect.events.envelope import Head, RecordedEvent, now_us
 from recollect.events.errors import (
@@ -35,6 +36,8 @@ APPLICATION_ID = 0x52434C47
 _VERSION_BITS = 36
 _VERSION_MASK = (1 << _VERSION_BITS) - 1
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+#: Events that leave in one transaction: an append waits for it, some tens of milliseconds.
+_PRUNED_EVENTS = 4_096
 #: WAL pages before SQLite copies them into the file (16 MiB): fewer interruptions of the writer than the default 1,000.
 _CHECKPOINT_PAGES = 4_000
 
@@ -49,7 +52,15 @@ _INSERT = (
 )
 _READ = f"SELECT {_ROW} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 _FIND = f"SELECT {_ROW} FROM events WHERE position >> {_VERSION_BITS} = ? AND id = ?"
-_HEAD = "SELECT key, version, hash, recorded_at_us FROM heads WHERE namespace = ?"
+_HEAD = "SELECT key, version, hash, pruned FROM heads WHERE namespace = ?"
+_KEEP_IDS = (
+    f"INSERT INTO pruned_ids SELECT position >> {_VERSION_BITS}, id, position & {_VERSION_MASK} "
+    "FROM events WHERE position > ? AND position <= ?"
+)
+_DELETE_TRIGGER = "SELECT sql FROM sqlite_schema WHERE name = 'events_refuse_delete'"
+_FIND_PRUNED = (
+    "SELECT pruned_ids.version, namespace FROM pruned_ids JOIN heads USING (key) WHERE key = ? AND pruned_ids.id = ?"
+)
 _HEADS_OF = "SELECT namespace, key, version, hash, recorded_at_us FROM heads WHERE namespace IN ({marks})"
 _HEADS = "SELECT namespace, version, hash FROM heads WHERE namespace > ? ORDER BY namespace LIMIT ?"
 _MOVE_HEAD = (
@@ -81,6 +92,8 @@ class SqliteLog(GroupCommitLog):
         try:
             with storage_errors(path):
                 self.log_id = _prepare(self._connection, path)
+                #: Where events go that leave this file.
+                self.archive = Archive(path.parent / "archive", self.log_id)
         except BaseException:
             self._connection.close()
             raise
@@ -91,12 +104,22 @@ class SqliteLog(GroupCommitLog):
     def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
         """Return up to `limit` events with versions over `after`, in order."""
         with self._reader() as reader:
-            head = reader.execute(_HEAD, (namespace,)).fetchone()
-            if head is None:
-                return []
-            base = head[0] << _VERSION_BITS
-            rows = reader.execute(_READ, (base + after, base | _VERSION_MASK, limit))
-            return [_recorded(namespace, row) for row in rows]
+            reader.execute("BEGIN")
+            try:
+                # In one look: what is pruned meanwhile is still there in this one.
+                head = reader.execute(_HEAD, (namespace,)).fetchone()
+                if head is None:
+                    return []
+                base, pruned = head[0] << _VERSION_BITS, head[3]
+                sealed = (
+                    self.archive.read(namespace, after=after, limit=min(limit, pruned - after))
+                    if after < pruned
+                    else []
+                )
+                rows = reader.execute(_READ, (base + max(after, pruned), base | _VERSION_MASK, limit - len(sealed)))
+                return [*sealed, *[_recorded(namespace, row) for row in rows]]
+            finally:
+                reader.execute("ROLLBACK")
 
     def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
         """Return the event with this id, if the namespace has it."""
@@ -105,7 +128,10 @@ class SqliteLog(GroupCommitLog):
             if head is None:
                 return None
             row = reader.execute(_FIND, (head[0], _stored_id(event_id))).fetchone()
-            return None if row is None else _recorded(namespace, row)
+            if row is not None:
+                return _recorded(namespace, row)
+            pruned = reader.execute(_FIND_PRUNED, (head[0], _stored_id(event_id))).fetchone()
+            return None if pruned is None else self._archived(namespace, pruned[0])
 
     def head(self, namespace: str) -> Head:
         """Return the newest version; version 0 when the namespace has no events."""
@@ -117,6 +143,41 @@ class SqliteLog(GroupCommitLog):
         """Return the heads of up to `limit` namespaces with names over `after`, by name."""
         with self._reader() as reader:
             return [Head(*row) for row in reader.execute(_HEADS, (after, limit))]
+
+    def prune(self, namespace: str, *, on_progress: Callable[[int, int], None] | None = None) -> int:
+        """Let the sealed events of `namespace` go from this file and return how many that were.
+
+        Reading, verifying and recognising ids go on as before, through the archive.
+
+        Parameters:
+            on_progress: called with (events gone, events to go).
+
+        Raises:
+            ForeignFile: a segment is damaged, or not what this file holds. StorageError: the disk failed.
+        """
+        segments = self.archive.segments(namespace)
+        key, _, _, pruned = self._head_row(namespace)
+        total = max(0, self.archive.sealed(namespace) - pruned)
+        gone = 0
+        for segment in segments:
+            if segment.last_version <= pruned:
+                continue
+            self.archive.check(namespace, segment)
+            while pruned < segment.last_version:
+                last = min(segment.last_version, pruned + _PRUNED_EVENTS)
+                with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
+                    self._prune(connection, namespace, key, pruned, last)
+                gone += last - pruned
+                pruned = last
+                if on_progress is not None:
+                    on_progress(gone, total)
+        return gone
+
+    def shrink(self) -> None:
+        """Give the room of pruned events back to the disk. The file is copied, so it needs as much room again."""
+        with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
+            connection.execute("VACUUM")
+            connection.pragma("wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Finish what was accepted, then release the file."""
@@ -186,7 +247,46 @@ class SqliteLog(GroupCommitLog):
         return heads
 
     def _find(self, key: Key, stored_id: StoredId) -> Row | None:
-        return self._connection.execute(_FIND, (key, stored_id)).fetchone()
+        row: Row | None = self._connection.execute(_FIND, (key, stored_id)).fetchone()
+        if row is not None:
+            return row
+        pruned: Row | None = self._connection.execute(_FIND_PRUNED, (key, stored_id)).fetchone()
+        if pruned is None:
+            return None
+        event = self._archived(pruned[1], pruned[0])
+        return (key, event.version, stored_id, *event[3:])
+
+    def _archived(self, namespace: str, version: int) -> RecordedEvent:
+        return self.archive.read(namespace, after=version - 1, limit=1)[0]
+
+    def _head_row(self, namespace: str) -> Row:
+        with self._reader() as reader:
+            row: Row | None = reader.execute(_HEAD, (namespace,)).fetchone()
+        return row or (0, 0, GENESIS, 0)
+
+    def _prune(self, connection: apsw.Connection, namespace: str, key: int, pruned: int, last: int) -> None:
+        """Delete versions over `pruned` up to `last` in one transaction, and keep their ids."""
+        sealed = self.archive.read(namespace, after=last - 1, limit=1)
+        span = ((key << _VERSION_BITS) + pruned, (key << _VERSION_BITS) + last)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            found: Row | None = connection.execute("SELECT hash FROM events WHERE position = ?", span[1:]).fetchone()
+            if found is None or [event.hash for event in sealed] != [found[0]]:
+                raise ForeignFile(f"{self._path}: version {last} of {namespace!r} is not what was sealed; run verify")
+            connection.execute(_KEEP_IDS, span)
+            # Only this transaction may delete: the trigger is back before anybody else sees the file.
+            trigger: Row = connection.execute(_DELETE_TRIGGER).fetchall()[0]
+            connection.execute("DROP TRIGGER events_refuse_delete")
+            connection.execute("DELETE FROM events WHERE position > ? AND position <= ?", span)
+            connection.execute(trigger[0])
+            connection.execute("UPDATE heads SET pruned = ? WHERE key = ? AND pruned = ?", (last, key, pruned))
+            if connection.changes() != 1:
+                raise StorageError(f"{self._path}: somebody else prunes {namespace!r} at the same time; try again")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
 
     def _give_up(self, requests: list[AppendRequest], error: Exception) -> None:
         """Undo the transaction and tell every request why."""

@@ -121,7 +121,7 @@ class _Walk:
         if event.version != self.version + 1:
             missing = f"version {self.version + 1}" if event.version == self.version + 2 else "several versions"
             self.report(self.version + 1, f"removed: {missing} before version {event.version} is missing")
-        if _leaf_of(event) != event.leaf:
+        if leaf_of(event) != event.leaf:
             self.report(event.version, "altered: its header or stored bytes do not match its leaf")
         if self.hash is not None and link(self.hash, event.leaf) != event.hash:
             self.report(event.version, "the chain is broken here: this event or the one before it was changed or moved")
@@ -140,7 +140,8 @@ class _Walk:
         self.problems.append(Problem(version=version, what=what))
 
 
-def _leaf_of(event: RecordedEvent) -> bytes:
+def leaf_of(event: RecordedEvent) -> bytes:
+    """Return the leaf that the event's header and stored bytes give."""
     draft = EventDraft(
         event.id,
         event.type,

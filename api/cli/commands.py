@@ -13,7 +13,15 @@ from typing import Annotated
 import orjson
 import typer
 
-from recollect.api.cli.opening import heads_of, namespaces_of, open_models, opened_log, opened_memory, settings_of
+from recollect.api.cli.opening import (
+    archive_of,
+    heads_of,
+    namespaces_of,
+    open_models,
+    opened_log,
+    opened_memory,
+    settings_of,
+)
 from recollect.api.cli.progress import bars
 from recollect.events.backend import sqlite_path
 from recollect.events.errors import InvalidInput
@@ -236,3 +244,39 @@ def _log_file(context: typer.Context) -> Path:
             "is in PostgreSQL; back it up with pg_dump or a base backup, as the README says", field="RECOLLECT_LOG"
         )
     return path
+
+
+def archive(
+    context: typer.Context,
+    namespace: _OneOrAll = None,
+    min_events: Annotated[
+        int, typer.Option(min=1, help="Seal a namespace when it has at least so many events that are not sealed.")
+    ] = 1_000,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Let sealed events go from the SQLite file; they stay a part of the log.")
+    ] = False,
+) -> None:
+    """Seal the log into Parquet segments, each verified against the hash chain."""
+    from recollect.events.sqlite import SqliteLog  # noqa: PLC0415
+
+    pruned = 0
+    with opened_log(context.obj) as log, bars() as shown:
+        if prune and not isinstance(log, SqliteLog):
+            raise InvalidInput("only a log in SQLite can be pruned", field="--prune")
+        sealed = archive_of(log, settings_of(context.obj).data)
+        heads = heads_of(log, namespace)
+        for number, head in enumerate(heads, start=1):
+            shown.show("sealing", number, len(heads))
+            new = sealed.seal(log, head.namespace, min_events=min_events)
+            if new:
+                size = sum(segment.bytes for segment in new)
+                events = new[-1].last_version - new[0].first_version + 1
+                typer.echo(f"{head.namespace}: {events} events sealed, {size / events:.0f} bytes each")
+            else:
+                left = head.version - sealed.sealed(head.namespace)
+                typer.echo(f"{head.namespace}: nothing to seal, {left} events since the last segment")
+            if prune and isinstance(log, SqliteLog):
+                pruned += log.prune(head.namespace, on_progress=partial(shown.show, f"pruning {head.namespace}"))
+        if pruned and isinstance(log, SqliteLog):
+            log.shrink()
+            typer.echo(f"{pruned} events left the SQLite file")

@@ -30,6 +30,7 @@ app.command()(commands.replay)
 app.command()(commands.verify)
 app.command()(commands.backup)
 app.command()(commands.restore)
+app.command()(commands.archive)
 
 
 @app.callback()

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recollect.events.archive import Archive
 from recollect.events.backend import open_log
 from recollect.events.envelope import Head
 from recollect.events.limits import check_namespace
@@ -62,3 +63,10 @@ def open_models(data: Path, log_url: str) -> ReadModels:
     from recollect.projections.models import ReadModels  # noqa: PLC0415
 
     return ReadModels(data, open_log(log_url))
+
+
+def archive_of(log: EventLog, data: Path) -> Archive:
+    """Return the archive of `log`: beside its file, or in the data folder when it is in PostgreSQL."""
+    from recollect.events.sqlite import SqliteLog  # noqa: PLC0415
+
+    return log.archive if isinstance(log, SqliteLog) else Archive(data / "archive", log.log_id)
