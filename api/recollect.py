@@ -14,6 +14,7 @@ from recollect.api.lists import PAGE_ITEMS, Page, list_events, list_namespaces, 
 from recollect.api.retrieval.request import RetrieveRequest
 from recollect.api.retrieval.result import RetrieveResult
 from recollect.api.retrieval.retriever import Retriever
+from recollect.api.retrieval.traces import Traces
 from recollect.api.settings import Settings, load_settings
 from recollect.events.backend import open_log
 from recollect.events.catalogue import Envelope
@@ -62,6 +63,7 @@ class Recollect:
         self.models = ReadModels(chosen.data, self.log, open_files_max=chosen.open_models_max)
         self.spaces = Spaces(chosen.data, self.models, chosen.embedding_model, index_bytes_max=chosen.index_bytes_max)
         self._retriever = Retriever(self.models, self.spaces.in_use, budget_ms=chosen.retrieval_budget_ms)
+        self._traces = Traces(chosen.data / "traces", bytes_max=chosen.traces_bytes_max)
         self.workers: Workers | None = None
         if workers:
             self._start_workers()
@@ -106,7 +108,9 @@ class Recollect:
         check_namespace(namespace)
         request = query if isinstance(query, RetrieveRequest) else _request({"query": query, **options})
         self.embedder.start()
-        return self._retriever.retrieve(namespace, request)
+        result = self._retriever.retrieve(namespace, request)
+        self._traces.add(namespace, request, result)
+        return result
 
     def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS) -> Page:
         """Return a page of the log: events with versions over `after`."""
@@ -194,6 +198,7 @@ class Recollect:
         if self.workers is not None:
             self.workers.stop()
         self._retriever.close()
+        self._traces.close()
         self.spaces.close()
         self.models.close()
         self.log.close()

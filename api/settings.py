@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from recollect.api.retrieval.retriever import BUDGET_MS
+from recollect.api.retrieval.traces import TRACES_BYTES_MAX
 from recollect.events.errors import InvalidInput
 from recollect.jobs.workers import SWEEP_SECONDS
 from recollect.projections.models import OPEN_MODELS_MAX
@@ -40,6 +41,9 @@ class Settings(BaseSettings):
     open_models_max: Annotated[int, Field(ge=1)] = OPEN_MODELS_MAX
     #: Memory for vectors.
     index_bytes_max: Annotated[int, Field(ge=0)] = INDEX_BYTES_MAX
+
+    #: Disk for traces of retrievals; 0 keeps none.
+    traces_bytes_max: Annotated[int, Field(ge=0)] = TRACES_BYTES_MAX
 
     @property
     def log_url(self) -> str:

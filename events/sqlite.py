@@ -173,6 +173,10 @@ class SqliteLog(GroupCommitLog):
                     on_progress(gone, total)
         return gone
 
+    def pruned(self, namespace: str) -> int:
+        """Return the last version that is in the archive only; 0 when nothing was pruned."""
+        return self._head_row(namespace)[3]
+
     def shrink(self) -> None:
         """Give the room of pruned events back to the disk. The file is copied, so it needs as much room again."""
         with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):

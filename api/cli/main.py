@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.api.cli import commands, imports
+from recollect.api.cli import analytics, commands, imports
 from recollect.api.cli.bench import app as bench_app
 from recollect.events.errors import ProjectionFailed, RecollectError
 
@@ -31,6 +31,8 @@ app.command()(commands.verify)
 app.command()(commands.backup)
 app.command()(commands.restore)
 app.command()(commands.archive)
+app.command()(analytics.stats)
+app.command()(analytics.sql)
 
 
 @app.callback()

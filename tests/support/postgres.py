@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from uuid import uuid4
@@ -51,13 +52,10 @@ class PostgresServer:
 
     def kill(self) -> None:
         """`kill -9` the server as a whole, as a power cut would end it."""
-        children = subprocess.run(["pgrep", "-P", str(self._pid())], capture_output=True, text=True, check=False)
-        for pid in [self._pid(), *map(int, children.stdout.split())]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        while any(_runs(pid) for pid in map(int, children.stdout.split())):
+        while running := [pid for pid in self._processes() if _runs(pid)]:
+            for pid in running:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
         # Its locks name a process that is gone, or a zombie where nobody reaps orphans.
         (self._data / "postmaster.pid").unlink(missing_ok=True)
@@ -72,8 +70,14 @@ class PostgresServer:
             self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _pid(self) -> int:
-        return int((self._data / "postmaster.pid").read_text().split()[0])
+    def _processes(self) -> list[int]:
+        """Return every process of the server: each works in the folder of its data."""
+        found: list[int] = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if (process / "cwd").readlink() == self._data:
+                    found.append(int(process.name))
+        return found
 
     def _run(self, program: str, *arguments: str | Path) -> None:
         # A file, not a pipe: the server inherits it and would keep a pipe open.

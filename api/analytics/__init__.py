@@ -1,0 +1,1 @@
+"""Analytics over the log, the read models and the traces."""

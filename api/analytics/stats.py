@@ -1,0 +1,105 @@
+"""``recollect stats``: how much there is, how it is spread, how far behind, how large."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from recollect.api.analytics.tables import OnProgress, Tables
+from recollect.events.archive import Archive
+from recollect.events.errors import RecollectError
+from recollect.events.log import EventLog, each_head
+from recollect.projections.models import ReadModels
+
+#: Days shown, the newest ones.
+_DAYS = 31
+#: Namespaces shown, the largest ones.
+_NAMESPACES = 50
+
+_QUERIES = {
+    "by_type": "SELECT type, count(*) AS events FROM events GROUP BY type ORDER BY events DESC, type",
+    "by_day": "SELECT strftime(occurred_at, '%Y-%m-%d') AS day, count(*) AS events FROM events "
+    f"GROUP BY day ORDER BY day DESC LIMIT {_DAYS}",
+    "by_namespace": "SELECT namespace, count(*) AS events, strftime(max(occurred_at), '%Y-%m-%d') AS last_day "
+    f"FROM events GROUP BY namespace ORDER BY events DESC, namespace LIMIT {_NAMESPACES}",
+    "tiers": "SELECT tier, count(*) AS episodes, sum(token_count)::BIGINT AS tokens FROM episodes "
+    "GROUP BY tier ORDER BY episodes DESC",
+}
+
+
+def stats(
+    tables: Tables,
+    log: EventLog,
+    archive: Archive,
+    models: ReadModels,
+    data: Path,
+    *,
+    log_file: Path | None,
+    on_progress: OnProgress | None = None,
+) -> dict[str, Any]:
+    """Return the figures, in the shape that ``--json`` prints.
+
+    Parameters:
+        log_file: the file of a log in SQLite; None when it is in PostgreSQL, whose size is its own matter.
+    """
+    # First: loading the episodes folds what is behind.
+    lag = _lag(log, models)
+    tables.load(("events", "episodes"), on_progress=on_progress)
+    found: dict[str, Any] = {}
+    for name, query in _QUERIES.items():
+        answer = tables.connection.execute(query)
+        columns = [column[0] for column in answer.description or ()]
+        found[name] = [dict(zip(columns, row, strict=True)) for row in answer.fetchall()]
+    heads = list(each_head(log))
+    found["events"] = sum(head.version for head in heads)
+    found["namespaces"] = len(heads)
+    found["lag"] = lag
+    found["sizes"] = _sizes(heads_events=found["events"], archive=archive, log=log, data=data, log_file=log_file)
+    return found
+
+
+def _lag(log: EventLog, models: ReadModels) -> list[dict[str, Any]]:
+    """Return the namespaces whose read models are behind the log, or cannot be read."""
+    behind: list[dict[str, Any]] = []
+    for head in each_head(log):
+        try:
+            progress = models.progress(head.namespace)
+        except RecollectError as error:
+            behind.append({"namespace": head.namespace, "behind": head.version, "problem": str(error)})
+            continue
+        if progress.behind:
+            problem = None if progress.parked is None else progress.parked.error
+            behind.append({"namespace": head.namespace, "behind": progress.behind, "problem": problem})
+    return behind
+
+
+def _sizes(*, heads_events: int, archive: Archive, log: EventLog, data: Path, log_file: Path | None) -> dict[str, Any]:
+    segments = [segment for head in each_head(log) for segment in archive.segments(head.namespace)]
+    sealed = sum(segment.last_version - segment.first_version + 1 for segment in segments)
+    sealed_bytes = sum(segment.bytes for segment in segments)
+    sizes: dict[str, Any] = {
+        "log_bytes": _bytes_of(log_file.parent, f"{log_file.name}*") if log_file is not None else None,
+        "archive_bytes": sealed_bytes,
+        "sealed_events": sealed,
+        "sealed_bytes_an_event": round(sealed_bytes / sealed, 1) if sealed else None,
+        "read_models_bytes": _bytes_of(data / "namespaces", "**/[0-9]*.db*"),
+        "vectors_bytes": _bytes_of(data / "namespaces", "**/vectors.db*"),
+        "traces_bytes": _bytes_of(data / "traces", "*.ndjson"),
+    }
+    live = heads_events - sum(log_pruned(log, head.namespace) for head in each_head(log))
+    if sizes["log_bytes"] and live:
+        sizes["live_bytes_an_event"] = round(sizes["log_bytes"] / live, 1)
+        if sealed:
+            sizes["compression"] = round(sizes["live_bytes_an_event"] / sizes["sealed_bytes_an_event"], 2)
+    return sizes
+
+
+def log_pruned(log: EventLog, namespace: str) -> int:
+    """Return how many events of `namespace` are in the archive only."""
+    from recollect.events.sqlite import SqliteLog  # noqa: PLC0415
+
+    return log.pruned(namespace) if isinstance(log, SqliteLog) else 0
+
+
+def _bytes_of(folder: Path, pattern: str) -> int:
+    return sum(file.stat().st_size for file in folder.glob(pattern)) if folder.is_dir() else 0

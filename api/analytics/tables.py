@@ -1,0 +1,214 @@
+"""The tables that a user asks about, in DuckDB: `events`, `episodes` and `traces`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from recollect.api.retrieval.traces import trace_files
+from recollect.events.archive import Archive
+from recollect.events.log import EventLog, each_head
+from recollect.projections.models import ReadModels
+
+#: Rows handed to DuckDB at once.
+_BATCH_ROWS = 8_192
+#: What a query may hold in memory before it goes to disk.
+_MEMORY = "1GB"
+
+_EVENT_FIELDS: dict[str, str] = {
+    "namespace": "VARCHAR",
+    "version": "BIGINT",
+    "id": "VARCHAR",
+    "type": "VARCHAR",
+    "schema_version": "INTEGER",
+    "occurred_at_us": "BIGINT",
+    "recorded_at_us": "BIGINT",
+    "session_id": "VARCHAR",
+    "actor": "VARCHAR",
+    "causation_id": "VARCHAR",
+    "correlation_id": "VARCHAR",
+    "encoding": "VARCHAR",
+    "payload": "BLOB",
+}
+_EPISODE_FIELDS: dict[str, str] = {
+    "namespace": "VARCHAR",
+    "version": "BIGINT",
+    "id": "VARCHAR",
+    "session_id": "VARCHAR",
+    "occurred_at_us": "BIGINT",
+    "type": "VARCHAR",
+    "role": "VARCHAR",
+    "speaker": "VARCHAR",
+    "text": "VARCHAR",
+    "caption": "VARCHAR",
+    "importance": "INTEGER",
+    "outcome": "VARCHAR",
+    "tier": "VARCHAR",
+    "token_count": "INTEGER",
+}
+_TRACE_FIELDS: dict[str, str] = {
+    "trace_id": "VARCHAR",
+    "namespace": "VARCHAR",
+    "at": "TIMESTAMP",
+    "query": "VARCHAR",
+    "limit": "INTEGER",
+    "version": "BIGINT",
+    "latency_ms": "DOUBLE",
+    "stages_ms": "JSON",
+    "degraded": "VARCHAR[]",
+    "tokens": "INTEGER",
+    "context": "VARCHAR",
+    "items": "JSON",
+}
+#: Times are UTC.
+_EVENTS_VIEW = """
+CREATE VIEW events AS SELECT
+    namespace, version, id, type, schema_version, make_timestamp(occurred_at_us) AS occurred_at,
+    make_timestamp(recorded_at_us) AS recorded_at, session_id, actor, causation_id, correlation_id,
+    CASE WHEN encoding = 'json' THEN decode(payload)::JSON END AS payload
+FROM ({sources})
+"""
+_SEGMENTS = """
+SELECT owners.namespace, segments.* EXCLUDE (filename, leaf, hash)
+FROM read_parquet({paths}, filename = true) AS segments JOIN owners ON owners.path = segments.filename
+"""
+_EPISODES_VIEW = """
+CREATE VIEW episodes AS
+SELECT * EXCLUDE (occurred_at_us), make_timestamp(occurred_at_us) AS occurred_at FROM episode_rows
+"""
+
+#: Called with (namespaces loaded, namespaces in all).
+OnProgress = Callable[[int, int], None]
+
+
+class Tables:
+    """The tables of one memory in a temporary DuckDB database; see `opened_tables`.
+
+    Parameters:
+        database: DuckDB's file, in a folder of its own.
+        archive: the sealed part of the log.
+        traces: the folder of the traces.
+    """
+
+    def __init__(self, database: Path, log: EventLog, archive: Archive, models: ReadModels, traces: Path) -> None:
+        self._log = log
+        self._archive = archive
+        self._models = models
+        self._traces = traces
+        self.database = database
+        self.connection = duckdb.connect(str(database), config=_config())
+        self.connection.execute(f"SET memory_limit = '{_MEMORY}'; SET temp_directory = '{_quoted(database.parent)}'")
+
+    def load(self, names: Collection[str], *, on_progress: OnProgress | None = None) -> None:
+        """Make those of the tables that `names` holds."""
+        if "events" in names:
+            self._load_events(on_progress)
+        if "episodes" in names:
+            self._load_episodes(on_progress)
+        if "traces" in names:
+            self._load_traces()
+
+    def lock(self) -> None:
+        """Let queries read the segments and nothing else outside the database, from now on."""
+        self.connection.execute(f"SET allowed_directories = ['{_quoted(self._archive.folder.resolve())}']")
+        self.connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+
+    def _load_events(self, on_progress: OnProgress | None) -> None:
+        heads = list(each_head(self._log))
+        self._create("tail", _EVENT_FIELDS)
+        self._create("owners", {"path": "VARCHAR", "namespace": "VARCHAR"})
+        owners: list[tuple[str, str]] = []
+        for number, head in enumerate(heads, start=1):
+            owners += [(str(path.resolve()), head.namespace) for path in self._archive.paths(head.namespace)]
+            after = self._archive.sealed(head.namespace)
+            while events := self._log.read(head.namespace, after=after, limit=_BATCH_ROWS):
+                self._insert("tail", _EVENT_FIELDS, [event[:13] for event in events])
+                after = events[-1].version
+            if on_progress is not None:
+                on_progress(number, len(heads))
+        self._insert("owners", {"path": "VARCHAR", "namespace": "VARCHAR"}, owners)
+        sources = "SELECT * FROM tail"
+        if owners:
+            paths = "[" + ", ".join(f"'{_quoted(path)}'" for path, _ in owners) + "]"
+            sources += " UNION ALL BY NAME " + _SEGMENTS.format(paths=paths)
+        self.connection.execute(_EVENTS_VIEW.format(sources=sources))
+
+    def _load_episodes(self, on_progress: OnProgress | None) -> None:
+        self._create("episode_rows", _EPISODE_FIELDS)
+        heads = list(each_head(self._log))
+        columns = ", ".join(name for name in _EPISODE_FIELDS if name != "namespace")
+        for number, head in enumerate(heads, start=1):
+            self._models.catch_up(head.namespace)
+            with self._models.reading(head.namespace) as snapshot:
+                rows = snapshot.connection.execute(f"SELECT {columns} FROM episodes ORDER BY version")
+                for batch in _batches((head.namespace, *row) for row in rows):
+                    self._insert("episode_rows", _EPISODE_FIELDS, batch)
+            if on_progress is not None:
+                on_progress(number, len(heads))
+        self.connection.execute(_EPISODES_VIEW)
+
+    def _load_traces(self) -> None:
+        files = "[" + ", ".join(f"'{_quoted(path)}'" for path in trace_files(self._traces)) + "]"
+        if files == "[]":
+            self._create("traces", _TRACE_FIELDS)
+            return
+        columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _TRACE_FIELDS.items())
+        self.connection.execute(
+            f"CREATE TABLE traces AS SELECT * FROM read_json({files}, format = 'newline_delimited', "
+            f"ignore_errors = true, columns = {{{columns}}})"
+        )
+
+    def _create(self, table: str, fields: dict[str, str]) -> None:
+        columns = ", ".join(f'"{name}" {kind}' for name, kind in fields.items())
+        self.connection.execute(f"CREATE TABLE {table} ({columns})")
+
+    def _insert(self, table: str, fields: dict[str, str], rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add rows by columns of numpy, which DuckDB takes a million a second of."""
+        if not rows:
+            return
+        batch: dict[str, Any] = {}
+        for (name, kind), values in zip(fields.items(), zip(*rows, strict=True), strict=True):
+            column = np.empty(len(rows), dtype=np.int64 if kind in ("BIGINT", "INTEGER") else object)
+            column[:] = values
+            batch[name] = column
+        self.connection.register("batch", batch)
+        casts = ", ".join(f'"{name}"::{kind}' for name, kind in fields.items())
+        self.connection.execute(f"INSERT INTO {table} SELECT {casts} FROM batch")
+        self.connection.unregister("batch")
+
+
+@contextmanager
+def opened_tables(log: EventLog, archive: Archive, models: ReadModels, traces: Path) -> Generator[Tables]:
+    """Lend a database for the tables; it is removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="recollect-sql-") as folder:
+        tables = Tables(Path(folder) / "tables.duckdb", log, archive, models, traces)
+        try:
+            yield tables
+        finally:
+            tables.connection.close()
+
+
+def _config() -> dict[str, str | bool | int | float | list[str]]:
+    # Nothing is fetched from anywhere.
+    return {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+
+
+def _quoted(path: Path | str) -> str:
+    return str(path).replace("'", "''")
+
+
+def _batches(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    batch: list[tuple[Any, ...]] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == _BATCH_ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

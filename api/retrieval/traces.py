@@ -1,0 +1,135 @@
+"""Traces: what was asked, found and answered, as lines of JSON in a bounded number of files.
+
+They are written by a thread of their own. An answer never waits for its trace, and never fails because of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from pathlib import Path
+from queue import Empty, Full, Queue
+from typing import Any
+
+import orjson
+
+from recollect.api.retrieval.request import RetrieveRequest
+from recollect.api.retrieval.result import RetrieveResult
+from recollect.events.envelope import now_us, rfc3339
+
+_logger = logging.getLogger(__name__)
+
+#: All files together; the oldest goes first.
+TRACES_BYTES_MAX = 64 << 20
+#: Files that share them.
+_FILES = 8
+#: Traces that wait to be written; more are dropped.
+_WAITING_MAX = 1_000
+
+
+class Traces:
+    """The traces in the folder `folder`. Safe to use from many threads, and from several processes.
+
+    Parameters:
+        bytes_max: for all files; 0 keeps no traces.
+    """
+
+    def __init__(self, folder: Path, *, bytes_max: int = TRACES_BYTES_MAX) -> None:
+        self._folder = folder
+        self._bytes_max = bytes_max
+        self._waiting: Queue[bytes | None] = Queue(_WAITING_MAX)
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._failed = False
+
+    def add(self, namespace: str, request: RetrieveRequest, result: RetrieveResult) -> None:
+        """Keep the trace of one retrieval, or drop it when too many are waiting."""
+        if not self._bytes_max:
+            return
+        if self._thread is None:
+            self._start()
+        try:
+            self._waiting.put_nowait(_line(namespace, request, result))
+        except Full:
+            _logger.debug("a trace was dropped")
+
+    def close(self) -> None:
+        """Write what is waiting."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join()
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="recollect-traces", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            lines = [self._waiting.get()]
+            while True:
+                try:
+                    lines.append(self._waiting.get_nowait())
+                except Empty:
+                    break
+            try:
+                self._write(b"".join(line for line in lines if line is not None))
+                self._failed = False
+            except OSError as error:
+                # Once, not for every line: a full disk stays full for a while.
+                if not self._failed:
+                    _logger.warning("traces are not written: %s", error)
+                self._failed = True
+            if None in lines:
+                return
+
+    def _write(self, content: bytes) -> None:
+        """Append whole lines to the newest file; begin another one when it is large."""
+        if not content:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        files = trace_files(self._folder)
+        newest = files[-1] if files else None
+        if newest is None or newest.stat().st_size + len(content) > self._bytes_max // _FILES:
+            newest = self._folder / f"{now_us():016}.ndjson"
+            held = [*((file, file.stat().st_size) for file in files), (newest, len(content))]
+            while len(held) > 1 and (len(held) > _FILES or sum(size for _, size in held) > self._bytes_max):
+                held.pop(0)[0].unlink(missing_ok=True)
+        # One write with O_APPEND: lines of two processes do not mix.
+        descriptor = os.open(newest, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            os.write(descriptor, content)
+        finally:
+            os.close(descriptor)
+
+
+def trace_files(folder: Path) -> list[Path]:
+    """Return the files of traces, oldest first."""
+    return sorted(folder.glob("*.ndjson"))
+
+
+def _line(namespace: str, request: RetrieveRequest, result: RetrieveResult) -> bytes:
+    trace: dict[str, Any] = {
+        "trace_id": result.trace_id,
+        "namespace": namespace,
+        "at": rfc3339(now_us()),
+        "query": request.query,
+        "limit": request.limit,
+        "version": result.version,
+        "latency_ms": round(result.latency_ms, 3),
+        "stages_ms": {name: round(spent_ms, 3) for name, spent_ms in result.stages_ms.items()},
+        "degraded": result.degraded,
+        "tokens": result.tokens,
+        "context": result.context,
+        "items": [
+            {"id": item.id, "kind": item.kind, "score": item.score, "ranks": item.ranks} for item in result.items
+        ],
+    }
+    # A query may hold half of a surrogate pair, which UTF-8 cannot.
+    try:
+        return orjson.dumps(trace, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        trace["query"] = request.query.encode(errors="replace").decode()
+        return orjson.dumps(trace, option=orjson.OPT_APPEND_NEWLINE)

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import orjson
+import pytest
+from support.events import message
+from support.server import recollect
+
+from recollect import Recollect
+from recollect.api.retrieval.request import RetrieveRequest
+from recollect.api.retrieval.traces import Traces, trace_files
+from recollect.api.settings import Settings
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A memory with a sealed and pruned part, a tail, and traces of two retrievals."""
+    settings = Settings(data=tmp_path, embedding_model="none")
+    with Recollect(settings=settings, workers=False) as memory:
+        memory.append("ann", [message(f"I like tea number {n}", occurred_at="2026-03-01T10:00:00Z") for n in range(30)])
+        memory.append("bob", [message("It's 'quoted' 東京", id="b1")])
+    assert recollect("archive", "--prune", "--min-events", "10", data=tmp_path).returncode == 0
+    with Recollect(settings=settings, workers=False) as memory:
+        memory.append("ann", message("I moved to Lisbon", actor="ann", occurred_at="2026-03-02T10:00:00Z"))
+        memory.retrieve("ann", "tea?")
+        memory.retrieve("ann", "half a pair \ud800")
+    return tmp_path
+
+
+def ask(data: Path, query: str) -> list[dict[str, object]]:
+    done = recollect("sql", query, "--format", "json", data=data)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_events_are_segments_and_tail_together(data: Path) -> None:
+    assert ask(data, "SELECT namespace, count(*) AS n, max(version) AS v FROM events GROUP BY ALL ORDER BY ALL") == [
+        {"namespace": "ann", "n": 31, "v": 31},
+        {"namespace": "bob", "n": 1, "v": 1},
+    ]
+    rows = ask(data, "SELECT payload->>'$.text' AS text, occurred_at FROM events WHERE version > 29 ORDER BY version")
+    assert [row["text"] for row in rows] == ["I like tea number 29", "I moved to Lisbon"]
+    assert rows[1]["occurred_at"] == "2026-03-02T10:00:00"
+    assert ask(data, "SELECT payload->>'$.text' AS t FROM events WHERE id = 'b1'") == [{"t": "It's 'quoted' 東京"}]
+
+
+def test_episodes_and_traces_can_be_joined(data: Path) -> None:
+    found = ask(
+        data,
+        "SELECT t.query, e.text FROM traces t, unnest(t.items::JSON[]) AS i(item) "
+        "JOIN episodes e ON e.id = item->>'$.id' WHERE t.query = 'tea?'",
+    )
+    assert len(found) == 10
+    assert all(row["query"] == "tea?" and "I like tea" in str(row["text"]) for row in found)
+    assert ask(data, "SELECT tier, count(*) AS n FROM episodes GROUP BY tier") == [{"tier": "raw", "n": 32}]
+    assert ask(data, "SELECT count(*) AS n FROM traces WHERE latency_ms > 0 AND namespace = 'ann'") == [{"n": 2}]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "DROP TABLE events",
+        "SELECT 1; SELECT 2",
+        "COPY (SELECT 1) TO '/tmp/out.csv'",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "ATTACH '/tmp/x.db'",
+        "SET enable_external_access = true",
+        "INSTALL httpfs",
+        "SELEC 1",
+        "SELECT * FROM nothing",
+        "",
+    ],
+)
+def test_whatever_is_no_question_is_refused_in_one_line(data: Path, query: str) -> None:
+    for output in ((), ("--format", "parquet", "--output", str(data / "out.parquet"))):
+        done = recollect("sql", query, *output, data=data)
+        assert done.returncode == 2, done.stdout
+        assert done.stderr.startswith("recollect: sql: ")
+        assert len(done.stderr.strip().splitlines()) == 1
+    assert not (data / "out.parquet").exists()
+
+
+def test_answers_come_as_table_csv_and_parquet(data: Path) -> None:
+    query = "SELECT namespace, version, occurred_at, actor FROM events WHERE version > 30"
+    assert "2026-03-02 10:00:00" in recollect("sql", query, data=data).stdout
+    assert recollect("sql", query, "--format", "csv", data=data).stdout.splitlines() == [
+        "namespace,version,occurred_at,actor",
+        "ann,31,2026-03-02 10:00:00,ann",
+    ]
+    file = data / "it's.parquet"
+    done = recollect("sql", f"{query};", "--format", "parquet", "--output", str(file), data=data)
+    assert done.returncode == 0, done.stderr
+    assert duckdb.read_parquet(str(file)).fetchall()[0][:2] == ("ann", 31)
+    assert recollect("sql", query, "--format", "parquet", data=data).returncode == 2
+    assert recollect("sql", query, "--format", "yaml", data=data).returncode == 2
+
+
+def test_stats_count_what_is_there(data: Path) -> None:
+    done = recollect("stats", "--json", data=data)
+    assert done.returncode == 0, done.stderr
+    found = orjson.loads(done.stdout)
+    assert (found["events"], found["namespaces"]) == (32, 2)
+    assert found["by_type"] == [{"type": "message.added", "events": 32}]
+    assert {"day": "2026-03-01", "events": 30} in found["by_day"]
+    assert found["by_namespace"][0]["namespace"] == "ann"
+    assert found["tiers"][0]["episodes"] == 32
+    assert found["lag"] == [{"namespace": "bob", "behind": 1, "problem": None}]
+    assert found["sizes"]["sealed_events"] == 30
+    assert found["sizes"]["sealed_bytes_an_event"] > 0
+    text = recollect("stats", data=data).stdout
+    assert "32 events in 2 namespaces" in text
+    assert "nobody" in text
+
+
+def test_an_empty_memory_has_empty_tables(tmp_path: Path) -> None:
+    assert ask(tmp_path, "SELECT (SELECT count(*) FROM events) + (SELECT count(*) FROM episodes) AS n") == [{"n": 0}]
+    assert ask(tmp_path, "SELECT * FROM traces") == []
+    assert "0 events" in recollect("stats", data=tmp_path).stdout
+
+
+def test_traces_stay_within_their_bound(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, embedding_model="none")
+    with Recollect(settings=settings, workers=False) as memory:
+        memory.append("a", message("tea " * 100))
+        result = memory.retrieve("a", "tea")
+    traces = Traces(tmp_path / "bounded", bytes_max=40_000)
+    for number in range(400):
+        traces.add("a", RetrieveRequest(query=f"tea {number}"), result)
+        if number % 5 == 0:
+            traces.close()
+            traces = Traces(tmp_path / "bounded", bytes_max=40_000)
+    traces.close()
+    files = trace_files(tmp_path / "bounded")
+    assert sum(file.stat().st_size for file in files) <= 40_000
+    assert orjson.loads(files[-1].read_bytes().splitlines()[-1])["query"] == "tea 399"
+
+
+def test_traces_that_cannot_be_written_cost_no_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "traces").write_text("a file where the folder should be")
+    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+        memory.append("a", message("I like tea"))
+        assert memory.retrieve("a", "tea").items
+    assert "traces are not written" in caplog.text
+    assert (tmp_path / "traces").is_file()
+
+
+def test_a_setting_keeps_no_traces(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, embedding_model="none", traces_bytes_max=0)
+    with Recollect(settings=settings, workers=False) as memory:
+        memory.append("a", message("I like tea"))
+        memory.retrieve("a", "tea")
+    assert not (tmp_path / "traces").exists()
