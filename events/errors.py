@@ -15,6 +15,7 @@ RecollectError
 │   ├── ForeignFile         a file of ours is not ours, or is damaged
 │   ├── NewerFile           a newer Recollect wrote it
 │   └── FolderInUse         another process holds the data folder for what only one may do
+├── StillBuilding           a read model of the past is not there yet; in `degraded` of a retrieval
 └── ProjectionFailed        an event that a read model cannot fold         HTTP 500, exit 1
 """
 
@@ -112,6 +113,10 @@ class NewerFile(StorageError):
 
 class FolderInUse(StorageError):
     """Another process serves this data folder, or changes its model. Stop it, or use another folder."""
+
+
+class StillBuilding(RecollectError):
+    """A read model of the past was not built in time; it is being built, so ask again."""
 
 
 class ProjectionFailed(RecollectError):

@@ -173,7 +173,7 @@ class ReadModels:
     def reading(self, namespace: str) -> Generator[Snapshot]:
         """Lend the read model as it is now; an empty one for a namespace without events."""
         if self._log.head(namespace).version == 0:
-            yield Snapshot(_empty(self._log.log_id, namespace), 0)
+            yield Snapshot(empty_model(self._log.log_id, namespace), 0)
             return
         with self._using(namespace) as model, model.reading() as snapshot:
             yield snapshot
@@ -401,7 +401,8 @@ def _publish(building: Path, folder: Path, generation: int) -> bool:
     return True
 
 
-def _empty(log_id: str, namespace: str) -> apsw.Connection:
+def empty_model(log_id: str, namespace: str) -> apsw.Connection:
+    """Return a read model without events, in memory."""
     connection = apsw.Connection(":memory:")
     create_tables(connection, log_id=log_id, namespace=namespace)
     create_indexes(connection)

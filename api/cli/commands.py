@@ -6,18 +6,25 @@ import logging
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
 
 from recollect.api.cli.opening import namespaces_of, opened_log, opened_memory, settings_of
-from recollect.api.cli.progress import bars
+from recollect.api.cli.progress import Bars, bars
+from recollect.api.moment import moment
 from recollect.events.errors import InvalidInput
 from recollect.events.validation import drafts_from_json
 
+if TYPE_CHECKING:
+    from recollect.api.recollect import Recollect
+
 _Namespace = Annotated[str, typer.Argument(help="Whose memory: 1 to 200 letters, digits and . _ : @ -")]
 _OneOrAll = Annotated[str | None, typer.Option("--namespace", help="Only this one; all when it is left out.")]
+_AsOf = Annotated[
+    str | None, typer.Option("--as-of", help="As it was: a version, or a time such as 2026-11-20T09:00:00Z.")
+]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 #: How long `retrieve` waits for the model; loading takes seconds, fetching it from the hub longer.
@@ -68,16 +75,22 @@ def retrieve(
     query: Annotated[str, typer.Argument(help="What to remember something about.")],
     limit: Annotated[int, typer.Option(min=1, max=100, help="Most items.")] = 10,
     budget_tokens: Annotated[int, typer.Option(min=0, help="Most tokens in the context.")] = 3_500,
+    as_of: _AsOf = None,
     as_json: _AsJson = False,
 ) -> None:
     """Print what the memory has for a query. Waits for the model and embeds what is not embedded yet."""
     with opened_memory(context.obj) as memory, bars() as shown:
+        version = memory.version(namespace, as_of)
+        if version is not None:
+            # Here there is time to wait for it, which the retrieval itself has not.
+            with memory.history.reading(namespace, version, on_progress=partial(shown.show, f"version {version}")):
+                pass
         shown.show("loading the model", 0, None)
         memory.embedder.start()
         memory.models.catch_up(namespace)
         memory.embedder.wait_ready(_MODEL_SECONDS_MAX)
         memory.vectors.embed_news(namespace, on_progress=partial(shown.show, "embedding"))
-        result = memory.retrieve(namespace, query, limit=limit, budget_tokens=budget_tokens)
+        result = memory.retrieve(namespace, query, limit=limit, budget_tokens=budget_tokens, as_of=version)
     if as_json:
         typer.echo(orjson.dumps(result.as_json(), option=orjson.OPT_INDENT_2).decode())
         return
@@ -136,10 +149,16 @@ def replay(
     check: Annotated[
         bool, typer.Option("--check", help="Rebuild beside the live read models and compare; exit 1 on a difference.")
     ] = False,
+    as_of: _AsOf = None,
 ) -> None:
-    """Rebuild read models from the log while they go on serving."""
+    """Rebuild read models from the log while they go on serving, or build those of a moment of the past."""
+    if check and as_of is not None:
+        raise InvalidInput("stands alone", field="--check")
     different = 0
     with opened_memory(context.obj) as memory, bars() as shown:
+        if as_of is not None:
+            _replay_past(memory, namespace, as_of, shown)
+            return
         for name in namespaces_of(memory.log, namespace):
             on_progress = partial(shown.show, name)
             if not check:
@@ -150,6 +169,22 @@ def replay(
             verdict = "equal" if compared.equal else "DIFFERENT"
             typer.echo(f"{name}: {verdict} at version {compared.version}, digest {compared.live_digest}")
     raise typer.Exit(1 if different else 0)
+
+
+def _replay_past(memory: Recollect, namespace: str | None, as_of: str, shown: Bars) -> None:
+    """Build or find the read models as of a moment; print the version, the digest and the file of each."""
+    named = moment(as_of)
+    for name in namespaces_of(memory.log, namespace):
+        head = memory.log.head(name).version
+        if namespace is None and isinstance(named, int) and named > head:
+            typer.echo(f"{name}: has no version {named}, the newest is {head}")
+            continue
+        version = memory.version(name, named)
+        if not version:
+            typer.echo(f"{name}: nothing at that time")
+            continue
+        path, found = memory.history.build(name, version, on_progress=partial(shown.show, name))
+        typer.echo(f"{name}: version {version}, digest {found}, {path}")
 
 
 def verify(context: typer.Context, namespace: _OneOrAll = None) -> None:
