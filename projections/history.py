@@ -1,15 +1,12 @@
 """Read models of the past: what a memory held at a version, built when it is asked for and kept within a bound.
 
-Each has a marker in ``<data>/as-of``, an empty file. A lock on it is exclusive while the read model is built or
-removed and shared while it is read, over threads and processes alike, and the system releases it when its holder dies.
-The marker's date is that of the last use. The read model itself lies in its namespace's folder and never changes.
+Each lies in its namespace's folder and never changes. Its marker (`markers`), in ``<data>/as-of``, is locked while it
+is built, read or removed.
 """
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
 import threading
 import time
 from collections.abc import Generator
@@ -30,6 +27,7 @@ from recollect.events.errors import InvalidInput, StillBuilding, StorageError
 from recollect.events.log import EventLog, version_at
 from recollect.projections.digest import digest
 from recollect.projections.layout import namespace_folder, remove_database
+from recollect.projections.markers import held, latest_first, touch
 from recollect.projections.models import ReadModels, Snapshot, empty_model
 from recollect.projections.replay import OnProgress, build
 from recollect.projections.schema import SCHEMA_VERSION, model_row
@@ -38,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 #: Read models of the past that are kept, over all namespaces: what one person compares at a time, a few times over.
 AS_OF_FILES_MAX = 16
-#: What they may take on disk; 50,000 messages are about 40 MiB.
+#: What they may take on disk; a short message takes about 350 bytes.
 AS_OF_BYTES_MAX = 1 << 30
 #: Builds in the background at once; more would only share the processor.
 _BUILDERS = 2
@@ -176,13 +174,13 @@ class History:
     @contextmanager
     def _opened(self, file: _PastFile) -> Generator[Snapshot | None]:
         """Lend the read model in `file`; None when it is not there, not whole, or just being built."""
-        with self._held(file.marker, fcntl.LOCK_SH | fcntl.LOCK_NB) as held:
-            connection = self._connection(file) if held else None
+        with held(file.marker, shared=True, wait=False) as reading:
+            connection = self._connection(file) if reading else None
             if connection is None:
                 yield None
                 return
             try:
-                _touch(file.marker)
+                touch(file.marker)
                 yield Snapshot(connection, file.version)
             except (apsw.CorruptError, apsw.NotADBError):
                 # Who has it open keeps it; the next one builds it anew.
@@ -217,23 +215,28 @@ class History:
             future.result(max(0.0, deadline - time.monotonic()))
         except (FutureTimeout, CancelledError):
             raise StillBuilding(f"the read model of version {file.version} is being built") from None
+        except BaseException:
+            self._forget(file)
+            raise
 
     def _build_in_background(self, file: _PastFile) -> None:
-        try:
-            self._build(file, None)
-        finally:
-            with self._lock:
-                del self._building[file]
+        # When it fails, that is kept for the next one who asks: nobody may be waiting any more.
+        self._build(file, None)
+        self._forget(file)
+
+    def _forget(self, file: _PastFile) -> None:
+        with self._lock:
+            self._building.pop(file, None)
 
     def _build(self, file: _PastFile, on_progress: OnProgress | None) -> None:
         """Build `file` unless it is there, or wait until somebody else has."""
         while True:
             # Shared first: it is free as soon as the one who builds is done, though others read from then on.
-            with self._held(file.marker, fcntl.LOCK_SH) as held:
-                if held and self._is_whole(file):
+            with held(file.marker, shared=True) as reading:
+                if reading and self._is_whole(file):
                     return
-            with self._held(file.marker, fcntl.LOCK_EX) as held:
-                if held and not self._is_whole(file):
+            with held(file.marker) as alone:
+                if alone and not self._is_whole(file):
                     self._build_alone(file, on_progress)
                     self._keep_within_bounds()
 
@@ -267,22 +270,21 @@ class History:
                 unfinished.rename(file.path)
             finally:
                 remove_database(unfinished)
-            _touch(file.marker)
+            touch(file.marker)
 
     def _keep_within_bounds(self) -> None:
         """Remove what is over the bounds and not in use, the least recently used first."""
         size_bytes = 0
         with storage_errors(self._markers):
-            latest_first = sorted(self._markers.iterdir(), key=_used_at_ns, reverse=True)
-            for kept, marker in enumerate(latest_first, start=1):
+            for kept, marker in enumerate(latest_first(self._markers), start=1):
                 path = self._path_of(marker)
                 size_bytes += _size_bytes(path)
                 if kept > self._files_max or size_bytes > self._bytes_max:
                     self._remove(marker, path)
 
     def _remove(self, marker: Path, path: Path) -> None:
-        with self._held(marker, fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
-            if held:
+        with held(marker, wait=False) as unused:
+            if unused:
                 remove_database(path)
                 remove_database(path.with_suffix(".building"))
                 marker.unlink()
@@ -291,47 +293,9 @@ class History:
         folder, _, name = marker.name.partition("-")
         return self._data / "namespaces" / folder[:2] / folder / "as-of" / name
 
-    @contextmanager
-    def _held(self, marker: Path, how: int) -> Generator[bool]:
-        """Hold a lock on `marker`; False when somebody else does (with LOCK_NB), or it was removed meanwhile."""
-        with storage_errors(marker):
-            marker.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(marker, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            try:
-                fcntl.flock(descriptor, how)
-            except BlockingIOError:
-                yield False
-                return
-            yield _is_same(descriptor, marker)
-        finally:
-            os.close(descriptor)
-
-
-def _is_same(descriptor: int, path: Path) -> bool:
-    """Tell whether `path` is still the file behind `descriptor`."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return False
-    return found.st_ino == os.fstat(descriptor).st_ino
-
-
-def _used_at_ns(marker: Path) -> int:
-    try:
-        return marker.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
-
 
 def _size_bytes(path: Path) -> int:
     try:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-def _touch(marker: Path) -> None:
-    # With the time of Python's clock: that of the file system moves in steps of milliseconds.
-    at_ns = time.time_ns()
-    os.utime(marker, ns=(at_ns, at_ns))
