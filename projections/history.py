@@ -191,10 +191,11 @@ class History:
 
     def _connection(self, file: _PastFile) -> apsw.Connection | None:
         """Open a read model that is whole and ours, which never changes again: without locks or a WAL."""
-        if not file.path.exists():
-            return None
         uri = f"file:{quote(str(file.path.resolve()))}?immutable=1"
-        connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        try:
+            connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        except apsw.CantOpenError:
+            return None
         try:
             connection.pragma("temp_store", "MEMORY")
             row = model_row(connection)

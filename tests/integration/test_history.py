@@ -240,6 +240,41 @@ def test_a_killed_build_leaves_nothing_that_is_taken_for_whole(
     assert [file.suffix for file in folder.iterdir()] == [".db"]
 
 
+_CROWD = """
+import random, sys, time
+from pathlib import Path
+from recollect.events.sqlite import SqliteLog
+from recollect.projections.history import History
+from recollect.projections.models import ReadModels
+folder, chance = Path(sys.argv[1]), random.Random(int(sys.argv[2]))
+log = SqliteLog(folder / "log.db")
+models = ReadModels(folder, log)
+history = History(folder, log, models, files_max=2)
+for number in range(60):
+    version = chance.randint(1, 6)
+    deadline = time.monotonic() + 60 if number % 2 else None
+    with history.reading("a", version, deadline=deadline) as snapshot:
+        found = [row[0] for row in snapshot.connection.execute("SELECT version FROM episodes")]
+        assert found == list(range(1, version + 1)), found
+history.close()
+models.close()
+log.close()
+"""
+
+
+def test_processes_that_build_read_and_remove_at_once_never_meet_half_a_read_model(
+    tmp_path: Path, log: SqliteLog, models: ReadModels
+) -> None:
+    append(log, *numbered(7))
+    crowd = [subprocess.Popen([sys.executable, "-c", _CROWD, str(tmp_path), str(seed)]) for seed in range(4)]
+    assert [process.wait(120) for process in crowd] == [0] * 4
+    history = History(tmp_path, log, models, files_max=2)
+    history.build("a", 7)
+    assert len(files(tmp_path)) == 2
+    assert 7 in files(tmp_path)
+    history.close()
+
+
 def test_an_event_that_cannot_be_folded_is_named_and_moments_before_it_are_answered(
     tmp_path: Path, log: SqliteLog, models: ReadModels, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
