@@ -21,9 +21,12 @@ Page = dict[str, Any]
 _List = Callable[[apsw.Connection, str, int], Page]
 
 
-def list_events(log: EventLog, namespace: str, after: str, limit: int) -> Page:
-    """Return events with versions over `after`, in order."""
-    events = log.read(namespace, after=_number(after), limit=_checked(limit))
+def list_events(log: EventLog, namespace: str, after: str, limit: int, until: int | None = None) -> Page:
+    """Return events with versions over `after`, up to `until` when it is given, in order."""
+    start, most = _number(after), _checked(limit)
+    if until is not None:
+        most = min(most, until - start)
+    events = log.read(namespace, after=start, limit=most) if most > 0 else []
     return _page([event.as_json() for event in events], limit, lambda item: item["version"])
 
 

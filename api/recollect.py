@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from recollect.api.changeover import OnProgress, change_model, embed_missing, loaded, no_progress, undo_change
 from recollect.api.lists import PAGE_ITEMS, Page, list_events, list_namespaces, list_rows
+from recollect.api.moment import AsOf, moment
 from recollect.api.retrieval.request import RetrieveRequest
 from recollect.api.retrieval.result import RetrieveResult
 from recollect.api.retrieval.retriever import Retriever
@@ -26,6 +27,7 @@ from recollect.events.validation import drafts
 from recollect.events.verify import Verdict, verify
 from recollect.jobs.workers import Workers
 from recollect.projections.embedder import Embedder
+from recollect.projections.history import History
 from recollect.projections.models import Check, ReadModels
 from recollect.projections.spaces import Spaces
 from recollect.projections.vectors import Vectors
@@ -62,7 +64,10 @@ class Recollect:
         self.log = open_log(chosen.log_url)
         self.models = ReadModels(chosen.data, self.log, open_files_max=chosen.open_models_max)
         self.spaces = Spaces(chosen.data, self.models, chosen.embedding_model, index_bytes_max=chosen.index_bytes_max)
-        self._retriever = Retriever(self.models, self.spaces.in_use, budget_ms=chosen.retrieval_budget_ms)
+        self.history = History(
+            chosen.data, self.log, self.models, files_max=chosen.as_of_files_max, bytes_max=chosen.as_of_bytes_max
+        )
+        self._retriever = Retriever(self.models, self.history, self.spaces.in_use, budget_ms=chosen.retrieval_budget_ms)
         self._traces = Traces(chosen.data / "traces", bytes_max=chosen.traces_bytes_max)
         self.workers: Workers | None = None
         if workers:
@@ -100,10 +105,11 @@ class Recollect:
         """Return what the memory has for `query`.
 
         Parameters:
-            options: the other fields of `RetrieveRequest`, such as ``limit=5``.
+            options: the other fields of `RetrieveRequest`, such as ``limit=5``, or ``as_of=`` a version or an aware
+                time: what the memory would have answered then.
 
         Raises:
-            InvalidInput: an option is wrong. InvalidNamespace: the name. Nothing else.
+            InvalidInput: an option is wrong, or `as_of` is not there yet. InvalidNamespace: the name. Nothing else.
         """
         check_namespace(namespace)
         request = query if isinstance(query, RetrieveRequest) else _request({"query": query, **options})
@@ -112,31 +118,53 @@ class Recollect:
         self._traces.add(namespace, request, result)
         return result
 
-    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS) -> Page:
-        """Return a page of the log: events with versions over `after`."""
-        return list_events(self.log, check_namespace(namespace), str(after), limit)
+    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Return a page of the log: events with versions over `after`, recorded up to `as_of`."""
+        check_namespace(namespace)
+        return list_events(self.log, namespace, str(after), limit, self.version(namespace, as_of))
 
-    def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Return a page of episodes, in the order of the log."""
-        return self.list(namespace, "episodes", after=after, limit=limit)
+        return self.list(namespace, "episodes", after=after, limit=limit, as_of=as_of)
 
-    def sessions(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    def sessions(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Return a page of sessions, by id."""
-        return self.list(namespace, "sessions", after=after, limit=limit)
+        return self.list(namespace, "sessions", after=after, limit=limit, as_of=as_of)
 
-    def entities(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    def entities(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Return a page of entities, by first appearance."""
-        return self.list(namespace, "entities", after=after, limit=limit)
+        return self.list(namespace, "entities", after=after, limit=limit, as_of=as_of)
 
     def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
         """Return a page of namespaces with their heads, by name."""
         return list_namespaces(self.log, after, limit)
 
-    def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
-        """Return a page of one of `lists.LISTS`, caught up with the log."""
-        self.models.catch_up(check_namespace(namespace))
-        with self.models.reading(namespace) as snapshot:
+    def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Return a page of one of `lists.LISTS`, caught up with the log, or as it was.
+
+        Parameters:
+            as_of: a version, an aware time, or either as text: only what was recorded by then. The first call for a
+                moment builds its read model, which takes as long as a replay; those after it find it.
+
+        Raises:
+            InvalidInput: a parameter is wrong, or there is no such version or time yet. InvalidNamespace: the name.
+            ProjectionFailed: the read model of that moment cannot be built. StorageError: the disk.
+        """
+        version = self.version(check_namespace(namespace), as_of)
+        if version is None:
+            self.models.catch_up(namespace)
+        reading = self.models.reading(namespace) if version is None else self.history.reading(namespace, version)
+        with reading as snapshot:
             return list_rows(snapshot.connection, name, after, limit)
+
+    def version(self, namespace: str, as_of: AsOf) -> int | None:
+        """Return the version that `as_of` means: the last one recorded by then, 0 before the first; None for None.
+
+        Raises:
+            InvalidInput: it is neither a version nor a time, or not there yet.
+        """
+        named = moment(as_of)
+        return None if named is None else self.history.version(check_namespace(namespace), named)
 
     def replay(self, namespace: str) -> int:
         """Rebuild the read model of `namespace` from the log; return the events folded.
@@ -199,6 +227,7 @@ class Recollect:
             self.workers.stop()
         self._retriever.close()
         self._traces.close()
+        self.history.close()
         self.spaces.close()
         self.models.close()
         self.log.close()
@@ -241,29 +270,35 @@ class AsyncRecollect:
         """Do what `Recollect.retrieve` does."""
         return await asyncio.to_thread(self.memory.retrieve, namespace, query, **options)
 
-    async def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS) -> Page:
+    async def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Do what `Recollect.events` does."""
-        return await asyncio.to_thread(self.memory.events, namespace, after=after, limit=limit)
+        return await asyncio.to_thread(self.memory.events, namespace, after=after, limit=limit, as_of=as_of)
 
-    async def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    async def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Do what `Recollect.episodes` does."""
-        return await self.list(namespace, "episodes", after=after, limit=limit)
+        return await self.list(namespace, "episodes", after=after, limit=limit, as_of=as_of)
 
-    async def sessions(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    async def sessions(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Do what `Recollect.sessions` does."""
-        return await self.list(namespace, "sessions", after=after, limit=limit)
+        return await self.list(namespace, "sessions", after=after, limit=limit, as_of=as_of)
 
-    async def entities(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    async def entities(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Do what `Recollect.entities` does."""
-        return await self.list(namespace, "entities", after=after, limit=limit)
+        return await self.list(namespace, "entities", after=after, limit=limit, as_of=as_of)
 
     async def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
         """Do what `Recollect.namespaces` does."""
         return await asyncio.to_thread(self.memory.namespaces, after=after, limit=limit)
 
-    async def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    async def list(
+        self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None
+    ) -> Page:
         """Do what `Recollect.list` does."""
-        return await asyncio.to_thread(self.memory.list, namespace, name, after=after, limit=limit)
+        return await asyncio.to_thread(self.memory.list, namespace, name, after=after, limit=limit, as_of=as_of)
+
+    async def version(self, namespace: str, as_of: AsOf) -> int | None:
+        """Do what `Recollect.version` does."""
+        return await asyncio.to_thread(self.memory.version, namespace, as_of)
 
     async def replay(self, namespace: str) -> int:
         """Do what `Recollect.replay` does."""

@@ -12,6 +12,7 @@ from recollect.api.retrieval.retriever import BUDGET_MS
 from recollect.api.retrieval.traces import TRACES_BYTES_MAX
 from recollect.events.errors import InvalidInput
 from recollect.jobs.workers import SWEEP_SECONDS
+from recollect.projections.history import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
 from recollect.projections.models import OPEN_MODELS_MAX
 from recollect.projections.vectors import INDEX_BYTES_MAX
 from recollect.projections.weights import DEFAULT_MODEL
@@ -41,6 +42,10 @@ class Settings(BaseSettings):
     open_models_max: Annotated[int, Field(ge=1)] = OPEN_MODELS_MAX
     #: Memory for vectors.
     index_bytes_max: Annotated[int, Field(ge=0)] = INDEX_BYTES_MAX
+    #: Read models of the past that are kept on disk, over all namespaces.
+    as_of_files_max: Annotated[int, Field(ge=1)] = AS_OF_FILES_MAX
+    #: What they may take there.
+    as_of_bytes_max: Annotated[int, Field(ge=0)] = AS_OF_BYTES_MAX
 
     #: Disk for traces of retrievals; 0 keeps none.
     traces_bytes_max: Annotated[int, Field(ge=0)] = TRACES_BYTES_MAX

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import apsw
+
 from recollect.events.audit import audit
 from recollect.events.database import connect, storage_errors
 from recollect.events.envelope import now_us
@@ -85,7 +87,7 @@ def _copy(log: Path, archive: Path, folder: Path, on_progress: OnProgress | None
                 copying.step(_STEP_PAGES)
                 if on_progress is not None:
                     on_progress(copying.page_count - copying.remaining, copying.page_count)
-        new.pragma("wal_checkpoint(TRUNCATE)")
+        new.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     # After the log: whatever its copy has let go to the archive is there by now.
     if archive.is_dir():
         shutil.copytree(archive, folder / ARCHIVE_NAME)

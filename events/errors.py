@@ -16,6 +16,7 @@ RecollectError
 │   ├── NewerFile           a newer Recollect wrote it
 │   ├── LogRewound          the log lost what a read model has folded
 │   └── FolderInUse         another process holds the data folder for what only one may do
+├── StillBuilding           a read model of the past is not there yet; in `degraded` of a retrieval
 └── ProjectionFailed        an event that a read model cannot fold         HTTP 500, exit 1
 """
 
@@ -132,6 +133,10 @@ class LogRewound(StorageError):
 
 class FolderInUse(StorageError):
     """Another process serves this data folder, or changes its model. Stop it, or use another folder."""
+
+
+class StillBuilding(RecollectError):
+    """A read model of the past was not built in time; it is being built, so ask again."""
 
 
 class ProjectionFailed(RecollectError):

@@ -81,3 +81,21 @@ def each_head(log: EventLog) -> Iterator[Head]:
     while page := log.heads(after=after):
         yield from page
         after = page[-1].namespace
+
+
+def version_at(log: EventLog, namespace: str, moment_us: int) -> int:
+    """Return the newest version that was recorded at or before `moment_us`; 0 when none was.
+
+    By binary search: within a namespace, the time of recording never goes back.
+
+    Parameters:
+        moment_us: microseconds since 1970 UTC.
+    """
+    low, high = 0, log.head(namespace).version
+    while low < high:
+        middle = (low + high + 1) // 2
+        if log.read(namespace, after=middle - 1, limit=1)[0].recorded_at_us <= moment_us:
+            low = middle
+        else:
+            high = middle - 1
+    return low

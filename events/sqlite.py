@@ -181,7 +181,7 @@ class SqliteLog(GroupCommitLog):
         """Give the room of pruned events back to the disk. The file is copied, so it needs as much room again."""
         with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
             connection.execute("VACUUM")
-            connection.pragma("wal_checkpoint(TRUNCATE)")
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def close(self) -> None:
         """Finish what was accepted, then release the file."""

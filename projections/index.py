@@ -31,11 +31,20 @@ class VectorIndex:
         return sum(rows.size_bytes for rows in self._parts.values())
 
     def add(self, part: Part, versions: Sequence[int], vectors: Vector) -> None:
-        """Add normalised `vectors`, shape (n, dimensions), of the episodes `versions`; one may have several."""
+        """Add normalised `vectors`, shape (n, dimensions), of the episodes `versions`, which never go back.
+
+        One episode may have several.
+        """
         self._parts[part].add(np.asarray(versions, np.int64), vectors)
 
     def search(
-        self, query: Vector, part: Part, k: int, *, among: NDArray[np.int64] | None = None
+        self,
+        query: Vector,
+        part: Part,
+        k: int,
+        *,
+        until: int | None = None,
+        among: NDArray[np.int64] | None = None,
     ) -> list[tuple[int, float]]:
         """Return up to `k` episodes as (version, cosine), best first; equal ones by version.
 
@@ -43,9 +52,14 @@ class VectorIndex:
 
         Parameters:
             query: a normalised vector, shape (dimensions,).
+            until: the last version that may be returned; the newest when None.
             among: versions that may be returned, in rising order; all when None.
         """
         versions, vectors = self._parts[part].filled()
+        if until is not None:
+            # They are in the order of versions, so the first rows are those up to it, without a copy.
+            end = int(np.searchsorted(versions, until, side="right"))
+            versions, vectors = versions[:end], vectors[:end]
         if among is not None:
             chosen = np.isin(versions, among)
             versions, vectors = versions[chosen], vectors[chosen]

@@ -177,7 +177,7 @@ class ReadModels:
     def reading(self, namespace: str) -> Generator[Snapshot]:
         """Lend the read model as it is now; an empty one for a namespace without events."""
         if self._log.head(namespace).version == 0:
-            yield Snapshot(_empty(self._log.log_id, namespace), 0)
+            yield Snapshot(empty_model(self._log.log_id, namespace), 0)
             return
         with self._using(namespace) as model, model.reading() as snapshot:
             yield snapshot
@@ -398,7 +398,8 @@ def _is_history(log: EventLog, namespace: str, row: ModelRow) -> bool:
     return bool(events) and (events[0].version, events[0].hash) == (row.checkpoint, row.checkpoint_hash)
 
 
-def _empty(log_id: str, namespace: str) -> apsw.Connection:
+def empty_model(log_id: str, namespace: str) -> apsw.Connection:
+    """Return a read model without events, in memory."""
     connection = apsw.Connection(":memory:")
     create_tables(connection, log_id=log_id, namespace=namespace)
     create_indexes(connection)

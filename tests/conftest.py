@@ -10,6 +10,7 @@ from support.postgres import URL_VARIABLE, PostgresServer
 from support.tiny_model import make_tiny_model
 
 from recollect.events.sqlite import SqliteLog
+from recollect.projections.history import History
 from recollect.projections.models import ReadModels
 
 
@@ -29,6 +30,13 @@ def models(tmp_path: Path, log: SqliteLog) -> Generator[ReadModels]:
     models = ReadModels(tmp_path, log)
     yield models
     models.close()
+
+
+@pytest.fixture
+def history(tmp_path: Path, log: SqliteLog, models: ReadModels) -> Generator[History]:
+    history = History(tmp_path, log, models)
+    yield history
+    history.close()
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ from recollect.events.limits import BATCH_EVENTS_MAX
 from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
 from recollect.projections.embedder import open_embedder
+from recollect.projections.history import History
 from recollect.projections.models import ReadModels
 from recollect.projections.vectors import Vectors
 
@@ -97,7 +98,8 @@ def run_retrieval_bench(files: Sequence[Path], data: Path, embedding_model: str,
     models = ReadModels(data, log)
     vectors = Vectors(data, models, embedder)
     # Without a time limit: quality is measured, and a busy machine must not change it.
-    retriever = Retriever(models, lambda: vectors, budget_ms=60_000)
+    history = History(data, log, models)
+    retriever = Retriever(models, history, lambda: vectors, budget_ms=60_000)
     try:
         on_progress("loading the model", 0, 1)
         embedder.wait_ready(_MODEL_SECONDS_MAX)
@@ -121,6 +123,7 @@ def run_retrieval_bench(files: Sequence[Path], data: Path, embedding_model: str,
         return Report(tuple(scores), tuple(degraded))
     finally:
         retriever.close()
+        history.close()
         vectors.close()
         models.close()
         log.close()

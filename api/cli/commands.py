@@ -8,13 +8,12 @@ import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
 
 from recollect.api.cli.opening import (
-    archive_of,
     heads_of,
     namespaces_of,
     open_models,
@@ -22,19 +21,24 @@ from recollect.api.cli.opening import (
     opened_memory,
     settings_of,
 )
-from recollect.api.cli.progress import bars
-from recollect.events.backend import sqlite_path
+from recollect.api.cli.progress import Bars, bars
+from recollect.api.moment import moment
 from recollect.events.errors import InvalidInput
 from recollect.events.validation import drafts_from_json
-from recollect.events.verify import Verdict
+
+if TYPE_CHECKING:
+    from recollect.api.recollect import Recollect
 
 _Namespace = Annotated[str, typer.Argument(help="Whose memory: 1 to 200 letters, digits and . _ : @ -")]
-_OneOrAll = Annotated[str | None, typer.Option("--namespace", help="Only this one; all when it is left out.")]
+OneOrAll = Annotated[str | None, typer.Option("--namespace", help="Only this one; all when it is left out.")]
+_AsOf = Annotated[
+    str | None, typer.Option("--as-of", help="As it was: a version, or a time such as 2026-11-20T09:00:00Z.")
+]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 #: Processes at once, when nobody says.
-_CORES = os.cpu_count() or 1
-_Processes = Annotated[int, typer.Option(min=1, help="How many processes work side by side.", show_default="cores")]
+CORES = os.cpu_count() or 1
+Processes = Annotated[int, typer.Option(min=1, help="How many processes work side by side.", show_default="cores")]
 
 #: How long `retrieve` waits for the model; loading takes seconds, fetching it from the hub longer.
 _MODEL_SECONDS_MAX = 300
@@ -84,16 +88,22 @@ def retrieve(
     query: Annotated[str, typer.Argument(help="What to remember something about.")],
     limit: Annotated[int, typer.Option(min=1, max=100, help="Most items.")] = 10,
     budget_tokens: Annotated[int, typer.Option(min=0, help="Most tokens in the context.")] = 3_500,
+    as_of: _AsOf = None,
     as_json: _AsJson = False,
 ) -> None:
     """Print what the memory has for a query. Waits for the model and embeds what is not embedded yet."""
     with opened_memory(context.obj) as memory, bars() as shown:
+        version = memory.version(namespace, as_of)
+        if version is not None:
+            # Here there is time to wait for it, which the retrieval itself has not.
+            with memory.history.reading(namespace, version, on_progress=partial(shown.show, f"version {version}")):
+                pass
         shown.show("loading the model", 0, None)
         memory.embedder.start()
         memory.models.catch_up(namespace)
         memory.embedder.wait_ready(_MODEL_SECONDS_MAX)
         memory.vectors.embed_news(namespace, on_progress=partial(shown.show, "embedding"))
-        result = memory.retrieve(namespace, query, limit=limit, budget_tokens=budget_tokens)
+        result = memory.retrieve(namespace, query, limit=limit, budget_tokens=budget_tokens, as_of=version)
     if as_json:
         typer.echo(orjson.dumps(result.as_json(), option=orjson.OPT_INDENT_2).decode())
         return
@@ -104,7 +114,7 @@ def retrieve(
 
 def export(
     context: typer.Context,
-    namespace: _OneOrAll = None,
+    namespace: OneOrAll = None,
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
 ) -> None:
     """Write the log as lines of JSON, which `import jsonl` takes back."""
@@ -130,7 +140,7 @@ def embed(
         str | None,
         typer.Option(help="Change to this model, a name or a path: embed everything with it beside the one in use."),
     ] = None,
-    namespace: _OneOrAll = None,
+    namespace: OneOrAll = None,
     undo: Annotated[bool, typer.Option("--undo", help="Go back to the model before the last change.")] = False,
 ) -> None:
     """Embed what has no vectors yet, or change the model while everything goes on serving."""
@@ -148,16 +158,26 @@ def embed(
 
 def replay(
     context: typer.Context,
-    namespace: _OneOrAll = None,
+    namespace: OneOrAll = None,
     check: Annotated[
         bool, typer.Option("--check", help="Rebuild beside the live read models and compare; exit 1 on a difference.")
     ] = False,
-    processes: _Processes = _CORES,
+    as_of: _AsOf = None,
+    processes: Processes = CORES,
 ) -> None:
-    """Rebuild read models from the log while they go on serving; exit 1 when one cannot be."""
+    """Rebuild read models from the log while they go on serving, or build those of a moment of the past.
+
+    Exits with 1 when one cannot be built, or is different.
+    """
     from recollect.projections.models import ReadModels  # noqa: PLC0415
     from recollect.projections.rebuild import rebuild  # noqa: PLC0415
 
+    if as_of is not None:
+        if check:
+            raise InvalidInput("stands alone", field="--check")
+        with opened_memory(context.obj) as memory, bars() as shown:
+            _replay_past(memory, namespace, as_of, shown)
+        return
     settings = settings_of(context.obj)
     failed = 0
     with opened_log(context.obj) as log, closing(ReadModels(settings.data, log)) as models, bars() as shown:
@@ -178,105 +198,17 @@ def replay(
     raise typer.Exit(1 if failed else 0)
 
 
-def verify(
-    context: typer.Context,
-    namespace: _OneOrAll = None,
-    processes: _Processes = _CORES,
-    anchor: Annotated[
-        Path | None, typer.Option(help="Compare with heads kept elsewhere: finds a log whose end was cut off.")
-    ] = None,
-    save_anchor: Annotated[
-        Path | None, typer.Option(help="Write the verified heads to this file, to be kept elsewhere.")
-    ] = None,
-) -> None:
-    """Recompute the hash chains of the log; exit 1 when something was altered, removed or reordered."""
-    from recollect.events.anchor import read_anchor, write_anchor  # noqa: PLC0415
-    from recollect.events.audit import audit  # noqa: PLC0415
-    from recollect.events.backend import open_log  # noqa: PLC0415
-
-    verdicts: list[Verdict] = []
-    with opened_log(context.obj) as log, bars() as shown:
-        heads = heads_of(log, namespace)
-        kept = None if anchor is None else read_anchor(anchor, log)
-        if kept is not None and namespace is not None:
-            kept = kept._replace(heads={name: head for name, head in kept.heads.items() if name == namespace})
-        reopen = partial(open_log, settings_of(context.obj).log_url)
-        on_progress = partial(shown.show, "verifying")
-        for verdict in audit(log, heads, open_log=reopen, processes=processes, anchor=kept, on_progress=on_progress):
-            verdicts.append(verdict)
-            state = "intact" if verdict.ok else "BROKEN"
-            typer.echo(f"{verdict.namespace}: {state}, {verdict.version} events, hash {verdict.hash.hex()}")
-            for problem in verdict.problems:
-                typer.echo(f"  version {problem.version}: {problem.what}")
-        broken = sum(not verdict.ok for verdict in verdicts)
-        if save_anchor is not None and not broken:
-            write_anchor(save_anchor, log.log_id, verdicts)
-    raise typer.Exit(1 if broken else 0)
-
-
-def backup(context: typer.Context, folder: Annotated[Path, typer.Argument(help="A new folder for the copy.")]) -> None:
-    """Copy the log, its archive included, while it is in use; the copy is verified."""
-    from recollect.events.backup import backup as backup_log  # noqa: PLC0415
-
-    with bars() as shown:
-        events = backup_log(_log_file(context), folder, on_progress=partial(shown.show, "copying"))
-    typer.echo(f"{events} events, verified, are in {folder}")
-
-
-def restore(context: typer.Context, folder: Annotated[Path, typer.Argument(help="What `backup` wrote.")]) -> None:
-    """Put a verified backup in the place of the log; the log that was there is kept beside it."""
-    from recollect.api.folder import serving  # noqa: PLC0415
-    from recollect.events.backup import restore as restore_log  # noqa: PLC0415
-
-    log = _log_file(context)
-    with serving(settings_of(context.obj).data), bars() as shown:
-        events = restore_log(folder, log, on_progress=partial(shown.show, "copying"))
-    typer.echo(f"{events} events, verified, are in {log}")
-    typer.echo("Read models that knew more refuse to answer now; rebuild them with: recollect replay")
-
-
-def _log_file(context: typer.Context) -> Path:
-    """Return the file of a log in SQLite."""
-    url = settings_of(context.obj).log_url
-    path = sqlite_path(url)
-    if path is None:
-        raise InvalidInput(
-            "is in PostgreSQL; back it up with pg_dump or a base backup, as the README says", field="RECOLLECT_LOG"
-        )
-    return path
-
-
-def archive(
-    context: typer.Context,
-    namespace: _OneOrAll = None,
-    min_events: Annotated[
-        int, typer.Option(min=1, help="Seal a namespace when it has at least so many events that are not sealed.")
-    ] = 1_000,
-    prune: Annotated[
-        bool, typer.Option("--prune", help="Let sealed events go from the SQLite file; they stay a part of the log.")
-    ] = False,
-) -> None:
-    """Seal the log into Parquet segments, each verified against the hash chain."""
-    from recollect.events.sqlite import SqliteLog  # noqa: PLC0415
-
-    pruned = 0
-    with opened_log(context.obj) as log, bars() as shown:
-        if prune and not isinstance(log, SqliteLog):
-            raise InvalidInput("only a log in SQLite can be pruned", field="--prune")
-        sealed = archive_of(log, settings_of(context.obj).data)
-        heads = heads_of(log, namespace)
-        for number, head in enumerate(heads, start=1):
-            shown.show("sealing", number, len(heads))
-            new = sealed.seal(log, head.namespace, min_events=min_events)
-            if new:
-                size = sum(segment.bytes for segment in new)
-                events = new[-1].last_version - new[0].first_version + 1
-                typer.echo(f"{head.namespace}: {events} events sealed, {size / events:.0f} bytes each")
-            else:
-                left = head.version - sealed.sealed(head.namespace)
-                typer.echo(f"{head.namespace}: nothing to seal, {left} events since the last segment")
-            if prune and isinstance(log, SqliteLog):
-                pruned += log.prune(head.namespace, on_progress=partial(shown.show, f"pruning {head.namespace}"))
-        if pruned and isinstance(log, SqliteLog):
-            log.shrink()
-            typer.echo(f"{pruned} events left the SQLite file")
+def _replay_past(memory: Recollect, namespace: str | None, as_of: str, shown: Bars) -> None:
+    """Build or find the read models as of a moment; print the version, the digest and the file of each."""
+    named = moment(as_of)
+    for name in namespaces_of(memory.log, namespace):
+        head = memory.log.head(name).version
+        if namespace is None and isinstance(named, int) and named > head:
+            typer.echo(f"{name}: has no version {named}, the newest is {head}")
+            continue
+        version = memory.version(name, named)
+        if not version:
+            typer.echo(f"{name}: nothing at that time")
+            continue
+        path, found = memory.history.build(name, version, on_progress=partial(shown.show, name))
+        typer.echo(f"{name}: version {version}, digest {found}, {path}")

@@ -25,6 +25,10 @@ from recollect.events.validation import drafts_from_json
 
 _After = Annotated[str, Query(max_length=200, description="`next` of the previous page")]
 _Limit = Annotated[int, Query(ge=1, le=PAGE_ITEMS_MAX)]
+_AsOf = Annotated[
+    str | None,
+    Query(max_length=200, description="a version, or a time (RFC 3339): the list as it was when that was recorded"),
+]
 _Body = dict[str, Any]
 
 _EVENTS = "/v1/namespaces/{namespace}/events"
@@ -86,15 +90,21 @@ def _add_lists(app: FastAPI, memory: Recollect) -> None:
 
     @app.get("/v1/namespaces/{namespace}/events", tags=["lists"])
     async def events(  # pyright: ignore[reportUnusedFunction]
-        namespace: str, after: Annotated[int, Query(ge=0, lt=1 << 36)] = 0, limit: _Limit = PAGE_ITEMS
+        namespace: str,
+        after: Annotated[int, Query(ge=0, lt=1 << 36)] = 0,
+        limit: _Limit = PAGE_ITEMS,
+        as_of: _AsOf = None,
     ) -> Response:
         """List the log: events with versions over `after`."""
-        return _json(await run_in_threadpool(memory.events, namespace, after=after, limit=limit))
+        return _json(await run_in_threadpool(memory.events, namespace, after=after, limit=limit, as_of=as_of))
 
     def add(name: str) -> None:
         @app.get(f"/v1/namespaces/{{namespace}}/{name}", tags=["lists"], name=name, summary=f"List the {name}")
-        async def rows(namespace: str, after: _After = "", limit: _Limit = PAGE_ITEMS) -> Response:  # pyright: ignore[reportUnusedFunction]
-            return _json(await run_in_threadpool(memory.list, namespace, name, after=after, limit=limit))
+        async def rows(  # pyright: ignore[reportUnusedFunction]
+            namespace: str, after: _After = "", limit: _Limit = PAGE_ITEMS, as_of: _AsOf = None
+        ) -> Response:
+            page = run_in_threadpool(memory.list, namespace, name, after=after, limit=limit, as_of=as_of)
+            return _json(await page)
 
     for name in LISTS:
         add(name)

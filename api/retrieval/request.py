@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from recollect.api.moment import AsOfField
+
 #: What an item of a result can be.
 Kind = Literal["episode", "entity"]
 
@@ -29,3 +31,5 @@ class RetrieveRequest(BaseModel):
     until: AwareDatetime | None = None
     #: Only what belongs to this session.
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    #: As the memory was at this version, or when this moment was past: what was recorded later is not there.
+    as_of: AsOfField = None

@@ -7,9 +7,10 @@ vectors, for whatever reason, the answer is that of keyword search alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager
 from typing import Any
 
 import apsw
@@ -31,8 +32,9 @@ from recollect.api.retrieval.request import RetrieveRequest
 from recollect.api.retrieval.result import Item, RetrieveResult
 from recollect.api.retrieval.scope import Scope, scope_of
 from recollect.api.retrieval.semantic import QueryVectors, allowed_versions, semantic_matches
-from recollect.events.errors import RecollectError, StorageError
+from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
+from recollect.projections.history import History
 from recollect.projections.models import ReadModels, Snapshot
 from recollect.projections.tokens import estimate_tokens
 from recollect.projections.vectors import VectorsInUse
@@ -57,12 +59,16 @@ class Retriever:
     """Answers questions from the read models and vectors. Safe to use from many threads.
 
     Parameters:
+        history: answers what is asked as of a moment of the past.
         vectors_in_use: asked once for each retrieval, so that the query and what it is compared with are of one model.
         budget_ms: how long one retrieval may take.
     """
 
-    def __init__(self, models: ReadModels, vectors_in_use: VectorsInUse, *, budget_ms: float = BUDGET_MS) -> None:
+    def __init__(
+        self, models: ReadModels, history: History, vectors_in_use: VectorsInUse, *, budget_ms: float = BUDGET_MS
+    ) -> None:
         self._models = models
+        self._history = history
         self._vectors_in_use = vectors_in_use
         self._query_vectors = QueryVectors()
         self._budget_ms = budget_ms
@@ -72,19 +78,25 @@ class Retriever:
         """Return what the memory of `namespace` has for `request`.
 
         Raises:
-            InvalidNamespace: the name is not allowed. Nothing else, whatever the query.
+            InvalidNamespace: the name is not allowed. InvalidInput: `as_of` is a moment that is not there. Nothing
+            else, whatever the query.
         """
         check_namespace(namespace)
         budget = Budget(self._budget_ms)
+        version, items = 0, list[Item]()
         try:
-            self._catch_up(namespace, budget)
-            with self._models.reading(namespace) as snapshot:
+            if request.as_of is not None:
+                version = self._history.version(namespace, request.as_of)
+            with self._reading(namespace, None if request.as_of is None else version, budget) as snapshot:
                 version = snapshot.version
                 items = self._items(namespace, request, snapshot, budget)
+        except InvalidInput:
+            raise
+        except StillBuilding as error:
+            budget.miss("projection", error)
         except (RecollectError, apsw.Error) as error:
             _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
             budget.miss("projection", error)
-            version, items = 0, []
         fitting = fit(items, request.budget_tokens)
         context = render(fitting)
         return RetrieveResult(
@@ -102,8 +114,20 @@ class Retriever:
         """Wait for running searches, then end their threads."""
         self._pool.shutdown()
 
-    def _catch_up(self, namespace: str, budget: Budget) -> None:
+    @contextmanager
+    def _reading(self, namespace: str, past: int | None, budget: Budget) -> Generator[Snapshot]:
+        """Lend the read model at the version `past`; the one of now, caught up, when it is None."""
         deadline = budget.started + self._budget_ms / 1_000 * _CATCH_UP_SHARE
+        if past is None:
+            self._catch_up(namespace, budget, deadline)
+            with self._models.reading(namespace) as snapshot:
+                yield snapshot
+        else:
+            with self._history.reading(namespace, past, deadline=deadline) as snapshot:
+                budget.stages_ms["catch_up"] = budget.spent_ms
+                yield snapshot
+
+    def _catch_up(self, namespace: str, budget: Budget, deadline: float) -> None:
         try:
             progress = self._models.catch_up(namespace, deadline=deadline)
         except StorageError as error:
@@ -154,7 +178,8 @@ class Retriever:
             return None
 
         def search() -> _Lists:
-            return semantic_matches(index, self._query_vectors.of(query.text, embedder), allowed, DEPTH)
+            vector = self._query_vectors.of(query.text, embedder)
+            return semantic_matches(index, vector, snapshot.version, allowed, DEPTH)
 
         return self._pool.submit(_timed(search, budget, "semantic"))
 

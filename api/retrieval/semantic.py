@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from recollect.api.retrieval.scope import Scope
 from recollect.projections.embedder import Embedder, Vector
 from recollect.projections.index import VectorIndex
+from recollect.projections.passages import Part
 
 #: Query vectors kept: users and bots ask again. 1.5 KB each.
 _CACHED_MAX = 1_024
@@ -41,12 +42,17 @@ class QueryVectors:
 
 
 def semantic_matches(
-    index: VectorIndex, query: Vector, allowed: NDArray[np.int64] | None, depth: int
+    index: VectorIndex, query: Vector, until: int, allowed: NDArray[np.int64] | None, depth: int
 ) -> dict[str, list[int]]:
-    """Return the lists ``semantic`` and ``semantic_window``: up to `depth` episodes each, nearest first."""
+    """Return the lists ``semantic`` and ``semantic_window``: up to `depth` episodes each, nearest first.
+
+    Parameters:
+        until: the version of the read model that is searched; the index may hold what came later.
+    """
+    parts: dict[str, Part] = {"semantic": "turn", "semantic_window": "window"}
     return {
-        "semantic": [version for version, _ in index.search(query, "turn", depth, among=allowed)],
-        "semantic_window": [version for version, _ in index.search(query, "window", depth, among=allowed)],
+        name: [version for version, _ in index.search(query, part, depth, until=until, among=allowed)]
+        for name, part in parts.items()
     }
 
 

@@ -24,6 +24,7 @@ from recollect.api.retrieval.retriever import Retriever
 from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
 from recollect.projections.embedder import SentenceEmbedder, Vector
+from recollect.projections.history import History
 from recollect.projections.models import ReadModels
 from recollect.projections.vectors import Vectors
 
@@ -71,9 +72,11 @@ def run(folder: Path) -> None:
         models.catch_up("a")
         vectors = Vectors(home, models, embedder)
         vectors.embed_news("a")
-        retriever = Retriever(models, lambda vectors=vectors: vectors, budget_ms=5_000)
+        history = History(home, log, models)
+        retriever = Retriever(models, history, lambda vectors=vectors: vectors, budget_ms=5_000)
         _measure(records, retriever, models, vectors, embedder)
         retriever.close()
+        history.close()
         vectors.close()
         models.close()
         log.close()

@@ -84,6 +84,45 @@ def test_replay_check_is_exit_1_on_a_difference_and_replay_mends_it(tmp_path: Pa
     assert recollect("replay", "--check", data=tmp_path).returncode == 0
 
 
+def test_retrieve_answers_as_of_a_version_or_a_time(tmp_path: Path) -> None:
+    append(tmp_path, "a", "the password is swordfish")
+    recorded_at = orjson.loads(recollect("export", data=tmp_path).stdout)["recorded_at"]
+    append(tmp_path, "a", "the password is tadpole")
+    assert "tadpole" in recollect("retrieve", "a", "which password?", data=tmp_path).stdout
+    for as_of in ("1", recorded_at):
+        found = recollect("retrieve", "a", "which password?", "--as-of", as_of, data=tmp_path)
+        assert "swordfish" in found.stdout
+        assert "tadpole" not in found.stdout
+    assert recollect("retrieve", "a", "which password?", "--as-of", "0", data=tmp_path).stdout == "Nothing found.\n"
+
+
+def test_replay_as_of_builds_the_past_and_says_which_namespaces_have_none(tmp_path: Path) -> None:
+    append(tmp_path, "a", "x", "y", "z")
+    recorded_at = orjson.loads(recollect("export", data=tmp_path).stdout.splitlines()[-1])["recorded_at"]
+    append(tmp_path, "b", "later")
+
+    built = recollect("replay", "--namespace", "a", "--as-of", "2", data=tmp_path).stdout
+    assert built.startswith("a: version 2, digest ")
+    file = Path(built.rpartition(", ")[2].strip())
+    assert apsw.Connection(str(file)).execute("SELECT text FROM episodes").fetchall() == [("x",), ("y",)]
+    assert recollect("replay", "--namespace", "a", "--as-of", "2", data=tmp_path).stdout == built
+    all_of_them = recollect("replay", "--as-of", "2", data=tmp_path).stdout
+    assert all_of_them == built + "b: has no version 2, the newest is 1\n"
+    by_time = recollect("replay", "--as-of", recorded_at, data=tmp_path).stdout.splitlines()
+    assert by_time[0].startswith("a: version 3, digest ")
+    assert by_time[1:] == ["b: nothing at that time"]
+
+
+def test_a_moment_that_is_none_or_not_there_yet_is_exit_2_and_named(tmp_path: Path) -> None:
+    append(tmp_path, "a", "x")
+    for as_of in ("yesterday", "2", "2999-01-01T00:00:00Z", "2026-01-01"):
+        for command in (("retrieve", "a", "x"), ("replay", "--namespace", "a")):
+            refused = recollect(*command, "--as-of", as_of, data=tmp_path)
+            assert (refused.returncode, refused.stdout) == (2, "")
+            assert "as_of: " in refused.stderr
+    assert recollect("replay", "--check", "--as-of", "1", data=tmp_path).returncode == 2
+
+
 def test_help_names_every_command(tmp_path: Path) -> None:
     text = recollect("--help", data=tmp_path).stdout
     for command in ("serve", "append", "retrieve", "import", "export", "replay", "verify", "bench"):

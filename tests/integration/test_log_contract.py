@@ -22,7 +22,7 @@ from recollect.events.errors import (
     TooLarge,
     VersionConflict,
 )
-from recollect.events.log import GENESIS, EventLog, each_head
+from recollect.events.log import GENESIS, EventLog, each_head, version_at
 from recollect.events.verify import verify
 
 BACKENDS = ("postgres", "sqlite")
@@ -58,6 +58,15 @@ def test_versions_are_1_2_3_within_each_namespace(log: EventLog) -> None:
 
     assert [event.version for event in log.read("a")] == [1, 2, 3]
     assert [event.version for event in log.read("b")] == [1, 2]
+
+
+def test_the_version_at_a_time_is_the_last_one_recorded_by_then(log: EventLog) -> None:
+    for count in (1, 3, 1, 1, 2):
+        log.append("a", [message_draft("x") for _ in range(count)])
+    times = [event.recorded_at_us for event in log.read("a")]
+    for at_us in [moment for time in times for moment in (time - 1, time, time + 1)]:
+        assert version_at(log, "a", at_us) == sum(time <= at_us for time in times)
+    assert version_at(log, "nobody", times[-1]) == 0
 
 
 def test_what_was_appended_is_read_back_as_it_was(log: EventLog) -> None:

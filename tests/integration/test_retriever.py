@@ -18,6 +18,7 @@ from recollect.events.errors import InvalidNamespace
 from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
 from recollect.projections.embedder import Embedder, NoEmbedder
+from recollect.projections.history import History
 from recollect.projections.models import ReadModels
 from recollect.projections.vectors import Vectors
 
@@ -43,7 +44,7 @@ _REX = {"type": "entity.described", "payload": {"name": "Rex", "type": "other", 
 
 
 @pytest.fixture
-def ask(tmp_path: Path, log: SqliteLog, models: ReadModels) -> Generator[Ask]:
+def ask(tmp_path: Path, log: SqliteLog, models: ReadModels, history: History) -> Generator[Ask]:
     """Ask namespace "a", which holds the conversation, with any embedder."""
     log.append("a", drafts(_CONVERSATION))
     open_parts: list[Retriever | Vectors] = []
@@ -56,7 +57,7 @@ def ask(tmp_path: Path, log: SqliteLog, models: ReadModels) -> Generator[Ask]:
             models.catch_up("a")
             if not isinstance(embedder, BrokenEmbedder):
                 vectors.embed_news("a")
-            ready[id(embedder)] = Retriever(models, lambda: vectors, budget_ms=10_000)
+            ready[id(embedder)] = Retriever(models, history, lambda: vectors, budget_ms=10_000)
             open_parts.extend([ready[id(embedder)], vectors])
         return ready[id(embedder)].retrieve(namespace, RetrieveRequest(query=query, **options))
 
@@ -199,11 +200,11 @@ def test_a_pasted_log_of_50_000_characters_is_answered_by_its_rare_words(ask: As
 
 
 def test_a_budget_that_is_over_at_once_still_gives_an_answer(
-    tmp_path: Path, log: SqliteLog, models: ReadModels
+    tmp_path: Path, log: SqliteLog, models: ReadModels, history: History
 ) -> None:
     log.append("a", drafts(_CONVERSATION))
     vectors = Vectors(tmp_path, models, _OFF)
-    retriever = Retriever(models, lambda: vectors, budget_ms=0.001)
+    retriever = Retriever(models, history, lambda: vectors, budget_ms=0.001)
     result = retriever.retrieve("a", RetrieveRequest(query="sofa"))
     assert result.version >= 0
     retriever.close()
@@ -211,13 +212,13 @@ def test_a_budget_that_is_over_at_once_still_gives_an_answer(
 
 
 def test_a_model_that_is_too_slow_is_left_out_and_the_answer_is_that_of_keywords_alone(
-    tmp_path: Path, ask: Ask, models: ReadModels
+    tmp_path: Path, ask: Ask, models: ReadModels, history: History
 ) -> None:
     alone = ask("where is the flat?")
     embedder = StuckEmbedder()
     vectors = Vectors(tmp_path, models, embedder)
     vectors.embed_news("a")
-    retriever = Retriever(models, lambda: vectors, budget_ms=300)
+    retriever = Retriever(models, history, lambda: vectors, budget_ms=300)
     result = retriever.retrieve("a", RetrieveRequest(query="where is the flat?"))
     embedder.let_go.set()
     assert result.degraded == ("semantic: out of time",)
@@ -242,8 +243,9 @@ def test_a_parked_namespace_answers_from_before_and_says_so(
 
 def test_a_full_disk_leaves_what_was_folded_before_readable(small_disk: Path, log: SqliteLog) -> None:
     models = ReadModels(small_disk, log)
+    history = History(small_disk, log, models)
     vectors = Vectors(small_disk, models, _OFF)
-    retriever = Retriever(models, lambda: vectors)
+    retriever = Retriever(models, history, lambda: vectors)
     log.append("a", drafts(_CONVERSATION))
     assert "e1" in ids(retriever.retrieve("a", RetrieveRequest(query="lisbon")))
     log.append("a", drafts([message(f"sofa {number} " + "x" * 3_000) for number in range(1_000)]))
@@ -254,5 +256,6 @@ def test_a_full_disk_leaves_what_was_folded_before_readable(small_disk: Path, lo
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     assert retriever.retrieve("a", RetrieveRequest(query="lisbon")).version == 1_008
     retriever.close()
+    history.close()
     vectors.close()
     models.close()

@@ -43,3 +43,18 @@ def test_only_what_is_allowed_is_found_and_parts_are_apart() -> None:
     query = np.array([1, 0], np.float32)
     assert [version for version, _ in index.search(query, "turn", 5, among=np.array([2]))] == [2]
     assert index.search(query, "window", 5) == []
+
+
+def test_what_comes_after_a_version_is_as_if_it_were_not_there() -> None:
+    rng = np.random.default_rng(7)
+    vectors = rng.normal(size=(40, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    versions = [1 + row // 2 for row in range(40)]
+    whole, until = VectorIndex(8), VectorIndex(8)
+    whole.add("turn", versions, vectors)
+    until.add("turn", versions[:20], vectors[:20])
+    for k in (1, 5, 30):
+        assert whole.search(vectors[39], "turn", k, until=10) == until.search(vectors[39], "turn", k)
+    assert whole.search(vectors[39], "turn", 5, until=0) == []
+    among = np.array([3, 9, 15])
+    assert {version for version, _ in whole.search(vectors[39], "turn", 5, until=10, among=among)} == {3, 9}
