@@ -16,6 +16,7 @@ from recollect.projections.models import ReadModels
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rounds", type=int, default=5, help="rounds of the crash tests (default 5)")
+    parser.addoption("--points", type=int, default=40, help="writes that the crash simulation dies at; 0: all")
     parser.addoption("--seed", type=int, default=1, help="what the crash and tampering tests draw from (default 1)")
 
 
@@ -23,6 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def rounds(request: pytest.FixtureRequest) -> int:
     rounds: Any = request.config.getoption("--rounds")
     return rounds
+
+
+@pytest.fixture
+def points(request: pytest.FixtureRequest) -> int:
+    points: Any = request.config.getoption("--points")
+    return points
 
 
 @pytest.fixture
