@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.postgres import URL_VARIABLE, PostgresServer
@@ -15,7 +16,29 @@ from recollect.projections.models import ReadModels
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rounds", type=int, default=2, help="rounds of the crash test (default 2)")
+    parser.addoption("--rounds", type=int, default=5, help="rounds of the crash tests (default 5)")
+    parser.addoption("--points", type=int, default=40, help="writes that the crash simulation dies at; 0: all")
+    parser.addoption("--seed", type=int, default=1, help="what the crash and tampering tests draw from (default 1)")
+
+
+@pytest.fixture
+def rounds(request: pytest.FixtureRequest) -> int:
+    rounds: Any = request.config.getoption("--rounds")
+    return rounds
+
+
+@pytest.fixture
+def points(request: pytest.FixtureRequest) -> int:
+    points: Any = request.config.getoption("--points")
+    return points
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """What the test's chance begins with; a failure shows it."""
+    seed: Any = request.config.getoption("--seed")
+    print(f"--seed {seed}")
+    return seed
 
 
 @pytest.fixture

@@ -1,97 +1,240 @@
 """`kill -9` in the middle of concurrent HTTP appends, again and again: nothing that was acknowledged is lost.
 
-`pytest tests/acceptance/test_crash.py --rounds 20` is the long form.
+`pytest tests/acceptance/test_crash.py --rounds 200 -s` is the long form.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from support.events import message
-from support.server import recollect, serving
+from support.postgres import PostgresServer, new_database
+from support.server import Server, begin, recollect, serving
 
-from recollect.events.sqlite import SqliteLog
+from recollect.events.backend import open_log
+from recollect.events.log import EventLog
+from recollect.projections.layout import generations, namespace_folder
 
 _CLIENTS = 8
 _NAMESPACES = ("a", "b", "c")
+_BATCH_SIZES = (1, 1, 3, 20)
+#: Rounds on one data folder; then verify, replay --check and a new one, so that the checks stay short.
+_ROUNDS_A_FOLDER = 20
+
+Harm = Callable[[Server, random.Random, int], None]
 
 
 class Client(threading.Thread):
-    """Appends single events and batches until the server is gone; remembers what was acknowledged."""
+    """Appends single events and batches until the server is gone; remembers what was acknowledged.
 
-    def __init__(self, base: str, name: str, seed: int) -> None:
+    An error is answered as a client should: by sending the same ids again.
+    """
+
+    def __init__(self, base: str, name: str, seed: int, pause_seconds: float = 0.0) -> None:
         super().__init__()
         self._base = base
         self._name = name
         self._random = random.Random(seed)
+        self._pause_seconds = pause_seconds
+        self._stopped = threading.Event()
         #: namespace → {event id: version}
         self.acknowledged: dict[str, dict[str, int]] = {namespace: {} for namespace in _NAMESPACES}
+        self.refused: list[str] = []
 
     def run(self) -> None:
-        with httpx.Client(base_url=self._base, timeout=10) as http:
+        with httpx.Client(base_url=self._base, timeout=30) as http:
             number = 0
-            while True:
+            while not self._stopped.wait(self._pause_seconds):
                 namespace = self._random.choice(_NAMESPACES)
-                size = self._random.choice([1, 1, 3, 20])
+                size = self._random.choice(_BATCH_SIZES)
                 batch = [
                     message(f"{self._name} {number} {at} Lisbon", id=f"{self._name}.{number}.{at}", session_id="s")
                     for at in range(size)
                 ]
                 number += 1
                 try:
-                    answer = http.post(f"/v1/namespaces/{namespace}/events", json={"events": batch})
+                    answer = self._append(http, namespace, batch)
                 except httpx.TransportError:
                     return
-                assert answer.status_code == 201, answer.text
-                self.acknowledged[namespace] |= {one["id"]: one["version"] for one in answer.json()["events"]}
+                self.acknowledged[namespace] |= {one["id"]: one["version"] for one in answer["events"]}
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join()
+
+    def _append(self, http: httpx.Client, namespace: str, batch: list[dict[str, Any]]) -> dict[str, Any]:
+        while True:
+            answer = http.post(f"/v1/namespaces/{namespace}/events", json={"events": batch})
+            if answer.status_code in (200, 201):  # 200: all of it was recorded before
+                return answer.json()
+            if answer.status_code != 503:
+                self.refused.append(answer.text)
+                raise httpx.TransportError(answer.text)
 
 
-def test_no_acknowledged_event_is_lost_by_kill_9(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    rounds: Any = request.config.getoption("--rounds")
-    acknowledged: dict[str, dict[str, int]] = {namespace: {} for namespace in _NAMESPACES}
-    for number in range(rounds):
-        with serving(tmp_path) as server:
-            clients = [Client(server.base, f"r{number}c{at}", seed=number * 100 + at) for at in range(_CLIENTS)]
-            for client in clients:
-                client.start()
-            killer = threading.Timer(random.Random(number).uniform(0.3, 1.5), server.kill)
-            killer.start()
-            for client in clients:
-                client.join()
-            killer.join()
+class Ledger:
+    """What clients were told, against what the log has."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._acknowledged: dict[str, dict[str, int]] = {namespace: {} for namespace in _NAMESPACES}
+        self.total = 0
+
+    def add(self, clients: list[Client]) -> None:
+        assert [answer for client in clients for answer in client.refused] == []
         for client in clients:
             for namespace, events in client.acknowledged.items():
-                acknowledged[namespace] |= events
-        assert_nothing_lost(tmp_path, acknowledged)
-    assert sum(map(len, acknowledged.values())) > 50 * rounds
-    for arguments in (("verify",), ("replay", "--check")):
-        checked = recollect(*arguments, data=tmp_path)
-        assert checked.returncode == 0, checked.stdout + checked.stderr
-    total = sum(map(len, acknowledged.values()))
+                self._acknowledged[namespace] |= events
+                self.total += len(events)
+
+    def assert_nothing_lost(self) -> None:
+        log = open_log(self._url)
+        for namespace, acknowledged in self._acknowledged.items():
+            stored = _stored(log, namespace)
+            assert acknowledged.items() <= stored.items()
+            # Batches are whole: ids are <client>.<batch>.<place>, places from 0 without a gap.
+            places: dict[str, list[int]] = {}
+            for event_id in stored:
+                batch, _, place = event_id.rpartition(".")
+                places.setdefault(batch, []).append(int(place))
+            assert all(len(found) in _BATCH_SIZES and found == list(range(len(found))) for found in places.values())
+        log.close()
+
+
+def _stored(log: EventLog, namespace: str) -> dict[str, int]:
+    """Return event id → version of all that is stored; assert that versions have no gap and ids come once."""
+    stored: dict[str, int] = {}
+    version = 0
+    while page := log.read(namespace, after=version):
+        for event in page:
+            assert event.version == version + 1
+            version = event.version
+            assert event.id not in stored
+            stored[event.id] = version
+    assert log.head(namespace).version == version
+    return stored
+
+
+def kill_the_server(server: Server, chance: random.Random, number: int) -> None:
+    time.sleep(chance.uniform(0.1, 0.6))
+    server.kill()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def backend(request: pytest.FixtureRequest) -> tuple[Callable[[Path], str], Harm]:
+    """How to get the URL of a new log, and what dies in a round."""
+    if request.param == "sqlite":
+        return (lambda folder: f"sqlite:///{folder / 'log.db'}"), kill_the_server
+    database: PostgresServer = request.getfixturevalue("postgres_server")
+
+    def kill_database_or_server_or_both(server: Server, chance: random.Random, number: int) -> None:
+        time.sleep(chance.uniform(0.1, 0.4))
+        if number % 3:
+            database.kill()
+            if number % 3 == 2:
+                server.kill()
+            database.start()
+        time.sleep(chance.uniform(0.1, 0.3))
+        server.kill()
+
+    return (lambda _: new_database(database.url)), kill_database_or_server_or_both
+
+
+@contextmanager
+def appending(server: Server, name: str, *, clients: int, pause_seconds: float = 0.0) -> Generator[list[Client]]:
+    """Let clients append while the block runs; join them at its end."""
+    threads = [
+        Client(server.base, f"{name}c{at}", random.Random(f"{name} {at}").getrandbits(32), pause_seconds)
+        for at in range(clients)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield threads
+    finally:
+        for thread in threads:
+            thread.stop()
+
+
+def test_no_acknowledged_event_is_lost_by_kill_9(
+    backend: tuple[Callable[[Path], str], Harm],
+    tmp_path: Path,
+    rounds: int,
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    new_log, harm = backend
+    total = 0
+    for first in range(0, rounds, _ROUNDS_A_FOLDER):
+        folder = tmp_path / str(first)
+        folder.mkdir()
+        url = new_log(folder)
+        monkeypatch.setenv("RECOLLECT_LOG", url)
+        ledger = Ledger(url)
+        for number in range(first, min(first + _ROUNDS_A_FOLDER, rounds)):
+            with serving(folder) as server:
+                with appending(server, f"r{number}", clients=_CLIENTS) as clients:
+                    harm(server, random.Random(f"{seed} {number}"), number)
+                ledger.add(clients)
+            ledger.assert_nothing_lost()
+        assert_clean(folder)
+        total += ledger.total
+    assert total > 20 * rounds
     print(f"{rounds} rounds: {total} acknowledged events, 0 lost, versions gapless, verify and replay --check clean")
 
 
-def assert_nothing_lost(data: Path, acknowledged: dict[str, dict[str, int]]) -> None:
-    log = SqliteLog(data / "log.db")
-    for namespace, events in acknowledged.items():
-        stored: dict[str, int] = {}
-        version = 0
-        while page := log.read(namespace, after=version):
-            for event in page:
-                assert event.version == version + 1
-                version = event.version
-                stored[event.id] = version
-        assert events.items() <= stored.items()
-        assert log.head(namespace).version == version
-        # Batches are whole: ids are <client>.<batch>.<place>, places from 0 without a gap.
-        places: dict[str, list[int]] = {}
-        for event_id in stored:
-            batch, _, place = event_id.rpartition(".")
-            places.setdefault(batch, []).append(int(place))
-        assert all(len(found) in (1, 3, 20) and found == list(range(len(found))) for found in places.values())
-    log.close()
+def test_a_replay_that_is_killed_leaves_the_read_models_as_they_were(tmp_path: Path, rounds: int, seed: int) -> None:
+    ledger = Ledger(f"sqlite:///{tmp_path / 'log.db'}")
+    begun = killed = 0
+    with serving(tmp_path) as server:
+        with appending(server, "load", clients=4) as clients:
+            time.sleep(0.5)
+        ledger.add(clients)
+        with appending(server, "during", clients=2, pause_seconds=0.02) as clients:
+            while killed < rounds:
+                chance = random.Random(f"{seed} {begun}")
+                replay = begin("replay", data=tmp_path)
+                begun += 1
+                wait_until_it_builds(replay, tmp_path, chance.choice(_NAMESPACES))
+                time.sleep(chance.uniform(0, 0.1))
+                replay.kill()
+                # One that was faster than its killer does not count.
+                killed += replay.wait() != 0
+        ledger.add(clients)
+        # The server that served all the while answers from what is whole.
+        assert_clean(tmp_path)
+        server.kill()
+    ledger.assert_nothing_lost()
+    assert_nothing_left_over(tmp_path)
+    print(f"{begun} replays, {killed} killed at work: digests equal, nothing lost, nothing left over")
+
+
+def wait_until_it_builds(replay: Any, data: Path, namespace: str) -> None:
+    while replay.poll() is None and not [*namespace_folder(data, namespace).glob("building-*.db")]:
+        time.sleep(0.002)
+
+
+def assert_clean(data: Path) -> None:
+    for arguments in (("verify",), ("replay", "--check")):
+        checked = recollect(*arguments, data=data)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def assert_nothing_left_over(data: Path) -> None:
+    """What killed replays left goes with the next replay once it is old; two generations stay."""
+    for file in data.glob("namespaces/*/*/building-*"):
+        os.utime(file, (0, 0))
+    assert recollect("replay", data=data).returncode == 0
+    for namespace in _NAMESPACES:
+        folder = namespace_folder(data, namespace)
+        assert [*folder.glob("building-*")] == []
+        assert len(generations(folder)) <= 2
