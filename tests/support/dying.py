@@ -2,7 +2,8 @@
 
 `python -c "from support.dying import main; main()"` reads orders, one JSON object a line, and forks a child for each:
 it works through the steps of `script` with the product as it is, and dies at the write that the order names. Writes are
-seen where they leave the product: a VFS around SQLite's own, and `os.link`, `os.unlink` and `os.fsync`.
+seen where they leave the product: a VFS around SQLite's own, and `os.link`, `rename`, `unlink` and `fsync`. What
+DuckDB writes to a segment is seen when it is synced and renamed.
 
 Two deaths: *kill -9* leaves every write but the last, which may be cut short. A *power cut* leaves what was synced; of
 the writes since, any may be missing or torn at a sector, and the last changes to folders may be undone.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import stat
 import subprocess
 import sys
 import traceback
@@ -27,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 import apsw
 from support.events import PAYLOADS, Event, message
 
-from recollect.events import sqlite
+from recollect.events import archive, sqlite
 from recollect.events.envelope import EventDraft
 from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
@@ -40,10 +42,13 @@ _KILLED = 137
 _SECTOR = 512
 #: WAL pages before SQLite copies them into the log's file: few, so that a short life sees it happen.
 _CHECKPOINT_PAGES = 24
+#: Events that are pruned in one transaction, and events in a segment: few, so that a short life sees several.
+_PRUNED_EVENTS = 8
+_SEGMENT_EVENTS = 16
 
 
 class Step(NamedTuple):
-    what: Literal["append", "fold", "replay", "reopen"]
+    what: Literal["append", "fold", "replay", "seal", "prune", "reopen"]
     namespace: str = ""
     drafts: tuple[EventDraft, ...] = ()
 
@@ -60,6 +65,10 @@ def script(seed: int) -> list[Step]:
         steps += [Step("fold", chance.choice(NAMESPACES)) for _ in range(chance.choice([0, 1, 1]))]
         if number % 5 == 3:
             steps.append(Step("replay", namespace))
+        if number % 4 == 2:
+            steps.append(Step("seal", namespace))
+        if number % 8 == 6:
+            steps.append(Step("prune", namespace))
         if number % 6 == 5:
             steps.append(Step("reopen"))
     return steps
@@ -140,6 +149,8 @@ def _be_born(order: dict[str, Any], writing: int) -> None:
         disk = Disk(order["point"], random.Random(f"{order['seed']} {order['point']}"), graveyard, power_cut=power_cut)
         vfs = _put_before(disk)
         setattr(sqlite, "_CHECKPOINT_PAGES", _CHECKPOINT_PAGES)  # noqa: B010
+        setattr(sqlite, "_PRUNED_EVENTS", _PRUNED_EVENTS)  # noqa: B010
+        setattr(archive, "SEGMENT_EVENTS_MAX", _SEGMENT_EVENTS)  # noqa: B010
         if order["careless"]:
             setattr(sqlite, "connect", _connect_carelessly)  # noqa: B010
 
@@ -167,6 +178,11 @@ def _live(folder: Path, steps: list[Step], tell: Callable[..., object], disk: Di
                 models.catch_up(step.namespace)
             case "replay":
                 models.replay(step.namespace)
+            case "seal":
+                log.archive.seal(log, step.namespace)
+            case "prune":
+                log.prune(step.namespace)
+                log.shrink()
             case "reopen":
                 models.close()
                 log.close()
@@ -271,6 +287,15 @@ class Disk:
         link(source, target)
         self._folders.append(_Change(partial(_unlink, target), lambda _: None, 0))
 
+    def rename(self, source: Path, target: Path) -> None:
+        self.reach()
+        before = None
+        if self._power_cut and Path(target).exists():
+            before = self._graveyard / str(self.points)
+            _link(target, before)
+        _rename(source, target)
+        self._folders.append(_Change(partial(_rename_back, source, target, before), lambda _: None, 0))
+
     def unlink(self, unlink: Callable[..., None], path: Path | str) -> None:
         self.reach()
         if self._power_cut and Path(path).exists():
@@ -299,7 +324,13 @@ class Disk:
 
 #: What is under the disk.
 _SYSTEM = apsw.vfs_names()[0]
-_link, _unlink = os.link, os.unlink
+_link, _rename, _unlink = os.link, os.rename, os.unlink
+
+
+def _rename_back(source: Path, target: Path, before: Path | None) -> None:
+    _rename(target, source)
+    if before is not None:
+        _link(before, target)
 
 
 def _dig_up(grave: Path, path: Path | str) -> None:
@@ -354,8 +385,9 @@ def _put_before(disk: Disk) -> _Vfs:
         disk.unlink(_unlink, path)
 
     def fsync(descriptor: int) -> None:
-        disk.sync(os.fstat(descriptor).st_ino)
+        status = os.fstat(descriptor)
+        disk.sync(status.st_ino, with_folder=stat.S_ISDIR(status.st_mode))
 
-    for name, ours in {"link": link, "unlink": unlink, "fsync": fsync}.items():
+    for name, ours in {"link": link, "rename": disk.rename, "unlink": unlink, "fsync": fsync}.items():
         setattr(os, name, ours)
     return _Vfs(disk)
