@@ -156,6 +156,12 @@ class Archive:
                 after = last
             return new
 
+    def close(self) -> None:
+        """Let DuckDB go; it would complain at the end of the process otherwise."""
+        connection = self.__dict__.pop("_duckdb", None)
+        if connection is not None:
+            connection.close()
+
     def check(self, namespace: str, segment: Segment) -> None:
         """Raise `ForeignFile` unless the segment's file is, byte for byte, what was sealed."""
         path = self._folder_of(namespace) / segment.file

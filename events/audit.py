@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -102,7 +103,9 @@ _logs: list[EventLog] = []
 
 
 def _begin(open_log: Callable[[], EventLog]) -> None:
-    _logs.append(open_log())
+    log = open_log()
+    _logs.append(log)
+    atexit.register(log.close)
 
 
 def _walk_in_process(task: _Task) -> list[Verdict]:

@@ -190,6 +190,7 @@ class SqliteLog(GroupCommitLog):
                 return
             self._closed = True
         self._writer.close()
+        self.archive.close()
         while self._readers:
             self._readers.pop().close()
         self._connection.close()

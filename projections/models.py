@@ -146,7 +146,8 @@ class ReadModels:
 
     def __init__(self, data: Path, log: EventLog, *, open_files_max: int = OPEN_MODELS_MAX) -> None:
         self._data = data
-        self._log = log
+        #: The log they are folded from.
+        self.log = log
         self._open_files_max = open_files_max
         self._open: OrderedDict[str, _OpenModel] = OrderedDict()
         self._parked: dict[str, Parked] = {}
@@ -161,7 +162,7 @@ class ReadModels:
         Raises:
             StorageError: the file cannot be written.
         """
-        head = self._log.head(namespace).version
+        head = self.log.head(namespace).version
         if head == 0:
             return Progress(namespace=namespace, version=0, head=0, parked=None)
         if deadline is None and head > _FAR_BEHIND_EVENTS:
@@ -176,15 +177,15 @@ class ReadModels:
     @contextmanager
     def reading(self, namespace: str) -> Generator[Snapshot]:
         """Lend the read model as it is now; an empty one for a namespace without events."""
-        if self._log.head(namespace).version == 0:
-            yield Snapshot(empty_model(self._log.log_id, namespace), 0)
+        if self.log.head(namespace).version == 0:
+            yield Snapshot(empty_model(self.log.log_id, namespace), 0)
             return
         with self._using(namespace) as model, model.reading() as snapshot:
             yield snapshot
 
     def progress(self, namespace: str) -> Progress:
         """Return how far the read model has come, without moving it."""
-        head = self._log.head(namespace).version
+        head = self.log.head(namespace).version
         if head == 0:
             return Progress(namespace=namespace, version=0, head=0, parked=None)
         with self._using(namespace) as model:
@@ -203,12 +204,12 @@ class ReadModels:
         Raises:
             ProjectionFailed: an event cannot be folded; the live generation goes on serving.
         """
-        if self._log.head(namespace).version == 0:
+        if self.log.head(namespace).version == 0:
             return 0
         folder = namespace_folder(self._data, namespace)
         with building(folder) as path:
             with storage_errors(path):
-                version = build(path, self._log, namespace, on_progress=on_progress)
+                version = build(path, self.log, namespace, on_progress=on_progress)
             self._swap_in(namespace, folder, path)
         return version
 
@@ -218,7 +219,7 @@ class ReadModels:
         with self.reading(namespace) as live:
             version, live_digest = live.version, digest(live.connection)
         with building(namespace_folder(self._data, namespace)) as path, storage_errors(path):
-            build(path, self._log, namespace, until=version, on_progress=on_progress)
+            build(path, self.log, namespace, until=version, on_progress=on_progress)
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             replayed_digest = digest(connection)
             connection.close()
@@ -267,7 +268,7 @@ class ReadModels:
     def _check_rewound(self, model: _OpenModel, namespace: str) -> None:
         """Raise `LogRewound` when the log has gone back behind what was folded; a race with an append looks alike."""
         checkpoint = model.projector.row.checkpoint
-        if self._log.head(namespace).version < checkpoint:
+        if self.log.head(namespace).version < checkpoint:
             with self._lock:
                 self._drop(namespace)
             raise LogRewound(namespace, checkpoint)
@@ -322,7 +323,7 @@ class ReadModels:
         if not generations(folder):
             self._begin_generation(namespace, folder)
         try:
-            return _OpenModel(self._log, namespace, folder)
+            return _OpenModel(self.log, namespace, folder)
         except LogRewound as problem:
             self._parked[namespace] = Parked(namespace=namespace, version=problem.version, error=str(problem))
             raise
@@ -330,7 +331,7 @@ class ReadModels:
             if problem.path not in (None, generation_path(folder, generations(folder)[-1])):
                 raise
             self._start_anew(namespace, str(problem))
-            return _OpenModel(self._log, namespace, folder)
+            return _OpenModel(self.log, namespace, folder)
 
     def _start_anew(self, namespace: str, problem: str) -> None:
         """Put an empty generation in place of the live one; what it held comes back from the log."""
@@ -344,7 +345,7 @@ class ReadModels:
         with storage_errors(path):
             connection = connect(path)
             connection.execute("BEGIN")
-            create_tables(connection, log_id=self._log.log_id, namespace=namespace)
+            create_tables(connection, log_id=self.log.log_id, namespace=namespace)
             create_indexes(connection)
             create_search(connection)
             connection.execute("COMMIT")
@@ -357,7 +358,7 @@ class ReadModels:
         generation = next_generation(folder)
         connection = connect(path)
         with storage_errors(path):
-            projector = Projector(self._log, namespace, connection, path)
+            projector = Projector(self.log, namespace, connection, path)
             while projector.advance(BATCH_EVENTS):
                 pass
             connection.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -97,7 +98,10 @@ def _begin(open_models: Callable[[], ReadModels], folded: Any) -> None:
         with folded.get_lock():
             folded.value += events
 
-    _process.append((open_models(), count))
+    models = open_models()
+    _process.append((models, count))
+    atexit.register(models.log.close)
+    atexit.register(models.close)
 
 
 def _work_in_process(namespace: str, work: Work) -> Rebuilt:
