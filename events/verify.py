@@ -46,18 +46,18 @@ def verify(log: EventLog, namespace: str, *, on_progress: Callable[[int, int], N
     Parameters:
         on_progress: called with (versions checked, head's version) after each batch.
     """
-    walk = _Walk()
     head = log.head(namespace)
-    while walk.version < head.version and len(walk.problems) < PROBLEMS_MAX:
+    walk = _Walk(head)
+    while len(walk.problems) < PROBLEMS_MAX:
         events = log.read(namespace, after=walk.version, limit=_BATCH)
-        if not events:
-            break
         for event in events:
-            # What was appended after `head` was read is checked as well; the head comparison below allows for it.
+            # What was appended after `head` was read is checked as well; `arrive` allows for it.
             walk.step(event)
-        if on_progress is not None:
+        if events and on_progress is not None:
             on_progress(walk.version, head.version)
-    walk.arrive(head)
+        if not events or walk.version >= head.version:
+            break
+    walk.arrive(log.head(namespace))
     return Verdict(
         namespace=namespace,
         version=walk.version,
@@ -67,9 +67,14 @@ def verify(log: EventLog, namespace: str, *, on_progress: Callable[[int, int], N
 
 
 class _Walk:
-    """The state of a walk: where it stands, the chain's hash there, what was wrong on the way."""
+    """The state of a walk: where it stands, the chain's hash there, what was wrong on the way.
 
-    def __init__(self) -> None:
+    Parameters:
+        head: the head that the log kept when the walk began.
+    """
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
         self.version = 0
         self.hash = GENESIS
         self.problems: list[Problem] = []
@@ -79,28 +84,41 @@ class _Walk:
         if event.version != self.version + 1:
             missing = f"version {self.version + 1}" if event.version == self.version + 2 else "several versions"
             self._report(self.version + 1, f"removed: {missing} before version {event.version} is missing")
-        if _leaf_of(event) != event.leaf:
+        if not _matches(_leaf_of, event, event.leaf):
             self._report(event.version, "altered: its header or stored bytes do not match its leaf")
-        if link(self.hash, event.leaf) != event.hash:
+        if not _matches(self._link, event, event.hash):
             self._report(
                 event.version,
                 "the chain is broken here: this event or the one before it was changed or moved",
             )
+        if event.version == self._head.version and event.hash != self._head.hash:
+            self._report(event.version, "the head's hash is not this event's: one of them was changed")
         self.version = event.version
         # The stored hash, not the recomputed one, so that one break is reported once and not for all that follows.
         self.hash = event.hash
 
-    def arrive(self, head: Head) -> None:
-        """Compare the end of the walk with the head that the log keeps."""
+    def arrive(self, now: Head) -> None:
+        """Compare the end of the walk with the head as it was, and as it is `now`, after appends meanwhile."""
         if len(self.problems) >= PROBLEMS_MAX:
             return
-        if self.version < head.version:
-            self._report(self.version + 1, f"removed: the head is at version {head.version}, the events end here")
-        elif self.version == head.version and self.hash != head.hash:
-            self._report(head.version, "the head's hash is not the newest event's: one of them was changed")
+        if self.version < self._head.version:
+            self._report(self.version + 1, f"removed: the head is at version {self._head.version}, the events end here")
+        elif self.version > now.version:
+            self._report(now.version + 1, f"the head is at version {now.version}, but there are events behind it")
+
+    def _link(self, event: RecordedEvent) -> bytes:
+        return link(self.hash, event.leaf)
 
     def _report(self, version: int, what: str) -> None:
         self.problems.append(Problem(version=version, what=what))
+
+
+def _matches(recompute: Callable[[RecordedEvent], bytes], event: RecordedEvent, stored: bytes) -> bool:
+    """Tell whether `stored` is what it should be; a damaged file may hold values of types that cannot be hashed."""
+    try:
+        return recompute(event) == stored
+    except (TypeError, ValueError):
+        return False
 
 
 def _leaf_of(event: RecordedEvent) -> bytes:
