@@ -70,6 +70,11 @@ def storage_errors(path: Path) -> Generator[None]:
         raise ours from error
     except OSError as error:
         raise _system_error(error, path) from error
+    except UnicodeDecodeError as error:
+        # SQLite hands out what is stored as text unseen.
+        damaged = ForeignFile(f"{path} is damaged (a text in it is no UTF-8); restore it from a backup")
+        damaged.path = path
+        raise damaged from error
 
 
 def _system_error(error: OSError, path: Path) -> StorageError:

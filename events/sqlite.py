@@ -204,11 +204,14 @@ class SqliteLog(GroupCommitLog):
         try:
             with storage_errors(self._path):
                 yield reader
-        finally:
-            if self._closed:
-                reader.close()
-            else:
-                self._readers.append(reader)
+        except BaseException:
+            # A query that was cut short would hold the connection to its moment.
+            reader.close()
+            raise
+        if self._closed:
+            reader.close()
+        else:
+            self._readers.append(reader)
 
     def _commit(self, requests: list[AppendRequest]) -> None:
         try:
@@ -348,7 +351,7 @@ def _stored_id(event_id: str) -> str | bytes:
 
 def _given_id(stored_id: str | bytes) -> str:
     """Return the id as the producer gave it."""
-    if isinstance(stored_id, str):
+    if not isinstance(stored_id, bytes):
         return stored_id
     digits = stored_id.hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
