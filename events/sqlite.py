@@ -79,7 +79,7 @@ class SqliteLog(GroupCommitLog):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = connect(path, synchronous="FULL")
         try:
-            with storage_errors(path):
+            with _log_errors(path):
                 self.log_id = _prepare(self._connection, path)
         except BaseException:
             self._connection.close()
@@ -94,8 +94,11 @@ class SqliteLog(GroupCommitLog):
             head = reader.execute(_HEAD, (namespace,)).fetchone()
             if head is None:
                 return []
-            base = head[0] << _VERSION_BITS
-            rows = reader.execute(_READ, (base + after, base | _VERSION_MASK, limit))
+            key: int = head[0]
+            base = key << _VERSION_BITS
+            rows = reader.execute(_READ, (base + after, base | _VERSION_MASK, limit)).fetchall()
+            if any(row[0] != key for row in rows):
+                raise apsw.CorruptError("a row is not where its position says")
             return [_recorded(namespace, row) for row in rows]
 
     def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
@@ -136,7 +139,7 @@ class SqliteLog(GroupCommitLog):
             raise StorageError("the log is closed")
         reader = self._readers.pop() if self._readers else connect(self._path, readonly=True)
         try:
-            with storage_errors(self._path):
+            with _log_errors(self._path):
                 yield reader
         except BaseException:
             # A query that was cut short would hold the connection to its moment.
@@ -203,6 +206,16 @@ class SqliteLog(GroupCommitLog):
             _logger.exception("the transaction could not be rolled back")
         for request in requests:
             request.error = request.error or error
+
+
+@contextmanager
+def _log_errors(path: Path) -> Generator[None]:
+    """Do what `storage_errors` does; our SQL is constant, so an error in it means that the file's schema is damaged."""
+    try:
+        with storage_errors(path):
+            yield
+    except apsw.SQLError as error:
+        raise ForeignFile(f"{path} is damaged ({error}); restore it from a backup") from error
 
 
 def _prepare(connection: apsw.Connection, path: Path) -> str:
