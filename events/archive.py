@@ -224,7 +224,7 @@ class Archive:
             cursor.execute(_WRITE.format(path=str(path).replace("'", "''"), block=BLOCK_EVENTS))
 
     def _read_back(self, namespace: str, path: Path, segment: Segment) -> list[RecordedEvent]:
-        first, last = segment.first_version // BLOCK_EVENTS, (segment.last_version - 1) // BLOCK_EVENTS
+        first, last = (segment.first_version - 1) // BLOCK_EVENTS, (segment.last_version - 1) // BLOCK_EVENTS
         blocks = [self._read_block(namespace, path, segment, number) for number in range(first, last + 1)]
         return [event for block in blocks for event in block]
 

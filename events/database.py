@@ -16,6 +16,8 @@ from recollect.events.errors import DiskFull, ForeignFile, ReadOnly, StorageErro
 BUSY_TIMEOUT_MS = 10_000
 
 _DISK_FULL = "{path}: the disk is full; free some space, then send the same again"
+#: What SQLite says, as an error in the SQL, of a file whose header names a format that it does not know.
+_NO_FORMAT = "unsupported file format"
 _CANNOT_WRITE = "{path} cannot be written; check its owner, its mode and how its disk is mounted"
 
 Synchronous = Literal["FULL", "NORMAL"]
@@ -98,6 +100,8 @@ def _storage_error(error: apsw.Error, path: Path) -> StorageError | None:
         case apsw.NotADBError():
             return ForeignFile(f"{path} is not a SQLite database; move it away, or name another data folder")
         case apsw.CorruptError():
+            return ForeignFile(f"{path} is damaged ({error}); restore it from a backup")
+        case apsw.SQLError() if _NO_FORMAT in str(error):
             return ForeignFile(f"{path} is damaged ({error}); restore it from a backup")
         case apsw.BusyError() | apsw.LockedError():
             return StorageError(f"{path} is locked by another process for over {BUSY_TIMEOUT_MS // 1000} seconds")

@@ -90,7 +90,7 @@ class SqliteLog(GroupCommitLog):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = connect(path, synchronous="FULL")
         try:
-            with storage_errors(path):
+            with _log_errors(path):
                 self.log_id = _prepare(self._connection, path)
                 #: Where events go that leave this file.
                 self.archive = Archive(path.parent / "archive", self.log_id)
@@ -111,12 +111,14 @@ class SqliteLog(GroupCommitLog):
                 if head is None:
                     return []
                 base, pruned = head[0] << _VERSION_BITS, head[3]
-                sealed = (
-                    self.archive.read(namespace, after=after, limit=min(limit, pruned - after))
-                    if after < pruned
-                    else []
-                )
-                rows = reader.execute(_READ, (base + max(after, pruned), base | _VERSION_MASK, limit - len(sealed)))
+                sealed: list[RecordedEvent] = []
+                if after < pruned:
+                    sealed = self.archive.read(namespace, after=after, limit=min(limit, pruned - after))
+                span = (base + max(after, pruned), base | _VERSION_MASK, limit - len(sealed))
+                rows: list[Row] = reader.execute(_READ, span).fetchall()
+                # SQLite trusts the order of its tree: a damaged key would be handed out as if it were ours.
+                if any(row[0] != head[0] for row in rows):
+                    raise apsw.CorruptError("a row is not where its position says")
                 return [*sealed, *[_recorded(namespace, row) for row in rows]]
             finally:
                 reader.execute("ROLLBACK")
@@ -202,7 +204,7 @@ class SqliteLog(GroupCommitLog):
             raise StorageError("the log is closed")
         reader = self._readers.pop() if self._readers else connect(self._path, readonly=True)
         try:
-            with storage_errors(self._path):
+            with _log_errors(self._path):
                 yield reader
         except BaseException:
             # A query that was cut short would hold the connection to its moment.
@@ -308,6 +310,16 @@ class SqliteLog(GroupCommitLog):
             _logger.exception("the transaction could not be rolled back")
         for request in requests:
             request.error = request.error or error
+
+
+@contextmanager
+def _log_errors(path: Path) -> Generator[None]:
+    """Do what `storage_errors` does; our SQL is constant, so an error in it means that the file's schema is damaged."""
+    try:
+        with storage_errors(path):
+            yield
+    except apsw.SQLError as error:
+        raise ForeignFile(f"{path} is damaged ({error}); restore it from a backup") from error
 
 
 def _prepare(connection: apsw.Connection, path: Path) -> str:
