@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import apsw
 import uuid_utils
@@ -139,12 +140,12 @@ class SqliteLog(GroupCommitLog):
         """Return the newest version; version 0 when the namespace has no events."""
         with self._reader() as reader:
             row = reader.execute(_HEAD, (namespace,)).fetchone()
-            return Head(namespace, 0, GENESIS) if row is None else Head(namespace, row[1], row[2])
+            return Head(namespace, 0, GENESIS) if row is None else _head(namespace, row[1], row[2])
 
     def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
         """Return the heads of up to `limit` namespaces with names over `after`, by name."""
         with self._reader() as reader:
-            return [Head(*row) for row in reader.execute(_HEADS, (after, limit))]
+            return [_head(*row) for row in reader.execute(_HEADS, (after, limit))]
 
     def prune(self, namespace: str, *, on_progress: Callable[[int, int], None] | None = None) -> int:
         """Let the sealed events of `namespace` go from this file and return how many that were.
@@ -372,6 +373,13 @@ def _given_id(stored_id: str | bytes) -> str:
 def _head_row(head: StagedHead) -> Row:
     """Return the parameters of `_MOVE_HEAD`."""
     return head.key, head.namespace, head.version, head.hash, head.recorded_at_us
+
+
+def _head(namespace: Any, version: Any, chain_hash: Any) -> Head:
+    """Return what is stored as a head; a damaged file may hold values of other types than its schema allows."""
+    if not (isinstance(namespace, str) and isinstance(version, int) and isinstance(chain_hash, bytes)):
+        raise apsw.CorruptError("a head is none")
+    return Head(namespace, version, chain_hash)
 
 
 def _recorded(namespace: str, row: Row) -> RecordedEvent:

@@ -23,7 +23,7 @@ from recollect.projections.models import ReadModels
 
 @pytest.mark.parametrize("death", ["kill -9", "power cut"])
 def test_whatever_write_it_dies_at_nothing_acknowledged_is_missing_and_digests_agree(
-    death: Death, tmp_path: Path, seed: int, points: int
+    death: Death, tmp_path: Path, seed: int, points: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with program() as live:
         last = live(tmp_path / "whole", seed=seed).points
@@ -35,6 +35,8 @@ def test_whatever_write_it_dies_at_nothing_acknowledged_is_missing_and_digests_a
             try:
                 assert life.died
                 assert_recovered(folder, seed, life)
+                # No read model was damaged and made anew behind our back.
+                assert caplog.text == ""
             except BaseException as error:
                 error.add_note(f"{death} at write {point} of {last}; again: --seed {seed} --points 0")
                 raise
