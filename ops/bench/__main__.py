@@ -16,6 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import append_bench
+import archive_bench
 import http_bench
 import postgres_bench
 import projection_bench
@@ -26,6 +27,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "append": append_bench.run,
     "postgres": postgres_bench.run,
     "http": http_bench.run,
+    "archive": archive_bench.run,
     "projection": projection_bench.run,
     "replay": replay_bench.run,
     "retrieve": retrieve_bench.run,

@@ -34,13 +34,19 @@ def unnamed(total: int) -> list[dict[str, Any]]:
 
 def real(total: int) -> Iterator[dict[str, Any]]:
     """Yield `total` events of real conversations, again and again under new ids; of the demo where there are none."""
-    folder = Path(os.environ.get("RECOLLECT_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
-    files = sorted(folder.glob("locomo-*.json"))
-    if not files:
-        yield from varied(total)
-        return
-    base = [event for file in files for event in json.loads(file.read_text(encoding="utf-8"))["events"]]
+    base = _conversations()
     for number in range(total):
         event, lap = base[number % len(base)], number // len(base)
         session = event.get("session_id")
         yield event | {"id": f"{number}", **({"session_id": f"{session}.{lap}"} if session else {})}
+
+
+def real_count() -> int:
+    """Return how many events `real` has before it repeats itself."""
+    return len(_conversations())
+
+
+def _conversations() -> list[dict[str, Any]]:
+    folder = Path(os.environ.get("RECOLLECT_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    files = sorted(folder.glob("locomo-*.json"))
+    return [event for file in files for event in json.loads(file.read_text(encoding="utf-8"))["events"]] or messages()
