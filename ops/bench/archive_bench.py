@@ -32,9 +32,8 @@ def run(folder: Path) -> None:
     live_bytes = (folder / "once" / "log.db").stat().st_size
     sealed_bytes = sum(segment.bytes for segment in once.archive.seal(once, "a"))
     count = once.head("a").version
-    print(
-        f"  {count:,} events taken once: {live_bytes / count:.0f} bytes an event live, {sealed_bytes / count:.0f} sealed"
-    )
+    live_each, sealed_each = live_bytes / count, sealed_bytes / count
+    print(f"  {count:,} events taken once: {live_each:.0f} bytes each live, {sealed_each:.0f} sealed")
     once.close()
 
 

@@ -114,9 +114,14 @@ def _binaries(folder: Path, user: str | None) -> Path:
         or not subprocess.run(["test", "-x", installed / "bin" / "postgres"], user=user, check=False).returncode
     ):
         return installed / "bin"
-    shutil.copytree(installed, folder / "pginstall")
-    (folder / "pginstall").chmod(0o755)
-    return folder / "pginstall" / "bin"
+    # With the libraries beside them, which they find by the way from one to the other.
+    package = installed.parent
+    copied = folder / "wheel" / package.name
+    shutil.copytree(installed, copied / "pginstall")
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.exists():
+        shutil.copytree(libraries, copied.with_name(libraries.name))
+    return copied / "pginstall" / "bin"
 
 
 def _runs(pid: int) -> bool:
