@@ -63,8 +63,16 @@ def history(tmp_path: Path, log: SqliteLog, models: ReadModels) -> Generator[His
 
 
 @pytest.fixture(scope="session")
+def shared_postgres() -> Generator[PostgresServer]:
+    """A PostgreSQL server for all tests."""
+    server = PostgresServer()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
 def postgres_server() -> Generator[PostgresServer]:
-    """A PostgreSQL server of our own, which a test may kill."""
+    """A PostgreSQL server that the test may kill: with few databases it is back soon."""
     server = PostgresServer()
     yield server
     server.remove()
@@ -74,7 +82,7 @@ def postgres_server() -> Generator[PostgresServer]:
 def postgres_url(request: pytest.FixtureRequest) -> str:
     """A PostgreSQL server to make databases on."""
     url = os.environ.get(URL_VARIABLE)
-    return url or request.getfixturevalue("postgres_server").url
+    return url or request.getfixturevalue("shared_postgres").url
 
 
 @pytest.fixture
