@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from recollect.api.retrieval.retriever import BUDGET_MS
 from recollect.api.retrieval.traces import TRACES_BYTES_MAX
 from recollect.events.errors import InvalidInput
+from recollect.jobs.policy import Policy
 from recollect.jobs.workers import SWEEP_SECONDS
 from recollect.projections.history import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
 from recollect.projections.models import OPEN_MODELS_MAX
@@ -18,7 +19,7 @@ from recollect.projections.vectors import INDEX_BYTES_MAX
 from recollect.projections.weights import DEFAULT_MODEL
 
 
-class Settings(BaseSettings):
+class Settings(Policy, BaseSettings):
     """The settings of one process. ``RECOLLECT_PORT=9000`` sets `port`."""
 
     model_config = SettingsConfigDict(env_prefix="RECOLLECT_", frozen=True, extra="forbid")

@@ -35,6 +35,10 @@ SourceType = Literal["stated", "inferred", "observed", "corrected"]
 Outcome = Literal["success", "failure", "partial", "pending"]
 MemoryStatus = Literal["active", "stale", "superseded", "invalidated", "rejected"]
 PreferenceCategory = Literal["communication", "formatting", "workflow", "tools", "scheduling", "other"]
+#: Koda's types that a statement can have (`004`); preferences, procedures and relationships are events of their own.
+FactType = Literal["fact", "event", "decision", "problem", "commit", "task"]
+#: Where a memory stands in a composed context (`004`).
+Layer = Literal["episodic", "procedural", "conversational", "proactive"]
 EntityType = Literal["person", "organization", "project", "concept", "location", "tool", "event", "other"]
 
 
@@ -214,10 +218,17 @@ class Fact(Payload):
     subject: Name
     predicate: Name
     object: Text
+    type: FactType = "fact"
     confidence: Confidence = 1.0
     source_type: SourceType = "stated"
     valid_from: Moment | None = None
     valid_until: Moment | None = None
+    #: Of two active memories with the same key the better, then the newer one supersedes the other; by default facts
+    #: with one value at a time (`lives in`) conflict by subject and predicate.
+    conflict_key: Name | None = None
+    #: Days until it is stale; by its type when absent.
+    ttl_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+    layer: Layer = "conversational"
     #: Events that the fact was read from.
     source_events: tuple[Name, ...] = ()
 
@@ -238,6 +249,8 @@ class FactCorrection(Payload):
     #: The fact that was wrong, when it is known.
     corrects: Name | None = None
     valid_from: Moment | None = None
+    #: Events that the correction was read from.
+    source_events: tuple[Name, ...] = ()
 
 
 class FactCorrected(Envelope):
@@ -268,6 +281,8 @@ class Preference(Payload):
     key: Name
     value: Text
     strength: Confidence = 0.5
+    #: A standing instruction: holds in every conversation, whatever it is about.
+    standing: bool = False
     source_type: Literal["stated", "inferred", "corrected"] = "stated"
     source_events: tuple[Name, ...] = ()
 
@@ -286,6 +301,8 @@ class Entity(Payload):
     type: EntityType = "other"
     description: Text | None = None
     aliases: tuple[Name, ...] = ()
+    #: Events that it was read from.
+    source_events: tuple[Name, ...] = ()
 
 
 class EntityDescribed(Envelope):
@@ -321,6 +338,8 @@ class Procedure(Payload):
     steps: Annotated[tuple[Text, ...], Field(min_length=1)]
     context: Text | None = None
     confidence: Confidence = 0.5
+    #: Events that it was read from.
+    source_events: tuple[Name, ...] = ()
 
 
 class ProcedureRecorded(Envelope):
@@ -344,6 +363,17 @@ class ProcedureUsed(Envelope):
     payload: ProcedureUse
 
 
+class DocumentRelation(Payload):
+    """How a document bears on another one, or on an entity."""
+
+    #: `governs`, `supersedes`, `mentions`, `contradicts` … or any other.
+    type: Name
+    #: Another document's id, or an entity's name.
+    target: Name
+    #: How much it counts in a walk over the graph; by its type when absent.
+    weight: Confidence | None = None
+
+
 class Document(Payload):
     """A curated text: a runbook, a policy, a page."""
 
@@ -352,6 +382,7 @@ class Document(Payload):
     text: Text
     uri: Text | None = None
     metadata: dict[str, ExactJson] = {}
+    relations: tuple[DocumentRelation, ...] = ()
 
 
 class DocumentAdded(Envelope):
@@ -452,15 +483,41 @@ class EpisodesExpired(Envelope):
     payload: EpisodeIds
 
 
+class DateMention(Payload):
+    """A date that a message names, as the range it means: `last Friday` → that day."""
+
+    source_event: Name
+    #: The words, as they were said.
+    text: Text
+    start: Moment
+    #: Exclusive.
+    end: Moment
+
+
+class Question(Payload):
+    """A question that a message asks."""
+
+    source_event: Name
+    text: Text
+
+
 class Extraction(Payload):
     """What was read out of events."""
 
+    #: The events that something was read from; the last one looked at when nothing was.
     source_events: Annotated[tuple[Name, ...], Field(min_length=1)]
+    #: Version of the last event looked at: where the next extraction begins.
+    through: Annotated[int, Field(ge=1)] | None = None
     facts: tuple[Fact, ...] = ()
+    #: What failed the quality gate: kept to be seen, never recalled.
+    rejected: tuple[Fact, ...] = ()
+    corrections: tuple[FactCorrection, ...] = ()
     preferences: tuple[Preference, ...] = ()
     entities: tuple[Entity, ...] = ()
     relationships: tuple[Relationship, ...] = ()
     procedures: tuple[Procedure, ...] = ()
+    dates: tuple[DateMention, ...] = ()
+    questions: tuple[Question, ...] = ()
     #: Who read it: `rules` or a model's name.
     extractor: Name
 
@@ -517,6 +574,82 @@ class MemoryStatusChanged(Envelope):
     payload: StatusChange
 
 
+class DecayedFact(Payload):
+    """A fact and what is left of its confidence."""
+
+    fact_id: Name
+    confidence: Confidence
+
+
+class Decay(Payload):
+    """Facts that nobody has confirmed for long."""
+
+    facts: Annotated[tuple[DecayedFact, ...], Field(min_length=1)]
+
+
+class FactsDecayed(Envelope):
+    """`facts.decayed`: inferred facts lost confidence with time."""
+
+    type: Literal["facts.decayed"] = "facts.decayed"
+    payload: Decay
+
+
+class Cluster(Payload):
+    """Memories about the same thing."""
+
+    label: Text
+    memory_ids: Annotated[tuple[Name, ...], Field(min_length=1)]
+
+
+class Clusters(Payload):
+    """All clusters of a namespace; they replace the ones before."""
+
+    clusters: tuple[Cluster, ...]
+
+
+class MemoriesClustered(Envelope):
+    """`memories.clustered`: memories were grouped by what they are about."""
+
+    type: Literal["memories.clustered"] = "memories.clustered"
+    payload: Clusters
+
+
+class DayDigest(Payload):
+    """A day in a few sentences."""
+
+    #: Such as 2026-11-20, in the time zone of the jobs.
+    day: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    text: Text
+    source_events: Annotated[tuple[Name, ...], Field(min_length=1)]
+
+
+class DayDigested(Envelope):
+    """`day.digested`: what happened on a day was told in a few sentences."""
+
+    type: Literal["day.digested"] = "day.digested"
+    payload: DayDigest
+
+
+class TurnSummary(Payload):
+    """A long message, and what it says in short."""
+
+    event_id: Name
+    text: Text
+
+
+class TurnSummaries(Payload):
+    """Short forms of long messages."""
+
+    summaries: Annotated[tuple[TurnSummary, ...], Field(min_length=1)]
+
+
+class TurnsSummarised(Envelope):
+    """`turns.summarised`: long messages got a short form."""
+
+    type: Literal["turns.summarised"] = "turns.summarised"
+    payload: TurnSummaries
+
+
 class ConversationCompacted(Envelope):
     """`conversation.compacted`: the oldest turns of a running conversation became a summary."""
 
@@ -528,7 +661,10 @@ class ObservationBatch(Payload):
     """Observations made from turns."""
 
     observations: Annotated[tuple[Text, ...], Field(min_length=1)]
+    #: The turns that were observed, or the events whose observations were condensed.
     source_events: Annotated[tuple[Name, ...], Field(min_length=1)]
+    #: Version of the last event looked at.
+    through: Annotated[int, Field(ge=1)] | None = None
 
 
 class ObservationsRecorded(Envelope):
@@ -573,6 +709,10 @@ DERIVED_EVENTS: tuple[type[Envelope], ...] = (
     FactSuperseded,
     MemoriesMerged,
     MemoryStatusChanged,
+    FactsDecayed,
+    MemoriesClustered,
+    DayDigested,
+    TurnsSummarised,
     ConversationCompacted,
     ObservationsRecorded,
     ObservationsReflected,
@@ -615,6 +755,10 @@ NewEvent = Annotated[
     | FactSuperseded
     | MemoriesMerged
     | MemoryStatusChanged
+    | FactsDecayed
+    | MemoriesClustered
+    | DayDigested
+    | TurnsSummarised
     | ConversationCompacted
     | ObservationsRecorded
     | ObservationsReflected,

@@ -13,7 +13,7 @@ from recollect.events.envelope import RecordedEvent
 from recollect.projections.names import mentioned_names
 from recollect.projections.tokens import estimate_tokens
 
-_ADD_EPISODE = "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?)"
+_ADD_EPISODE = "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, NULL, NULL)"
 _SAVE_SESSION = "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_ENTITY = "INSERT INTO entities VALUES (?, ?, 'other', NULL, '[]', ?, ?, 0, 0)"
 _ADD_NAME = "INSERT OR REPLACE INTO entity_names VALUES (?, ?)"
@@ -22,6 +22,7 @@ _SEEN = (
     "mention_count = mention_count + ?, spoken_count = spoken_count + ? WHERE id = ?"
 )
 _DESCRIBE = "UPDATE entities SET type = ?, description = coalesce(?, description), aliases = ? WHERE id = ?"
+_LOOKED = "INSERT INTO looked VALUES (?, ?) ON CONFLICT (job) DO UPDATE SET through = max(through, excluded.through)"
 _INDEX = (
     "INSERT INTO episodes_fts (rowid, text, caption, previous) "
     "SELECT version, text, caption, previous FROM episodes_search WHERE version >= ?"
@@ -127,6 +128,12 @@ class Changes:
         self._descriptions: dict[int, _Description] = {}
         self._seen: dict[int, _Seen] = {}
         self._mentions: list[tuple[int, int]] = []
+        self._looked: dict[str, int] = {}
+
+    def looked(self, job: str, through: int | None) -> None:
+        """Note that `job` has looked at all events up to the version `through`."""
+        if through is not None:
+            self._looked[job] = max(through, self._looked.get(job, 0))
 
     def session(self, event: RecordedEvent) -> Session:
         """Return the event's session, begun by this event when it is new."""
@@ -223,6 +230,7 @@ class Changes:
         )
         seen = [(at.first_us, at.last_us, at.mentions, at.spoken, id) for id, at in self._seen.items()]
         self._connection.executemany(_SEEN, seen)
+        self._connection.executemany(_LOOKED, self._looked.items())
 
     def _entity(self, event: RecordedEvent, name: str) -> int:
         """Return the id of the entity that `name` leads to; a new one when nobody has named it before."""

@@ -15,6 +15,8 @@ _TABLES = (
     "SELECT * FROM entities ORDER BY id",
     "SELECT * FROM entity_names ORDER BY name",
     "SELECT * FROM mentions ORDER BY entity_id, version",
+    "SELECT * FROM episode_sources ORDER BY version, source",
+    "SELECT * FROM looked ORDER BY job",
 )
 
 

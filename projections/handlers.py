@@ -105,6 +105,14 @@ def _entity_described(changes: Changes, event: RecordedEvent, payload: dict[str,
     )
 
 
+def _facts_extracted(changes: Changes, _: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.looked("extraction", payload.get("through"))
+
+
+def _observations_recorded(changes: Changes, _: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.looked("observation", payload.get("through"))
+
+
 _HANDLERS: dict[str, Handler] = {
     "session.started": _session_started,
     "session.ended": _session_ended,
@@ -112,4 +120,6 @@ _HANDLERS: dict[str, Handler] = {
     "action.recorded": _action_recorded,
     "observation.recorded": _observation_recorded,
     "entity.described": _entity_described,
+    "facts.extracted": _facts_extracted,
+    "observations.recorded": _observations_recorded,
 }

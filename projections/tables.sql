@@ -28,8 +28,25 @@ CREATE TABLE episodes (
     importance     INTEGER NOT NULL,     -- 1 to 10
     outcome        TEXT,                 -- of an action
     tier           TEXT    NOT NULL,     -- raw, compressed, distilled
-    token_count    INTEGER NOT NULL
+    token_count    INTEGER NOT NULL,
+    status         TEXT    NOT NULL,     -- active, stale, superseded, invalidated, rejected
+    pinned         INTEGER NOT NULL,     -- 1: kept whatever its age
+    expires_at_us  INTEGER,              -- leaves the read model at the first compaction after it; NULL: never
+    short          TEXT                  -- what a long message says in short
 ) STRICT;
+
+-- What a summary stands for: versions of the events, of which the words stay in the log.
+CREATE TABLE episode_sources (
+    version INTEGER NOT NULL,            -- of the summary
+    source  INTEGER NOT NULL,            -- of what it stands for
+    PRIMARY KEY (version, source)
+) STRICT, WITHOUT ROWID;
+
+-- How far jobs have looked that read every event once: `extraction`, `observation`.
+CREATE TABLE looked (
+    job     TEXT PRIMARY KEY,
+    through INTEGER NOT NULL             -- version of the last event looked at
+) STRICT, WITHOUT ROWID;
 
 -- Conversations.
 CREATE TABLE sessions (

@@ -1,0 +1,1 @@
+"""Memory that tidies itself: summaries, expiry, deduplication and decay."""

@@ -1,0 +1,1 @@
+"""Running conversations: observations, windows, summaries and changes of topic."""

@@ -1,0 +1,1 @@
+"""Knowledge read out of conversations, by rules or by a language model."""
