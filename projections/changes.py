@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any
 
 import apsw
 import orjson
 
-from recollect.events.envelope import RecordedEvent
+from recollect.events.envelope import RecordedEvent, microseconds
 from recollect.projections.names import mentioned_names
+from recollect.projections.tiers import Tiers
 from recollect.projections.tokens import estimate_tokens
+from recollect.projections.turns import Episode
 
-_ADD_EPISODE = "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, NULL, NULL)"
+_ADD_EPISODE = (
+    "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, NULL, NULL, NULL, NULL)"
+)
+_ADD_SUMMARY = (
+    "INSERT INTO episodes VALUES (?, ?, ?, NULL, ?, 'conversation', NULL, 'summary', ?, NULL, ?, NULL, ?, ?, "
+    "'active', 0, ?, NULL, ?, ?)"
+)
 _SAVE_SESSION = "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_ENTITY = "INSERT INTO entities VALUES (?, ?, 'other', NULL, '[]', ?, ?, 0, 0)"
 _ADD_NAME = "INSERT OR REPLACE INTO entity_names VALUES (?, ?)"
@@ -27,19 +36,6 @@ _INDEX = (
     "INSERT INTO episodes_fts (rowid, text, caption, previous) "
     "SELECT version, text, caption, previous FROM episodes_search WHERE version >= ?"
 )
-
-
-class Episode(NamedTuple):
-    """What a handler says of an episode; the rest comes from the event and its session."""
-
-    #: conversation, action or observation.
-    type: str
-    speaker: str
-    text: str
-    importance: int
-    role: str | None = None
-    caption: str | None = None
-    outcome: str | None = None
 
 
 @dataclass(slots=True)
@@ -129,6 +125,9 @@ class Changes:
         self._seen: dict[int, _Seen] = {}
         self._mentions: list[tuple[int, int]] = []
         self._looked: dict[str, int] = {}
+        self._summaries: list[tuple[Any, ...]] = []
+        #: What happens to episodes that are there.
+        self.tiers = Tiers(connection, new=new)
 
     def looked(self, job: str, through: int | None) -> None:
         """Note that `job` has looked at all events up to the version `through`."""
@@ -179,6 +178,26 @@ class Changes:
                 self._see(event, entity_id).mentions += 1
                 self._mentions.append((entity_id, version))
 
+    def add_summary(self, event: RecordedEvent, payload: dict[str, Any], tier: str) -> None:
+        """Add the summary that `event` tells. It is no turn of its session, and dated like what it tells of."""
+        text: str = payload["text"]
+        expires_at = payload.get("expires_at")
+        self._summaries.append(
+            (
+                event.version,
+                event.id,
+                event.session_id,
+                event.occurred_at_us,
+                text,
+                payload.get("importance", 5),
+                tier,
+                estimate_tokens(text),
+                None if expires_at is None else microseconds(datetime.fromisoformat(expires_at)),
+                " ".join(payload.get("keywords", ())) or None,
+                payload.get("source_tokens"),
+            )
+        )
+
     def spoke(self, event: RecordedEvent, name: str) -> None:
         """Count `name` as the speaker of `event`."""
         self._see(event, self._entity(event, name)).spoken += 1
@@ -199,21 +218,24 @@ class Changes:
         for alias in aliases:
             self._name(alias.casefold(), entity_id)
 
-    def write(self) -> None:
-        """Write everything, the keyword index included."""
-        first = self._episodes[0][0] if self._episodes else None
+    def write(self, through: int) -> None:
+        """Write everything, the keyword index included; `through` is the version of the batch's last event."""
+        added = [*self._episodes[:1], *self._summaries[:1]]
         self.write_episodes()
         self.write_rest()
-        if first is not None:
-            index_episodes(self._connection, first)
+        if added:
+            index_episodes(self._connection, min(row[0] for row in added))
+        self.tiers.apply(through)
 
     def write_episodes(self) -> None:
         """Write the episodes so far and what they mention, and forget them."""
         self._connection.executemany(_ADD_EPISODE, self._episodes)
+        self._connection.executemany(_ADD_SUMMARY, self._summaries)
         # In the order of the table, so that its pages are visited once.
         self._mentions.sort()
         self._connection.executemany("INSERT INTO mentions VALUES (?, ?)", self._mentions)
         self._episodes.clear()
+        self._summaries.clear()
         self._mentions.clear()
 
     def write_rest(self) -> None:

@@ -9,13 +9,14 @@ import orjson
 
 #: Every table with its order. The row of `model` counts by its checkpoint alone: attempts and parking are not content.
 _TABLES = (
-    "SELECT schema_version, log_id, namespace, checkpoint FROM model",
+    "SELECT schema_version, log_id, namespace, checkpoint, removal FROM model",
     "SELECT * FROM episodes ORDER BY version",
     "SELECT * FROM sessions ORDER BY id",
     "SELECT * FROM entities ORDER BY id",
     "SELECT * FROM entity_names ORDER BY name",
     "SELECT * FROM mentions ORDER BY entity_id, version",
     "SELECT * FROM episode_sources ORDER BY version, source",
+    "SELECT * FROM digests ORDER BY day",
     "SELECT * FROM looked ORDER BY job",
 )
 

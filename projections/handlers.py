@@ -12,13 +12,13 @@ from typing import Any
 import orjson
 
 from recollect.events.envelope import RecordedEvent
-from recollect.projections.changes import Changes, Episode
-from recollect.projections.fence import without_recalled
+from recollect.projections.changes import Changes
+from recollect.projections.turns import told
 
 Handler = Callable[[Changes, RecordedEvent, dict[str, Any]], None]
 
-#: What an event's importance is when nobody says (`003`, 1 to 10).
-_IMPORTANCE = 5
+#: Roles of those who take part in a conversation.
+_PEOPLE = ("user", "assistant")
 
 
 def fold(changes: Changes, event: RecordedEvent) -> None:
@@ -43,56 +43,53 @@ def _session_ended(changes: Changes, event: RecordedEvent, payload: dict[str, An
     session.summary = payload.get("summary")
 
 
-def _message_added(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    role: str = payload["role"]
-    name: str | None = payload.get("name")
-    speaker = name or event.actor or role
-    caption = _caption(payload["attachments"]) if "attachments" in payload else None
-    changes.add_episode(
-        event, Episode("conversation", speaker, _message_text(payload), _IMPORTANCE, role=role, caption=caption)
-    )
-    if name is not None and role in ("user", "assistant"):
-        changes.spoke(event, name)
+def _told(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    episode = told(event, payload)
+    changes.add_episode(event, episode)
+    if episode.role in _PEOPLE and payload.get("name") is not None:
+        changes.spoke(event, payload["name"])
     for turn in payload.get("turns", ()):
-        if turn.get("name") and turn["role"] in ("user", "assistant"):
+        if turn.get("name") and turn["role"] in _PEOPLE:
             changes.spoke(event, turn["name"])
 
 
-def _caption(attachments: list[dict[str, Any]]) -> str | None:
-    return " ".join(attachment["caption"] for attachment in attachments if attachment.get("caption")) or None
+def _compressed(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.add_summary(event, payload, "compressed")
+    changes.tiers.summarise(event, payload["source_events"], replaces=False)
 
 
-def _message_text(payload: dict[str, Any]) -> str:
-    if "text" in payload:
-        return without_recalled(payload["text"])
-    if "turns" in payload:
-        return "\n".join(f"{turn.get('name') or turn['role']}: {turn['text']}" for turn in payload["turns"])
-    return orjson.dumps(payload.get("data")).decode()
+def _distilled(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.add_summary(event, payload, "distilled")
+    changes.tiers.summarise(event, payload["source_events"], replaces=True)
 
 
-def _action_recorded(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.add_episode(
-        event,
-        Episode(
-            type="action",
-            speaker=event.actor or payload.get("tool") or "agent",
-            text=payload["text"],
-            importance=payload.get("importance", _IMPORTANCE),
-            outcome=payload.get("outcome"),
-        ),
-    )
+def _expired(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.tiers.expire(event, payload["episode_ids"])
 
 
-def _observation_recorded(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.add_episode(
-        event,
-        Episode(
-            type="observation",
-            speaker=event.actor or "observer",
-            text=payload["text"],
-            importance=payload.get("importance", _IMPORTANCE),
-        ),
-    )
+def _turns_summarised(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    for one in payload["summaries"]:
+        changes.tiers.shorten(event, one["event_id"], one["text"])
+
+
+def _day_digested(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.tiers.tell_day(event, payload["day"], payload["text"])
+
+
+def _pinned(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.tiers.pin(event, payload["memory_id"])
+
+
+def _invalidated(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.tiers.set_status(event, [payload["memory_id"]], "invalidated")
+
+
+def _status_changed(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.tiers.set_status(event, [payload["memory_id"]], payload["status"])
+
+
+def _merged(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.tiers.set_status(event, payload["merged_ids"], "superseded")
 
 
 def _entity_described(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -116,9 +113,19 @@ def _observations_recorded(changes: Changes, _: RecordedEvent, payload: dict[str
 _HANDLERS: dict[str, Handler] = {
     "session.started": _session_started,
     "session.ended": _session_ended,
-    "message.added": _message_added,
-    "action.recorded": _action_recorded,
-    "observation.recorded": _observation_recorded,
+    "message.added": _told,
+    "action.recorded": _told,
+    "observation.recorded": _told,
+    "episodes.compressed": _compressed,
+    "conversation.compacted": _compressed,
+    "episode.distilled": _distilled,
+    "episodes.expired": _expired,
+    "turns.summarised": _turns_summarised,
+    "day.digested": _day_digested,
+    "memory.pinned": _pinned,
+    "memory.invalidated": _invalidated,
+    "memory.status_changed": _status_changed,
+    "memories.merged": _merged,
     "entity.described": _entity_described,
     "facts.extracted": _facts_extracted,
     "observations.recorded": _observations_recorded,

@@ -1,6 +1,7 @@
--- Made after the rows when a model is built in bulk, before them otherwise.
-CREATE INDEX episodes_by_id ON episodes (id);
-CREATE INDEX episodes_by_session ON episodes (session_id, version);
-CREATE INDEX episodes_by_time ON episodes (occurred_at_us);
-CREATE INDEX mentions_by_version ON mentions (version);
-CREATE INDEX entities_participants ON entities (id) WHERE spoken_count > 0;
+-- Made after the rows when a model is built in bulk, before them otherwise, or when what is there must be found.
+CREATE INDEX IF NOT EXISTS episodes_by_id ON episodes (id);
+CREATE INDEX IF NOT EXISTS episodes_by_session ON episodes (session_id, version);
+CREATE INDEX IF NOT EXISTS episodes_by_time ON episodes (occurred_at_us);
+CREATE INDEX IF NOT EXISTS mentions_by_version ON mentions (version);
+CREATE INDEX IF NOT EXISTS entities_participants ON entities (id) WHERE spoken_count > 0;
+CREATE INDEX IF NOT EXISTS episode_sources_by_source ON episode_sources (source);

@@ -112,8 +112,8 @@ class Projector:
                 changes = Changes(self._connection, self._names)
                 for event in events:
                     fold(changes, event)
-                changes.write()
                 last = events[-1]
+                changes.write(last.version)
                 self._connection.execute(
                     "UPDATE model SET checkpoint = ?, checkpoint_hash = ?, attempts = 0", (last.version, last.hash)
                 )

@@ -29,13 +29,15 @@ class ModelRow(NamedTuple):
     #: The event that could not be folded, if any.
     parked_version: int | None
     parked_error: str | None
+    #: Version of the last event that took episodes away.
+    removal: int
 
 
 def create_tables(connection: apsw.Connection, *, log_id: str, namespace: str) -> None:
     """Make the tables of an empty model, its own row included."""
     connection.execute(_sql("tables.sql"))
     connection.execute(
-        "INSERT INTO model VALUES (?, ?, ?, 0, ?, 0, NULL, NULL)",
+        "INSERT INTO model VALUES (?, ?, ?, 0, ?, 0, NULL, NULL, 0)",
         (SCHEMA_VERSION, log_id, namespace, GENESIS),
     )
 

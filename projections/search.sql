@@ -1,7 +1,10 @@
 -- Keyword search over an episode and the one before it: a turn alone is often too little to be found by.
 CREATE VIEW episodes_search AS
-SELECT episode.version, episode.text, episode.caption, concat_ws(' ', previous.text, previous.caption) AS previous
-FROM episodes AS episode LEFT JOIN episodes AS previous ON previous.version = episode.previous;
+SELECT
+    episode.version, episode.text, concat_ws(' ', episode.caption, episode.keywords) AS caption,
+    concat_ws(' ', previous.text, previous.caption) AS previous
+FROM episodes AS episode LEFT JOIN episodes AS previous ON previous.version = episode.previous
+WHERE episode.status = 'active';
 
 -- Its text is the view's; rows are written in batches by the projector. Triggers would cost 4 times as much.
 CREATE VIRTUAL TABLE episodes_fts USING fts5 (

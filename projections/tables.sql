@@ -10,7 +10,8 @@ CREATE TABLE model (
     checkpoint_hash BLOB    NOT NULL,  -- the log's hash at that version
     attempts        INTEGER NOT NULL,  -- begun on the next batch and not finished; counted before the work
     parked_version  INTEGER,           -- the event that could not be folded; folding stops before it
-    parked_error    TEXT
+    parked_error    TEXT,
+    removal         INTEGER NOT NULL   -- version of the last event that took episodes away; 0: none did
 ) STRICT;
 
 -- What happened: one row a message, action or observation.
@@ -32,14 +33,24 @@ CREATE TABLE episodes (
     status         TEXT    NOT NULL,     -- active, stale, superseded, invalidated, rejected
     pinned         INTEGER NOT NULL,     -- 1: kept whatever its age
     expires_at_us  INTEGER,              -- leaves the read model at the first compaction after it; NULL: never
-    short          TEXT                  -- what a long message says in short
+    short          TEXT,                 -- what a long message says in short
+    keywords       TEXT,                 -- of a summary: words that find it beside its own
+    source_tokens  INTEGER               -- of a summary: tokens of what it stands for
 ) STRICT;
 
 -- What a summary stands for: versions of the events, of which the words stay in the log.
 CREATE TABLE episode_sources (
     version INTEGER NOT NULL,            -- of the summary
-    source  INTEGER NOT NULL,            -- of what it stands for
+    source  INTEGER NOT NULL,            -- of the message, action or observation it stands for, which may have expired
+    id      TEXT    NOT NULL,            -- the id of that event
     PRIMARY KEY (version, source)
+) STRICT, WITHOUT ROWID;
+
+-- The last days in a few sentences each.
+CREATE TABLE digests (
+    day            TEXT PRIMARY KEY,     -- such as 2026-11-20
+    text           TEXT    NOT NULL,
+    occurred_at_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- How far jobs have looked that read every event once: `extraction`, `observation`.

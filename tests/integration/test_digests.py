@@ -117,7 +117,7 @@ class Memory:
         def fold(changes: Changes, event: RecordedEvent) -> None:
             nonlocal died
             if next(left, None) is None:
-                changes.write()
+                changes.write(event.version)
                 died = True
                 self._leave_files()
                 raise KilledError
