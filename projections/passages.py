@@ -59,6 +59,20 @@ def passages(turn: Turn, before: Sequence[Turn]) -> Iterator[Passage]:
         yield Passage("window", number, "\n".join([*context, chunk]) if number == 0 else chunk)
 
 
+def summary_passages(summary: Turn, sources: Sequence[Turn]) -> Iterator[Passage]:
+    """Yield the passages of a summary: its own and those of the turns it stands for, so it is found as they were.
+
+    Parameters:
+        sources: the turns, in order.
+    """
+    found = [*passages(summary, ())]
+    for at, turn in enumerate(sources):
+        found += passages(turn, sources[max(0, at - WINDOW_TURNS) : at])
+    for part in PARTS:
+        mine = (passage for passage in found if passage.part == part)
+        yield from (passage._replace(chunk=number) for number, passage in enumerate(mine))
+
+
 def _chunks(text: str) -> list[str]:
     words = text.split()
     if len(words) <= CHUNK_WORDS:

@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -24,12 +24,15 @@ import numpy as np
 
 from recollect.events.database import connect, storage_errors
 from recollect.events.errors import ForeignFile
+from recollect.events.log import EventLog
 from recollect.projections.embedder import Embedder, Vector
 from recollect.projections.index import VectorIndex
 from recollect.projections.layout import namespace_folder, remove_database
 from recollect.projections.models import ReadModels, Snapshot
-from recollect.projections.passages import PARTS, PASSAGES_VERSION, Passage, Turn, passages
+from recollect.projections.passages import PARTS, PASSAGES_VERSION, Passage, Turn, passages, summary_passages
 from recollect.projections.schema import SCHEMA_VERSION
+from recollect.projections.sources import read_events, source_versions
+from recollect.projections.turns import tells, told
 
 _logger = logging.getLogger(__name__)
 
@@ -44,7 +47,7 @@ _OPEN_MAX = 64
 
 _TURNS = """
 SELECT e.version, e.speaker, e.text, e.caption, p.speaker, p.text, p.caption, q.speaker, q.text, q.caption,
-    e.id
+    e.id, e.tier
 FROM episodes AS e
 LEFT JOIN episodes AS p ON p.version = e.previous
 LEFT JOIN episodes AS q ON q.version = p.previous
@@ -111,7 +114,7 @@ class _Store:
         ).fetchone()
         return 0 if row is None else row[0]
 
-    def agree(self, snapshot: Snapshot) -> None:
+    def agree(self, log: EventLog, namespace: str, snapshot: Snapshot) -> None:
         """Forget which vectors stand for which episode when the last one embedded is another one now.
 
         Then an older copy of the log was put in place and went on in another way. Vectors are kept by their texts.
@@ -124,11 +127,10 @@ class _Store:
         if row is not None and row[0] > snapshot.version:
             # Not folded yet, or the log is shorter now: the next snapshot will tell.
             return
-        if row is not None:
-            find = "SELECT 1 FROM episodes WHERE version = ? AND id = ?"
-            if snapshot.connection.execute(find, row).fetchone() is None:
-                with self._transaction():
-                    self._connection.execute("DELETE FROM embedded WHERE model = ?", (self._model,))
+        # The episode itself may have expired; its event stays.
+        if row is not None and [event.id for event in log.read(namespace, after=row[0] - 1, limit=1)] != [row[1]]:
+            with self._transaction():
+                self._connection.execute("DELETE FROM embedded WHERE model = ?", (self._model,))
         self._agreed = True
 
     def missing(self, texts: dict[bytes, str]) -> dict[bytes, str]:
@@ -317,16 +319,27 @@ class Vectors:
                     rows: list[tuple[Any, ...]] = snapshot.connection.execute(
                         _TURNS, (after, _BATCH_EPISODES)
                     ).fetchall()
-                    if not rows or self._embed_rows(store, after, rows):
+                    found = [
+                        (row[0], passage, sha256(passage.text.encode(errors="replace")).digest())
+                        for row in rows
+                        for passage in self._passages(namespace, snapshot, row)
+                    ]
+                    if not rows or self._embed_rows(store, after, rows, found):
                         return len(rows)
 
-    def _embed_rows(self, store: _Store, after: int, rows: Sequence[tuple[Any, ...]]) -> bool:
+    def _passages(self, namespace: str, snapshot: Snapshot, row: tuple[Any, ...]) -> Iterator[Passage]:
+        """Yield what stands for the episode `row`; for a summary, what stands for its sources too."""
+        turn = Turn(*row[1:4])
+        if row[11] == "raw":
+            return passages(turn, [Turn(*row[at : at + 3]) for at in (7, 4) if row[at] is not None])
+        events = read_events(self._models.log, namespace, source_versions(snapshot.connection, row[0]))
+        episodes = [told(event, event.data()) for event in events if tells(event)]
+        return summary_passages(turn, [Turn(one.speaker, one.text, one.caption) for one in episodes])
+
+    def _embed_rows(
+        self, store: _Store, after: int, rows: Sequence[tuple[Any, ...]], found: Sequence[tuple[int, Passage, bytes]]
+    ) -> bool:
         """Embed the episodes of `rows`, which follow the checkpoint `after`; False when they are no longer next."""
-        found: list[tuple[int, Passage, bytes]] = []
-        for row in rows:
-            before = [Turn(*row[at : at + 3]) for at in (7, 4) if row[at] is not None]
-            for passage in passages(Turn(*row[1:4]), before):
-                found.append((row[0], passage, sha256(passage.text.encode(errors="replace")).digest()))
         with store.lock:
             missing = store.missing({digest: passage.text for _, passage, digest in found})
         vectors = self.embedder.embed(list(missing.values())) if missing else np.empty((0, 0), np.float32)
@@ -340,7 +353,7 @@ class Vectors:
         try:
             with storage_errors(self._path(namespace)):
                 with store.lock:
-                    store.agree(snapshot)
+                    store.agree(self._models.log, namespace, snapshot)
                 yield store
         except ForeignFile:
             self._start_anew(namespace)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recollect.api.retrieval.result import Item
+from recollect.api.retrieval.words import content_words
 from recollect.events.envelope import rfc3339
 from recollect.projections.fence import fenced, one_line
 from recollect.projections.tokens import estimate_tokens
@@ -19,12 +20,19 @@ _SHARE_MAX = 0.25
 _FRAME_TOKENS = 40
 
 
-def fit(items: Sequence[Item], budget_tokens: int) -> list[tuple[Item, str]]:
-    """Return those of `items`, best first, whose lines fit into the budget together, each with its line."""
+def fit(items: Sequence[Item], budget_tokens: int, query: str) -> list[tuple[Item, str]]:
+    """Return those of `items`, best first, whose lines fit into the budget together, each with its lines.
+
+    Parameters:
+        query: of the words behind a summary, those that share most with it come in first.
+    """
     fitting: list[tuple[Item, str]] = []
     left = budget_tokens - _FRAME_TOKENS
     for item in items:
-        line = _cut(_line(item), int(budget_tokens * _SHARE_MAX))
+        share = int(budget_tokens * _SHARE_MAX)
+        line = _cut(_line(item), share)
+        if item.sources:
+            line = "\n".join([line, *_source_lines(item, query, share - estimate_tokens(line))])
         # One for the line's end.
         cost = estimate_tokens(line) + 1
         if cost <= left:
@@ -49,6 +57,20 @@ def _line(item: Item) -> str:
     if item.kind == "entity":
         return f"- {one_line(item.text)}"
     return f"- [{rfc3339(item.occurred_at_us)[:10]}] {one_line(item.speaker or '')}: {one_line(item.text)}"
+
+
+def _source_lines(item: Item, query: str, tokens_max: int) -> list[str]:
+    """Return the words behind a summary that fit, in order; chosen by the words they share with the query."""
+    wanted = content_words(query)
+    lines = [f"  - {one_line(source.speaker)}: {one_line(source.text)}" for source in item.sources]
+    shared = [len(wanted & content_words(line)) for line in lines]
+    chosen: set[int] = set()
+    for at in sorted(range(len(lines)), key=lambda at: (-shared[at], at)):
+        cost = estimate_tokens(lines[at]) + 1
+        if cost <= tokens_max:
+            chosen.add(at)
+            tokens_max -= cost
+    return [lines[at] for at in sorted(chosen)]
 
 
 def _cut(line: str, tokens_max: int) -> str:

@@ -44,7 +44,7 @@ def _naming(connection: apsw.Connection, entities: Sequence[int], scope: Scope, 
     marks = ", ".join("?" * len(entities))
     rows: list[tuple[Any, ...]] = connection.execute(
         f"SELECT mentions.version FROM mentions JOIN episodes ON episodes.version = mentions.version "
-        f"WHERE entity_id IN ({marks}){scope.condition} "
+        f"WHERE entity_id IN ({marks}) AND status = 'active'{scope.condition} "
         "GROUP BY mentions.version ORDER BY count(*) DESC, mentions.version DESC LIMIT ?",
         (*entities, *scope.values, depth),
     ).fetchall()

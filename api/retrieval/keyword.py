@@ -36,7 +36,7 @@ def substring_matches(connection: apsw.Connection, words: Sequence[str], scope: 
     score = " + ".join(["(text LIKE ? ESCAPE '\\')"] * len(patterns))
     values: list[int | str] = [*patterns, *scope.values, depth]
     rows = connection.execute(
-        f"SELECT version, {score} AS score FROM episodes WHERE score > 0{scope.condition} "
+        f"SELECT version, {score} AS score FROM episodes WHERE score > 0 AND status = 'active'{scope.condition} "
         "ORDER BY score DESC, version DESC LIMIT ?",
         values,
     )

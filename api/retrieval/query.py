@@ -8,9 +8,8 @@ from typing import Any
 
 import apsw
 
-from recollect.api.retrieval.words import STOP_WORDS
+from recollect.api.retrieval.words import STOP_WORDS, WORD
 
-_WORD = re.compile(r"\w+")
 #: Words looked at. A question is shorter; of a pasted log the beginning and the end say what it is about.
 _WORDS_MAX = 256
 #: Longest name of an entity, in words.
@@ -36,12 +35,12 @@ class Query:
 def understand(text: str, connection: apsw.Connection) -> Query:
     """Return what `text` asks of the read model behind `connection`."""
     text = text.encode(errors="ignore").decode().replace("\0", " ")
-    words = _WORD.findall(text.casefold())
+    words = WORD.findall(text.casefold())
     if len(words) > _WORDS_MAX:
         words = words[: _WORDS_MAX // 2] + words[-_WORDS_MAX // 2 :]
     named = _named(words, connection)
     speaking = _participants(connection)
-    names = {word for name, entity in speaking.items() if entity in named for word in _WORD.findall(name)} | {
+    names = {word for name, entity in speaking.items() if entity in named for word in WORD.findall(name)} | {
         word for word in words if word in speaking
     }
     asked = {speaking[word] for word in words if word in speaking} | (named & set(speaking.values()))
@@ -81,7 +80,7 @@ def _participants(connection: apsw.Connection) -> dict[str, int]:
     by_name: dict[str, int] = {}
     for name, entity in rows:
         by_name.setdefault(name, entity)
-        by_name.setdefault(_WORD.findall(name + " _")[0], entity)
+        by_name.setdefault(WORD.findall(name + " _")[0], entity)
     return by_name
 
 

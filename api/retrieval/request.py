@@ -33,3 +33,5 @@ class RetrieveRequest(BaseModel):
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     #: As the memory was at this version, or when this moment was past: what was recorded later is not there.
     as_of: AsOfField = None
+    #: Bring the exact words behind a summary along.
+    expand: bool = False

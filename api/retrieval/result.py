@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.api.retrieval.request import Kind
 from recollect.events.envelope import rfc3339
+
+
+class Source(NamedTuple):
+    """What someone said or did: the words behind a summary."""
+
+    id: str
+    occurred_at_us: int
+    speaker: str
+    text: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the source as the outside sees it."""
+        return {
+            "id": self.id,
+            "occurred_at": rfc3339(self.occurred_at_us),
+            "speaker": self.speaker,
+            "text": self.text,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +47,8 @@ class Item:
     occurred_at_us: int
     session_id: str | None
     speaker: str | None
+    #: Of a summary, when the request says `expand`: the exact words behind it, in order.
+    sources: tuple[Source, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the item as the outside sees it."""
@@ -43,6 +63,7 @@ class Item:
             "occurred_at": rfc3339(self.occurred_at_us),
             "session_id": self.session_id,
             "speaker": self.speaker,
+            **({"sources": [source.as_json() for source in self.sources]} if self.sources else {}),
         }
 
 

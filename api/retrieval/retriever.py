@@ -18,6 +18,7 @@ import uuid_utils
 
 from recollect.api.retrieval.context import fit, render
 from recollect.api.retrieval.deadline import Budget
+from recollect.api.retrieval.expansion import expanded
 from recollect.api.retrieval.fusion import Ranked, fuse
 from recollect.api.retrieval.graph import graph_matches
 from recollect.api.retrieval.keyword import (
@@ -97,7 +98,7 @@ class Retriever:
         except (RecollectError, apsw.Error) as error:
             _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
             budget.miss("projection", error)
-        fitting = fit(items, request.budget_tokens)
+        fitting = fit(items, request.budget_tokens, request.query)
         context = render(fitting)
         return RetrieveResult(
             context=context,
@@ -153,7 +154,8 @@ class Retriever:
             lists = _search(connection, query, scope, budget)
             lists |= self._finish_semantic(semantic, budget)
             ranked = fuse(_with_speakers(connection, query, lists))
-            items += _episodes(connection, ranked[: request.limit - len(items)])
+            found = _episodes(connection, ranked[: request.limit - len(items)])
+            items += expanded(found, snapshot, self._models.log, namespace) if request.expand else found
         return items
 
     def _begin_semantic(
@@ -285,10 +287,14 @@ def _entities(connection: apsw.Connection, query: Query) -> list[Item]:
 def _episodes(connection: apsw.Connection, ranked: Sequence[Ranked]) -> list[Item]:
     """Return the items of `ranked` episodes."""
     items: list[Item] = []
-    find = "SELECT id, text, caption, occurred_at_us, session_id, speaker FROM episodes WHERE version = ?"
+    find = "SELECT id, text, caption, occurred_at_us, session_id, speaker, tier FROM episodes WHERE version = ?"
+    sources = "SELECT id FROM episode_sources WHERE version = ? ORDER BY source"
     for candidate in ranked:
         row: tuple[Any, ...] = connection.execute(find, (candidate.version,)).fetchall()[0]
-        event_id, text, caption, occurred_at_us, session_id, speaker = row
+        event_id, text, caption, occurred_at_us, session_id, speaker, tier = row
+        behind: list[tuple[Any, ...]] = (
+            [] if tier == "raw" else connection.execute(sources, (candidate.version,)).fetchall()
+        )
         items.append(
             Item(
                 id=event_id,
@@ -297,7 +303,7 @@ def _episodes(connection: apsw.Connection, ranked: Sequence[Ranked]) -> list[Ite
                 score=candidate.score,
                 matched_by=tuple(sorted(candidate.ranks, key=lambda name: (candidate.ranks[name], name))),
                 ranks=candidate.ranks,
-                source_events=(event_id,),
+                source_events=tuple(one[0] for one in behind) or (event_id,),
                 occurred_at_us=occurred_at_us,
                 session_id=session_id,
                 speaker=speaker,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from typing import Any
 
 import apsw
 import numpy as np
@@ -57,10 +58,11 @@ def semantic_matches(
 
 
 def allowed_versions(connection: apsw.Connection, scope: Scope) -> NDArray[np.int64] | None:
-    """Return the episodes in `scope`, in rising order; None when all are."""
-    if not scope.condition:
+    """Return the episodes in `scope` that are there and active, in rising order; None when all are."""
+    removal: Any = connection.execute("SELECT removal FROM model").fetchall()[0][0]
+    if not scope.condition and not removal:
         return None
     rows = connection.execute(
-        f"SELECT version FROM episodes WHERE version > 0{scope.condition} ORDER BY version", scope.values
+        f"SELECT version FROM episodes WHERE status = 'active'{scope.condition} ORDER BY version", scope.values
     )
     return np.fromiter((row[0] for row in rows), np.int64)

@@ -1,6 +1,10 @@
-"""Words of a query that say nothing about what is meant."""
+"""The words of a text, and those that say nothing about what is meant."""
 
 from __future__ import annotations
+
+import re
+
+WORD = re.compile(r"\w+")
 
 #: English function words and question words. Dropping them helps speed and recall; dropping by frequency costs recall.
 _STOP_WORDS = """
@@ -15,3 +19,8 @@ _STOP_WORDS = """
     your yours yourself yourselves
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+
+def content_words(text: str) -> set[str]:
+    """Return the words of `text` that say something, case folded."""
+    return set(WORD.findall(text.casefold())) - STOP_WORDS

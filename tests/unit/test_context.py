@@ -42,7 +42,7 @@ def entity(name: str) -> Item:
 
 
 def context(items: list[Item], budget_tokens: int = 1_000) -> str:
-    return render(fit(items, budget_tokens))
+    return render(fit(items, budget_tokens, ""))
 
 
 def test_the_context_has_what_is_known_first_then_history_by_time() -> None:

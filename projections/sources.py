@@ -1,0 +1,47 @@
+"""The exact words behind a summary: the events it stands for, from the log, expired or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from recollect.events.envelope import RecordedEvent
+from recollect.events.log import EventLog
+
+#: Events between two sources that are read over: fewer reads cost less than the events between.
+_GAP_EVENTS = 50
+
+
+def source_versions(connection: apsw.Connection, version: int) -> list[int]:
+    """Return the versions of the events that the summary `version` stands for, in order; none for any other episode."""
+    rows: list[tuple[Any, ...]] = connection.execute(
+        "SELECT source FROM episode_sources WHERE version = ? ORDER BY source", (version,)
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def read_events(log: EventLog, namespace: str, versions: Sequence[int]) -> list[RecordedEvent]:
+    """Return the events of `namespace` with these rising `versions`, in order.
+
+    Raises:
+        StorageError: the log cannot be read.
+    """
+    events: list[RecordedEvent] = []
+    for run in _runs(versions):
+        wanted = set(run)
+        span = log.read(namespace, after=run[0] - 1, limit=run[-1] - run[0] + 1)
+        events += [event for event in span if event.version in wanted]
+    return events
+
+
+def _runs(versions: Sequence[int]) -> list[list[int]]:
+    """Split `versions` where much lies between two of them."""
+    runs: list[list[int]] = []
+    for version in versions:
+        if runs and version - runs[-1][-1] <= _GAP_EVENTS:
+            runs[-1].append(version)
+        else:
+            runs.append([version])
+    return runs
