@@ -44,11 +44,15 @@ def list_rows(connection: apsw.Connection, name: str, after: str, limit: int) ->
     return LISTS[name](connection, after, _checked(limit))
 
 
+_EPISODES = """
+SELECT version, id, session_id, occurred_at_us, type, role, speaker, text, caption, importance, outcome, tier, status,
+    pinned, expires_at_us, short, keywords, token_count
+FROM episodes WHERE version > ? ORDER BY version LIMIT ?
+"""
+
+
 def _episodes(connection: apsw.Connection, after: str, limit: int) -> Page:
-    columns = "version, id, session_id, occurred_at_us, type, role, speaker, text, caption, importance, outcome, tier, "
-    rows = connection.execute(
-        f"SELECT {columns}token_count FROM episodes WHERE version > ? ORDER BY version LIMIT ?", (_number(after), limit)
-    )
+    rows = connection.execute(_EPISODES, (_number(after), limit))
     return _page([_item(rows, row) for row in rows], limit, lambda item: item["version"])
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BeforeValidator, TypeAdapter, ValidationError
 
+from recollect.events.envelope import microseconds, now_us
 from recollect.events.errors import InvalidInput
 
 _VERSION = re.compile(r"[0-9]{1,11}")
@@ -47,6 +48,23 @@ def moment(value: object) -> int | datetime | None:
         case _:
             pass
     raise InvalidInput(_WANTED, field="as_of")
+
+
+def past_us(value: object, *, field: str) -> int:
+    """Return the time that `value` names, in microseconds since 1970 UTC; the present for None.
+
+    Raises:
+        InvalidInput: it is no time with a zone, or lies in the future.
+    """
+    present_us = now_us()
+    if value is None:
+        return present_us
+    found = moment(value) if isinstance(value, str | datetime) else None
+    if not isinstance(found, datetime):
+        raise InvalidInput("give a time with its zone, such as 2026-11-20T09:00:00Z", field=field)
+    if microseconds(found) > present_us:
+        raise InvalidInput("lies in the future: nothing is due then yet", field=field)
+    return microseconds(found)
 
 
 #: What callers of Python may give: a version, an aware time, or either of them as text.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,9 +12,10 @@ from pydantic import ValidationError
 
 from recollect.api.changeover import OnProgress, change_model, embed_missing, loaded, no_progress, undo_change
 from recollect.api.lists import PAGE_ITEMS, Page, list_events, list_namespaces, list_rows
-from recollect.api.moment import AsOf, moment
+from recollect.api.moment import AsOf, moment, past_us
+from recollect.api.retrieval.expansion import sources_of
 from recollect.api.retrieval.request import RetrieveRequest
-from recollect.api.retrieval.result import RetrieveResult
+from recollect.api.retrieval.result import RetrieveResult, Source
 from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.traces import Traces
 from recollect.api.settings import Settings, load_settings
@@ -25,6 +27,9 @@ from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
 from recollect.events.validation import drafts
 from recollect.events.verify import Verdict, verify
+from recollect.jobs.compaction.nightly import Compaction, compact_steps, preview
+from recollect.jobs.compaction.tiers import Tier, tiers
+from recollect.jobs.context import JobContext
 from recollect.jobs.workers import Workers
 from recollect.projections.embedder import Embedder
 from recollect.projections.history import History
@@ -69,6 +74,8 @@ class Recollect:
         )
         self._retriever = Retriever(self.models, self.history, self.spaces.in_use, budget_ms=chosen.retrieval_budget_ms)
         self._traces = Traces(chosen.data / "traces", bytes_max=chosen.traces_bytes_max)
+        #: What jobs work with.
+        self.context = JobContext(log=self.log, models=self.models, vectors_in_use=self.spaces.in_use, policy=chosen)
         self.workers: Workers | None = None
         if workers:
             self._start_workers()
@@ -165,6 +172,36 @@ class Recollect:
         """
         named = moment(as_of)
         return None if named is None else self.history.version(check_namespace(namespace), named)
+
+    def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
+        """Do the nightly work on `namespace`; return the events it appended, by step.
+
+        Parameters:
+            now: do what was due at this time, aware or as text; what is due at present when None.
+            dry_run: append nothing, and return what each step would append first.
+
+        Raises:
+            InvalidInput: `now` is no time, or lies in the future. InvalidNamespace: the name. StorageError: the disk.
+        """
+        at_us = past_us(now, field="now")
+        work = preview if dry_run else compact_steps
+        return work(self.context, check_namespace(namespace), at_us)
+
+    def tiers(self, namespace: str) -> dict[str, Tier]:
+        """Return how many episodes and tokens the memory holds, by tier."""
+        self.models.catch_up(check_namespace(namespace))
+        with self.models.reading(namespace) as snapshot:
+            return tiers(snapshot.connection)
+
+    def sources(self, namespace: str, episode_id: str) -> list[Source]:
+        """Return the exact words behind a summary, in order, expired or not; nothing for an episode that is none.
+
+        Raises:
+            InvalidNamespace: the name. StorageError: the disk.
+        """
+        self.models.catch_up(check_namespace(namespace))
+        with self.models.reading(namespace) as snapshot:
+            return [*sources_of(episode_id, snapshot, self.log, namespace)]
 
     def replay(self, namespace: str) -> int:
         """Rebuild the read model of `namespace` from the log; return the events folded.
@@ -299,6 +336,18 @@ class AsyncRecollect:
     async def version(self, namespace: str, as_of: AsOf) -> int | None:
         """Do what `Recollect.version` does."""
         return await asyncio.to_thread(self.memory.version, namespace, as_of)
+
+    async def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
+        """Do what `Recollect.compact` does."""
+        return await asyncio.to_thread(self.memory.compact, namespace, now=now, dry_run=dry_run)
+
+    async def tiers(self, namespace: str) -> dict[str, Tier]:
+        """Do what `Recollect.tiers` does."""
+        return await asyncio.to_thread(self.memory.tiers, namespace)
+
+    async def sources(self, namespace: str, episode_id: str) -> Sequence[Source]:
+        """Do what `Recollect.sources` does."""
+        return await asyncio.to_thread(self.memory.sources, namespace, episode_id)
 
     async def replay(self, namespace: str) -> int:
         """Do what `Recollect.replay` does."""

@@ -621,7 +621,7 @@ class MemoriesClustered(Envelope):
 class DayDigest(Payload):
     """A day in a few sentences."""
 
-    #: Such as 2026-11-20, in the time zone of the jobs.
+    #: Such as 2026-11-20 (UTC).
     day: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
     text: Text
     source_events: Annotated[tuple[Name, ...], Field(min_length=1)]

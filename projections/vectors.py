@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -58,6 +58,11 @@ SELECT embeddings.version, embeddings.part, vectors.vector
 FROM embeddings JOIN vectors ON vectors.key = embeddings.vector_key
 WHERE embeddings.model = ? AND embeddings.version > ? AND embeddings.version <= ?
 ORDER BY embeddings.version, embeddings.part, embeddings.chunk
+"""
+
+_TURN_VECTOR = """
+SELECT vectors.vector FROM embeddings JOIN vectors ON vectors.key = embeddings.vector_key
+WHERE embeddings.model = ? AND embeddings.version = ? AND embeddings.part = 'turn' AND embeddings.chunk = 0
 """
 
 # Never back: where another process embeds the same, it may have come further.
@@ -162,10 +167,7 @@ class _Store:
                 return False
             if self.checkpoint() == 0:
                 self._connection.execute("DELETE FROM embeddings WHERE model = ?", (self._model,))
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)",
-                [(self._model, digest, vector.astype("<f4").tobytes()) for digest, vector in vectors.items()],
-            )
+            self._remember(vectors)
             self._connection.executemany(
                 "INSERT OR REPLACE INTO embeddings "
                 "SELECT model, ?, ?, ?, key FROM vectors WHERE model = ? AND digest = ?",
@@ -173,6 +175,29 @@ class _Store:
             )
             self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, *last))
         return True
+
+    def remember(self, vectors: dict[bytes, Vector]) -> None:
+        """Keep vectors of texts, by the digests of these."""
+        with self._transaction():
+            self._remember(vectors)
+
+    def _remember(self, vectors: dict[bytes, Vector]) -> None:
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)",
+            [(self._model, digest, vector.astype("<f4").tobytes()) for digest, vector in vectors.items()],
+        )
+
+    def remembered(self, digest: bytes) -> Vector | None:
+        """Return the vector of a text, if it was ever embedded."""
+        return self._vector("SELECT vector FROM vectors WHERE model = ? AND digest = ?", digest)
+
+    def of_turn(self, version: int) -> Vector | None:
+        """Return the vector of an episode's turn, of its first chunk when it is long."""
+        return self._vector(_TURN_VECTOR, version)
+
+    def _vector(self, query: str, value: bytes | int) -> Vector | None:
+        row: tuple[Any, ...] | None = self._connection.execute(query, (self._model, value)).fetchone()
+        return None if row is None else np.frombuffer(row[0], "<f4")
 
     def remove_others(self, keep: Collection[str]) -> None:
         """Remove everything of models whose tags are not in `keep`, a little at a time."""
@@ -294,6 +319,32 @@ class Vectors:
                 index = store.extended_index(self.embedder.dimensions)
             self._keep_within_memory()
             return index
+
+    def of_turns(self, namespace: str, snapshot: Snapshot, versions: Iterable[int]) -> dict[int, Vector]:
+        """Return the vectors of those turns that have been embedded; of none unless the model is ready."""
+        if self.embedder.state != "ready" or not self._path(namespace).exists():
+            return {}
+        with self._using(namespace, snapshot) as store, store.lock:
+            found = {version: store.of_turn(version) for version in versions}
+        return {version: vector for version, vector in found.items() if vector is not None}
+
+    def of_texts(self, namespace: str, snapshot: Snapshot, texts: Sequence[str]) -> Vector | None:
+        """Return a vector a text, shape (len(texts), dimensions), and remember them; None unless the model is ready."""
+        if self.embedder.state != "ready" or not texts:
+            return None
+        digests = [sha256(text.encode(errors="replace")).digest() for text in texts]
+        with self._using(namespace, snapshot) as store:
+            with store.lock:
+                missing = store.missing(dict(zip(digests, texts, strict=True)))
+            if missing:
+                vectors = self.embedder.embed(list(missing.values()))
+                with store.lock:
+                    store.remember(dict(zip(missing, vectors, strict=True)))
+            with store.lock:
+                found = [store.remembered(digest) for digest in digests]
+        whole = [vector for vector in found if vector is not None]
+        # Fewer when another process has just removed this model's vectors.
+        return np.stack(whole) if len(whole) == len(found) else None
 
     def remove_others(self, namespace: str, keep: Collection[str]) -> None:
         """Remove the vectors of `namespace` that are of models whose tags are not in `keep`."""

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -38,6 +38,21 @@ _MODEL_SECONDS_MAX = 600
 
 #: Called with what is going on, the steps done and the steps in all.
 OnProgress = Callable[[str, int, int], None]
+
+
+class Conversation(NamedTuple):
+    """A conversation, and questions that it answers."""
+
+    name: str
+    #: The file's name up to the first ``-``.
+    set_name: str
+    events: list[dict[str, Any]]
+    questions: list[dict[str, Any]]
+
+    @property
+    def namespace(self) -> str:
+        """Return where it is loaded."""
+        return f"bench-{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +97,57 @@ class Report:
         return "\n".join([*lines, *(f"degraded: {part}" for part in self.degraded)])
 
 
+class Bench:
+    """A memory to measure: conversations loaded into namespaces of their own, and asked."""
+
+    def __init__(self, data: Path, embedding_model: str) -> None:
+        self.log = SqliteLog(data / "log.db")
+        self._embedder = open_embedder(embedding_model)
+        self._embedder.start()
+        self.models = ReadModels(data, self.log)
+        self.vectors = Vectors(data, self.models, self._embedder)
+        self._history = History(data, self.log, self.models)
+        # Without a time limit: quality is measured, and a busy machine must not change it.
+        self._retriever = Retriever(self.models, self._history, lambda: self.vectors, budget_ms=60_000)
+        #: What was missing while it ran.
+        self.degraded: dict[str, None] = {}
+
+    def wait(self, on_progress: OnProgress) -> None:
+        """Wait for the model."""
+        on_progress("loading the model", 0, 1)
+        self._embedder.wait_ready(_MODEL_SECONDS_MAX)
+
+    def load(self, conversation: Conversation, on_progress: OnProgress) -> None:
+        """Append a conversation and embed it."""
+        for start in range(0, len(conversation.events), BATCH_EVENTS_MAX):
+            self.log.append(conversation.namespace, drafts(conversation.events[start : start + BATCH_EVENTS_MAX]))
+        self.embed(conversation, on_progress)
+
+    def embed(self, conversation: Conversation, on_progress: OnProgress) -> None:
+        """Fold and embed what is new."""
+        self.models.catch_up(conversation.namespace)
+        what = f"embedding {conversation.name}"
+        self.vectors.embed_news(conversation.namespace, on_progress=lambda done, total: on_progress(what, done, total))
+
+    def ask(self, conversation: Conversation, set_name: str, on_progress: OnProgress) -> list[Score]:
+        """Ask the questions of a conversation that have an answer in it."""
+        scores: list[Score] = []
+        for done, question in enumerate(conversation.questions, start=1):
+            result = self._retriever.retrieve(conversation.namespace, _request(question))
+            self.degraded.update(dict.fromkeys(result.degraded))
+            scores.append(_score(set_name, question, result))
+            on_progress(f"asking {conversation.name}", done, len(conversation.questions))
+        return scores
+
+    def close(self) -> None:
+        """Close everything."""
+        self._retriever.close()
+        self._history.close()
+        self.vectors.close()
+        self.models.close()
+        self.log.close()
+
+
 def run_retrieval_bench(files: Sequence[Path], data: Path, embedding_model: str, on_progress: OnProgress) -> Report:
     """Load each conversation into a namespace of its own, embed it, ask its questions.
 
@@ -92,56 +158,31 @@ def run_retrieval_bench(files: Sequence[Path], data: Path, embedding_model: str,
     Raises:
         InvalidInput: a file has another shape.
     """
-    log = SqliteLog(data / "log.db")
-    embedder = open_embedder(embedding_model)
-    embedder.start()
-    models = ReadModels(data, log)
-    vectors = Vectors(data, models, embedder)
-    # Without a time limit: quality is measured, and a busy machine must not change it.
-    history = History(data, log, models)
-    retriever = Retriever(models, history, lambda: vectors, budget_ms=60_000)
+    bench = Bench(data, embedding_model)
     try:
-        on_progress("loading the model", 0, 1)
-        embedder.wait_ready(_MODEL_SECONDS_MAX)
+        bench.wait(on_progress)
         scores: list[Score] = []
-        degraded: dict[str, None] = {}
-        for number, file in enumerate(files, start=1):
-            conversation = _read(file)
-            namespace = f"bench-{conversation['name']}"
-            _load(log, namespace, conversation["events"])
-            models.catch_up(namespace)
-            label = f"{conversation['name']} ({number} of {len(files)})"
-            vectors.embed_news(
-                namespace, on_progress=lambda done, total, to=label: on_progress(f"embedding {to}", done, total)
-            )
-            questions: list[dict[str, Any]] = [q for q in conversation["questions"] if q["gold"] or q["gold_sessions"]]
-            for done, question in enumerate(questions, start=1):
-                result = retriever.retrieve(namespace, _request(question))
-                degraded.update(dict.fromkeys(result.degraded))
-                scores.append(_score(file.stem.partition("-")[0], question, result))
-                on_progress(f"asking {label}", done, len(questions))
-        return Report(tuple(scores), tuple(degraded))
+        for file in files:
+            conversation = read_conversation(file)
+            bench.load(conversation, on_progress)
+            scores += bench.ask(conversation, conversation.set_name, on_progress)
+        return Report(tuple(scores), tuple(bench.degraded))
     finally:
-        retriever.close()
-        history.close()
-        vectors.close()
-        models.close()
-        log.close()
+        bench.close()
 
 
-def _read(file: Path) -> dict[str, Any]:
+def read_conversation(file: Path) -> Conversation:
+    """Read a conversation with its questions.
+
+    Raises:
+        InvalidInput: the file has another shape.
+    """
     try:
-        conversation = orjson.loads(file.read_bytes())
-        if not {"name", "events", "questions"} <= conversation.keys():
-            raise ValueError("it has no name, events and questions")
-    except (OSError, ValueError, AttributeError) as error:
+        content = orjson.loads(file.read_bytes())
+        questions = [question for question in content["questions"] if question["gold"] or question["gold_sessions"]]
+        return Conversation(content["name"], file.stem.partition("-")[0], content["events"], questions)
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidInput(f"not a conversation with questions: {error}", field=str(file)) from error
-    return conversation
-
-
-def _load(log: SqliteLog, namespace: str, events: Sequence[dict[str, Any]]) -> None:
-    for start in range(0, len(events), BATCH_EVENTS_MAX):
-        log.append(namespace, drafts(events[start : start + BATCH_EVENTS_MAX]))
 
 
 def _request(question: dict[str, Any]) -> RetrieveRequest:

@@ -21,6 +21,38 @@ def main() -> None:
     """Benchmarks."""
 
 
+def _files(folder: Path) -> list[Path]:
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise InvalidInput("there is no *.json in it", field=str(folder))
+    return files
+
+
+@app.command()
+def compaction(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Conversations with questions: *.json.")],
+    after: Annotated[
+        str, typer.Option(help="Days after the last message of a conversation at which it is compacted, rising.")
+    ] = "2,10,120",
+) -> None:
+    """Print tokens by tier, and recall at turn and session level, before and after compaction."""
+    from recollect.api.bench.compaction import run_compaction_bench  # noqa: PLC0415
+
+    try:
+        days = [int(day) for day in after.split(",")]
+    except ValueError:
+        raise InvalidInput("give whole numbers of days with commas between them", field="--after") from None
+    settings = settings_of(context.obj)
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as data, bars() as shown:
+        stages, report = run_compaction_bench(
+            _files(folder), Path(data), settings.embedding_model, days, settings, shown.show
+        )
+    typer.echo(report.render())
+    for stage in stages:
+        typer.echo(stage.render())
+
+
 @app.command()
 def retrieval(
     context: typer.Context,
@@ -32,9 +64,7 @@ def retrieval(
     """Print recall at turn and session level, MRR and latency, by set and category."""
     from recollect.api.bench.retrieval import run_retrieval_bench  # noqa: PLC0415
 
-    files = sorted(folder.glob("*.json"))
-    if not files:
-        raise InvalidInput("there is no *.json in it", field=str(folder))
+    files = _files(folder)
     with ExitStack() as stack:
         data = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-bench-")))
         shown = stack.enter_context(bars())

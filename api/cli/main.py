@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.api.cli import analytics, commands, imports, upkeep
+from recollect.api.cli import analytics, commands, compaction, imports, upkeep
 from recollect.api.cli.bench import app as bench_app
 from recollect.events.errors import ProjectionFailed, RecollectError
 
@@ -27,6 +27,7 @@ app.command()(commands.retrieve)
 app.command()(commands.export)
 app.command()(commands.embed)
 app.command()(commands.replay)
+app.command()(compaction.compact)
 app.command()(upkeep.verify)
 app.command()(upkeep.backup)
 app.command()(upkeep.restore)

@@ -98,6 +98,12 @@ def _add_lists(app: FastAPI, memory: Recollect) -> None:
         """List the log: events with versions over `after`."""
         return _json(await run_in_threadpool(memory.events, namespace, after=after, limit=limit, as_of=as_of))
 
+    @app.get("/v1/namespaces/{namespace}/episodes/{episode_id:path}/sources", tags=["lists"])
+    async def sources(namespace: str, episode_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """List the exact words behind a summary, expired or not."""
+        found = await run_in_threadpool(memory.sources, namespace, episode_id)
+        return _json({"items": [source.as_json() for source in found], "next": None})
+
     def add(name: str) -> None:
         @app.get(f"/v1/namespaces/{{namespace}}/{name}", tags=["lists"], name=name, summary=f"List the {name}")
         async def rows(  # pyright: ignore[reportUnusedFunction]

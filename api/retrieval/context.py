@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recollect.api.retrieval.result import Item
-from recollect.api.retrieval.words import content_words
 from recollect.events.envelope import rfc3339
 from recollect.projections.fence import fenced, one_line
 from recollect.projections.tokens import estimate_tokens
+from recollect.projections.words import content_words
 
 #: The part of the budget that one item may take; a longer text is cut.
 _SHARE_MAX = 0.25

@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from recollect.api.retrieval.words import STOP_WORDS, WORD
+from recollect.projections.words import STOP_WORDS, WORD
 
 #: Words looked at. A question is shorter; of a pasted log the beginning and the end say what it is about.
 _WORDS_MAX = 256

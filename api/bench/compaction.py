@@ -1,0 +1,97 @@
+"""What compaction costs and saves: recall, tokens and time, some days after the last message of conversations."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from recollect.api.bench.retrieval import Bench, Conversation, OnProgress, Report, Score, read_conversation
+from recollect.events.envelope import microseconds
+from recollect.jobs.compaction.nightly import compact_steps
+from recollect.jobs.compaction.tiers import tiers
+from recollect.jobs.context import JobContext
+from recollect.jobs.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The memory at one time."""
+
+    #: ``before``, or how many days after the last message it was compacted.
+    name: str
+    #: Episodes and estimated tokens by tier.
+    episodes: dict[str, int]
+    tokens: dict[str, int]
+    #: Seconds that the compaction took for 1,000 events of the log, without embedding the summaries.
+    seconds_per_1000: float
+
+    def render(self) -> str:
+        """Return one line."""
+        held = ", ".join(f"{tier} {self.episodes[tier]:,} / {self.tokens[tier]:,}" for tier in self.episodes)
+        return f"{self.name}: {held}; {self.seconds_per_1000:.2f} s for 1,000 events"
+
+
+def run_compaction_bench(
+    files: Sequence[Path],
+    data: Path,
+    embedding_model: str,
+    days: Sequence[int],
+    policy: Policy,
+    on_progress: OnProgress,
+) -> tuple[list[Stage], Report]:
+    """Ask the questions of conversations before compaction, and again after each of `days`, which rise.
+
+    Returns:
+        the stages, and one report whose sets are named after them, such as ``locomo +10d``.
+
+    Raises:
+        InvalidInput: a file has another shape.
+    """
+    conversations = [read_conversation(file) for file in files]
+    bench = Bench(data, embedding_model)
+    try:
+        bench.wait(on_progress)
+        scores: list[Score] = []
+        stages: list[Stage] = []
+        for conversation in conversations:
+            bench.load(conversation, on_progress)
+        for day in [None, *days]:
+            started = time.perf_counter()
+            if day is not None:
+                _compact(bench, conversations, day, policy, on_progress)
+            spent = time.perf_counter() - started
+            for conversation in conversations:
+                bench.embed(conversation, on_progress)
+                name = conversation.set_name + ("" if day is None else f" +{day}d")
+                scores += bench.ask(conversation, name, on_progress)
+            stages.append(_stage(bench, conversations, "before" if day is None else f"after {day} days", spent))
+        return stages, Report(tuple(scores), tuple(bench.degraded))
+    finally:
+        bench.close()
+
+
+def _compact(
+    bench: Bench, conversations: Sequence[Conversation], day: int, policy: Policy, on_progress: OnProgress
+) -> None:
+    context = JobContext(log=bench.log, models=bench.models, vectors_in_use=lambda: bench.vectors, policy=policy)
+    for number, conversation in enumerate(conversations, start=1):
+        last = max(datetime.fromisoformat(event["occurred_at"]) for event in conversation.events)
+        compact_steps(context, conversation.namespace, microseconds(last + timedelta(days=day)))
+        on_progress(f"compacting after {day} days", number, len(conversations))
+
+
+def _stage(bench: Bench, conversations: Sequence[Conversation], name: str, spent_seconds: float) -> Stage:
+    episodes: Counter[str] = Counter()
+    tokens: Counter[str] = Counter()
+    events = 0
+    for conversation in conversations:
+        events += len(conversation.events)
+        with bench.models.reading(conversation.namespace) as snapshot:
+            for tier, held in tiers(snapshot.connection).items():
+                episodes[tier] += held.episodes
+                tokens[tier] += held.tokens
+    return Stage(name, dict(episodes), dict(tokens), spent_seconds / events * 1_000)

@@ -1,0 +1,88 @@
+"""Memories about the same thing, in clusters that have a label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from recollect.events.envelope import EventDraft, instant
+from recollect.events.validation import draft
+from recollect.jobs.compaction.keywords import keywords
+from recollect.jobs.compaction.memories import active_memories
+from recollect.jobs.context import JobContext
+from recollect.jobs.derivation import derived_id
+from recollect.projections.embedder import Vector
+from recollect.projections.models import Snapshot
+
+#: Memories that are clustered: the newest ones.
+_MEMORIES_MAX = 1_000
+#: Clusters are made anew when this part of their members came or went.
+_CHANGED_SHARE = 0.1
+_LABEL_TOKENS = 8
+
+_SUMMARIES = """
+SELECT id, text FROM episodes WHERE tier = 'distilled' AND status = 'active' ORDER BY version DESC LIMIT ?
+"""
+_CLUSTERED = "SELECT memory_id FROM clusters ORDER BY memory_id"
+
+
+def cluster(context: JobContext, namespace: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+    """Return `memories.clustered` when memories have come and gone since the clusters were made."""
+    texts = _memories(snapshot)
+    known = {row[0] for row in list[Any](snapshot.connection.execute(_CLUSTERED))}
+    if len(texts) < 2 or len(known ^ texts.keys()) <= _CHANGED_SHARE * len(texts):
+        return []
+    vectors = context.vectors_in_use().of_texts(namespace, snapshot, list(texts.values()))
+    if vectors is None:
+        return []
+    ids = list(texts)
+    found: list[dict[str, Any]] = []
+    for members in grouped(vectors, context.policy.cluster_similarity):
+        said = [texts[ids[at]] for at in members]
+        label = " ".join(keywords(snapshot.connection, said, without="", tokens_max=_LABEL_TOKENS)) or said[0]
+        found.append({"label": label, "memory_ids": [ids[at] for at in members]})
+    return [
+        draft(
+            {
+                "id": derived_id("cluster", str(now_us), *ids),
+                "type": "memories.clustered",
+                "occurred_at": instant(now_us),
+                "actor": "compaction",
+                "payload": {"clusters": found},
+            }
+        )
+    ]
+
+
+def grouped(vectors: Vector, similarity: float) -> list[list[int]]:
+    """Group rows around leaders: each joins the nearest group whose mean is near enough, or begins one.
+
+    Parameters:
+        vectors: normalised, shape (n, dimensions).
+        similarity: cosine that is near enough.
+
+    Returns:
+        rows by group, in order.
+    """
+    sums: list[Vector] = []
+    groups: list[list[int]] = []
+    for row, vector in enumerate(vectors):
+        means = np.stack(sums) if sums else np.empty((0, vectors.shape[1]), np.float32)
+        near = means @ vector / np.maximum(np.linalg.norm(means, axis=1), 1e-9)
+        best = int(np.argmax(near)) if len(near) else -1
+        if best >= 0 and near[best] >= similarity:
+            groups[best].append(row)
+            sums[best] = sums[best] + vector
+        else:
+            groups.append([row])
+            sums.append(vector.copy())
+    return groups
+
+
+def _memories(snapshot: Snapshot) -> dict[str, str]:
+    """Return what is clustered, text by id: what is known, and the newest summaries."""
+    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_SUMMARIES, (_MEMORIES_MAX,)).fetchall()
+    known = [(memory.id, memory.text) for memory in active_memories(snapshot.connection)]
+    return dict([*known, *reversed(rows)][-_MEMORIES_MAX:])

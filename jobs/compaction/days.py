@@ -1,0 +1,49 @@
+"""The digest of the day: each of the last days in a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from recollect.events.envelope import EventDraft, instant
+from recollect.events.validation import draft
+from recollect.jobs.compaction.groups import DAY_US
+from recollect.jobs.compaction.summaries import Told, summary_of
+from recollect.jobs.context import JobContext
+from recollect.jobs.derivation import derived_id
+from recollect.projections.models import Snapshot
+from recollect.projections.tiers import DIGESTS_KEPT
+
+_TURNS = """
+SELECT version, speaker, text, caption, importance, id FROM episodes
+WHERE tier = 'raw' AND status = 'active' AND occurred_at_us >= ? AND occurred_at_us < ?
+ORDER BY version LIMIT 2000
+"""
+
+
+def digest_days(context: JobContext, namespace: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+    """Return `day.digested` for those of the last days (UTC) that are over, had turns, and are not told yet."""
+    known = {row[0] for row in list[Any](snapshot.connection.execute("SELECT day FROM digests"))}
+    today = now_us // DAY_US
+    drafts: list[EventDraft] = []
+    for day in range(today - DIGESTS_KEPT, today):
+        name = datetime.fromtimestamp(day * DAY_US // 1_000_000, UTC).date().isoformat()
+        bounds = (day * DAY_US, (day + 1) * DAY_US)
+        rows: list[tuple[Any, ...]] = [] if name in known else snapshot.connection.execute(_TURNS, bounds).fetchall()
+        if rows:
+            summary = summary_of(
+                context, namespace, snapshot, [Told(*row[:5]) for row in rows], tokens_max=context.policy.digest_tokens
+            )
+            drafts.append(
+                draft(
+                    {
+                        "id": derived_id("digest", name),
+                        "type": "day.digested",
+                        "occurred_at": instant((day + 1) * DAY_US),
+                        "actor": "compaction",
+                        "payload": {"day": name, "text": summary.text, "source_events": [row[5] for row in rows]},
+                    }
+                )
+            )
+    return drafts

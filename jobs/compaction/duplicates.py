@@ -1,0 +1,92 @@
+"""Near-duplicates become one memory, and the merge is recorded."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from recollect.events.envelope import EventDraft, instant
+from recollect.events.validation import draft
+from recollect.jobs.compaction.memories import active_memories
+from recollect.jobs.context import JobContext
+from recollect.jobs.derivation import derived_id
+from recollect.projections.models import Snapshot
+
+#: Words that turn a sentence into its opposite.
+_NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|without|\w+n['’]t)\b", re.IGNORECASE)
+#: What two texts must have in common beside their meaning: a vector hardly tells 4 from 5, or Ann from Bob.
+_EXACT = re.compile(r"\d+|\b[^\W\d_a-z]\w*")
+
+_SUMMARIES = "SELECT id, text, session_id FROM episodes WHERE tier = 'distilled' AND status = 'active' ORDER BY version"
+
+
+class _Candidate(NamedTuple):
+    id: str
+    text: str
+    #: How much speaks for it: of two, the greater one is kept, or the older.
+    weight: tuple[float, int]
+
+
+def merge_duplicates(context: JobContext, namespace: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+    """Return `memories.merged` for active memories that say the same: of one kind and topic, and one in vector space.
+
+    Numbers, names and negations must agree: they hardly move a vector, and are what a fact is about.
+    """
+    drafts: list[EventDraft] = []
+    for group in _groups(snapshot):
+        vectors = context.vectors_in_use().of_texts(namespace, snapshot, [one.text for one in group])
+        if vectors is None:
+            return []
+        similar = vectors @ vectors.T
+        order = sorted(range(len(group)), key=lambda at: (tuple(-part for part in group[at].weight), at))
+        merged: set[int] = set()
+        for place, kept in enumerate(order):
+            if kept in merged:
+                continue
+            same = [
+                other
+                for other in order[place + 1 :]
+                if other not in merged
+                and similar[kept, other] >= context.policy.dedup_similarity
+                and _exact(group[kept].text) == _exact(group[other].text)
+            ]
+            merged.update(same)
+            if same:
+                lowest = float(min(similar[kept, other] for other in same))
+                drafts.append(_merge(group[kept].id, [group[other].id for other in same], lowest, now_us))
+    return drafts
+
+
+def _groups(snapshot: Snapshot) -> Iterator[list[_Candidate]]:
+    """Yield memories of one kind and topic, and summaries of one session, where there are several."""
+    groups: defaultdict[tuple[str, str], list[_Candidate]] = defaultdict(list)
+    for memory in active_memories(snapshot.connection):
+        groups[memory.kind, memory.topic].append(
+            _Candidate(memory.id, memory.text, (memory.confidence, memory.evidence))
+        )
+    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_SUMMARIES).fetchall()
+    for id, text, session_id in rows:
+        groups["episode", session_id or ""].append(_Candidate(id, text, (1.0, 0)))
+    return (group for group in groups.values() if len(group) > 1)
+
+
+def _exact(text: str) -> tuple[frozenset[str], bool]:
+    return frozenset(_EXACT.findall(text)), _NEGATION.search(text) is not None
+
+
+def _merge(kept_id: str, merged_ids: Sequence[str], similarity: float, now_us: int) -> EventDraft:
+    return draft(
+        {
+            "id": derived_id("merge", kept_id, *merged_ids),
+            "type": "memories.merged",
+            "occurred_at": instant(now_us),
+            "actor": "compaction",
+            "payload": {
+                "kept_id": kept_id,
+                "merged_ids": merged_ids,
+                "similarity": round(min(1.0, similarity), 4),
+            },
+        }
+    )

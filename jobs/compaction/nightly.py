@@ -1,0 +1,83 @@
+"""The nightly order of work on one namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from recollect.events.envelope import EventDraft
+from recollect.jobs.compaction.ageing import age, decay
+from recollect.jobs.compaction.cap import cap
+from recollect.jobs.compaction.clusters import cluster
+from recollect.jobs.compaction.compress import compress
+from recollect.jobs.compaction.days import digest_days
+from recollect.jobs.compaction.distill import distill
+from recollect.jobs.compaction.duplicates import merge_duplicates
+from recollect.jobs.compaction.expire import expire
+from recollect.jobs.compaction.size import keep_size
+from recollect.jobs.context import JobContext
+from recollect.jobs.derivation import derive
+from recollect.jobs.extraction.extract import extract
+from recollect.projections.models import Snapshot
+
+#: Rounds of one step: each does a bounded part of it, so that no read model is held for long.
+_ROUNDS_MAX = 10_000
+
+#: A step: called with the context, the namespace, the read model and the time; returns what it would append.
+Step = Callable[[JobContext, str, Snapshot, int], Sequence[EventDraft]]
+
+#: In this order: a day is told while its words are there, and what was told apart is merged before the cap counts it.
+STEPS: dict[str, Step] = {
+    "digest": digest_days,
+    "compress": compress,
+    "distill": distill,
+    "expire": expire,
+    "age": age,
+    "decay": decay,
+    "merge": merge_duplicates,
+    "cap": cap,
+    "cluster": cluster,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """What a compaction of one namespace appended, or would append as things are now."""
+
+    namespace: str
+    #: Events by step; only steps with any.
+    events: dict[str, int]
+
+
+def compact(context: JobContext, namespace: str, now_us: int) -> int:
+    """Do the nightly work on `namespace` that is due at `now_us`; return how many events it appended."""
+    return sum(compact_steps(context, namespace, now_us).events.values())
+
+
+def compact_steps(context: JobContext, namespace: str, now_us: int) -> Compaction:
+    """Do what `compact` does, and tell the events by step."""
+    done = {"extract": extract(context, namespace, now_us)}
+    for name, step in STEPS.items():
+        done[name] = 0
+        for _ in range(_ROUNDS_MAX):
+            if context.stop.is_set():
+                break
+            appended = derive(context, namespace, partial(_decided, context, namespace, step, now_us))
+            done[name] += appended
+            if not appended:
+                break
+    keep_size(context, namespace)
+    return Compaction(namespace=namespace, events={name: count for name, count in done.items() if count})
+
+
+def preview(context: JobContext, namespace: str, now_us: int) -> Compaction:
+    """Tell what the next round of each step would append, and append nothing."""
+    context.models.catch_up(namespace)
+    with context.models.reading(namespace) as snapshot:
+        found = {name: len(step(context, namespace, snapshot, now_us)) for name, step in STEPS.items()}
+    return Compaction(namespace=namespace, events={name: count for name, count in found.items() if count})
+
+
+def _decided(context: JobContext, namespace: str, step: Step, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
+    return step(context, namespace, snapshot, now_us)
