@@ -46,7 +46,7 @@ def list_rows(connection: apsw.Connection, name: str, after: str, limit: int) ->
 
 _EPISODES = """
 SELECT version, id, session_id, occurred_at_us, type, role, speaker, text, caption, importance, outcome, tier, status,
-    pinned, expires_at_us, short, keywords, token_count
+    pinned, expires_at_us, short, token_count
 FROM episodes WHERE version > ? ORDER BY version LIMIT ?
 """
 

@@ -452,8 +452,6 @@ class Summary(Payload):
     source_events: Annotated[tuple[Name, ...], Field(min_length=1)]
     importance: Importance = 5
     tags: tuple[Name, ...] = ()
-    #: Words that find it beside those of its text.
-    keywords: tuple[Name, ...] = ()
     #: Estimated tokens of `text`, and of what it stands for.
     token_count: Annotated[int, Field(ge=0)] | None = None
     source_tokens: Annotated[int, Field(ge=0)] | None = None

@@ -21,7 +21,7 @@ _ADD_EPISODE = (
 )
 _ADD_SUMMARY = (
     "INSERT INTO episodes VALUES (?, ?, ?, NULL, ?, 'conversation', NULL, 'summary', ?, NULL, ?, NULL, ?, ?, "
-    "'active', 0, ?, NULL, ?, ?)"
+    "'active', 0, ?, NULL, NULL, ?)"
 )
 _SAVE_SESSION = "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_ENTITY = "INSERT INTO entities VALUES (?, ?, 'other', NULL, '[]', ?, ?, 0, 0)"
@@ -193,7 +193,6 @@ class Changes:
                 tier,
                 estimate_tokens(text),
                 None if expires_at is None else microseconds(datetime.fromisoformat(expires_at)),
-                " ".join(payload.get("keywords", ())) or None,
                 payload.get("source_tokens"),
             )
         )

@@ -1,7 +1,7 @@
 -- Keyword search over an episode and the one before it: a turn alone is often too little to be found by.
 CREATE VIEW episodes_search AS
 SELECT
-    episode.version, episode.text, concat_ws(' ', episode.caption, episode.keywords) AS caption,
+    episode.version, episode.text, concat_ws(' ', episode.caption, episode.terms) AS caption,
     concat_ws(' ', previous.text, previous.caption) AS previous
 FROM episodes AS episode LEFT JOIN episodes AS previous ON previous.version = episode.previous
 WHERE episode.status = 'active';

@@ -34,7 +34,7 @@ CREATE TABLE episodes (
     pinned         INTEGER NOT NULL,     -- 1: kept whatever its age
     expires_at_us  INTEGER,              -- leaves the read model at the first compaction after it; NULL: never
     short          TEXT,                 -- what a long message says in short
-    keywords       TEXT,                 -- of a summary: words that find it beside its own
+    terms          TEXT,                 -- of a summary: the distinct words of what it stands for, to be found by
     source_tokens  INTEGER               -- of a summary: tokens of what it stands for
 ) STRICT;
 

@@ -13,6 +13,7 @@ import apsw
 
 from recollect.events.envelope import RecordedEvent
 from recollect.projections.schema import create_indexes
+from recollect.projections.words import distinct_words
 
 #: Days in a few sentences that are kept; older ones stay in the log.
 DIGESTS_KEPT = 7
@@ -31,6 +32,10 @@ _NEXT = (
     "SELECT version, previous FROM episodes "
     "WHERE session_id = ? AND version > ? AND previous IS NOT NULL ORDER BY version LIMIT 1"
 )
+_RAW_TEXTS = """
+SELECT concat_ws(' ', text, caption) FROM episodes
+WHERE version IN (SELECT source FROM episode_sources WHERE version = ?) ORDER BY version
+"""
 _INHERIT_MENTIONS = (
     "INSERT OR IGNORE INTO mentions SELECT DISTINCT entity_id, ?1 FROM mentions "
     "WHERE version IN (SELECT source FROM episode_sources WHERE version = ?1)"
@@ -117,7 +122,22 @@ class Tiers:
                         (event.version, version),
                     )
         self._connection.execute(_INHERIT_MENTIONS, (event.version,))
+        self._set_terms(event, replaced)
         self._remove(event, replaced)
+
+    def _set_terms(self, event: RecordedEvent, replaced: Sequence[int]) -> None:
+        """Let a summary be found by every word of what it stands for; those of a replaced summary are known already."""
+        words: dict[str, None] = {}
+        rows = list(self._connection.execute(_RAW_TEXTS, (event.version,)))
+        for version in replaced:
+            rows += self._connection.execute("SELECT terms FROM episodes WHERE version = ?", (version,))
+        for (text,) in list[Any](rows):
+            words.update(dict.fromkeys(distinct_words(text or "")))
+        self._connection.execute(_UNINDEX, (event.version,))
+        self._connection.execute(
+            "UPDATE episodes SET terms = ? WHERE version = ?", (" ".join(words) or None, event.version)
+        )
+        self._connection.execute(_INDEX, (event.version,))
 
     def _remove(self, event: RecordedEvent, versions: Sequence[int]) -> None:
         removed = set(versions)

@@ -21,6 +21,11 @@ _STOP_WORDS = """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
+def distinct_words(text: str) -> list[str]:
+    """Return the words of `text` that say something, case folded, each once, in order."""
+    return [word for word in dict.fromkeys(WORD.findall(text.casefold())) if word not in STOP_WORDS]
+
+
 def content_words(text: str) -> set[str]:
     """Return the words of `text` that say something, case folded."""
-    return set(WORD.findall(text.casefold())) - STOP_WORDS
+    return set(distinct_words(text))

@@ -244,9 +244,10 @@ def _with_speakers(connection: apsw.Connection, query: Query, lists: _Lists) -> 
     names = _names(connection, query.participants)
     marks = ", ".join("?" * len(candidates))
     rows: list[tuple[Any, ...]] = connection.execute(
-        f"SELECT version, speaker FROM episodes WHERE version IN ({marks})", candidates
+        f"SELECT version, speaker, tier FROM episodes WHERE version IN ({marks})", candidates
     ).fetchall()
-    spoken = {version for version, speaker in rows if speaker.casefold() in names}
+    # A summary tells what several people said.
+    spoken = {version for version, speaker, tier in rows if tier != "raw" or speaker.casefold() in names}
     return lists | {"speaker": [version for version in candidates if version in spoken]}
 
 

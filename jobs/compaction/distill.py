@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
 from recollect.jobs.compaction.groups import DAY_US
-from recollect.jobs.compaction.summaries import Told, keywords_of, summary_of
+from recollect.jobs.compaction.summaries import Told, summary_of
 from recollect.jobs.context import JobContext
 from recollect.jobs.derivation import derived_id
 from recollect.projections.models import Snapshot
@@ -61,7 +61,6 @@ def _distilled(context: JobContext, namespace: str, snapshot: Snapshot, compress
                 "text": summary.text,
                 "source_events": [compressed.id],
                 "importance": compressed.importance,
-                "keywords": keywords_of(snapshot, turns, summary.text, share=context.policy.keywords_share),
                 "token_count": summary.token_count,
                 "source_tokens": summary.source_tokens,
             },

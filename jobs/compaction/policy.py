@@ -25,9 +25,7 @@ class CompactionPolicy(BaseModel):
     #: Age from which compressed episodes are distilled.
     distill_after_days: Annotated[float, Field(gt=0)] = 7
     #: Tokens of a distilled episode, as a share of what it stands for.
-    distilled_share: Annotated[float, Field(gt=0, lt=1)] = 0.035
-    #: Tokens of the words that a distilled episode is found by beside its text, as a share of what it stands for.
-    keywords_share: Annotated[float, Field(ge=0, lt=1)] = 0.015
+    distilled_share: Annotated[float, Field(gt=0, lt=1)] = 0.05
     #: Cosine from which two memories are one.
     dedup_similarity: Annotated[float, Field(gt=0, le=1)] = 0.92
     #: Days in which an inferred fact that nobody confirms loses half of its confidence.

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.jobs.compaction.keywords import keywords
 from recollect.jobs.context import JobContext
 from recollect.projections.embedder import Vector
 from recollect.projections.models import Snapshot
@@ -104,9 +103,3 @@ def _extract(turns: Sequence[Told], vectors: dict[int, Vector], budget: int) -> 
         out.append(s if turns[i].speaker == last else f"{turns[i].speaker}: {s}")
         last = turns[i].speaker
     return " ".join(out)
-
-
-def keywords_of(snapshot: Snapshot, turns: Sequence[Told], text: str, *, share: float) -> list[str]:
-    """Return the words that find `turns` beside those of their summary `text`, in a share of their tokens."""
-    tokens_max = int(share * sum(estimate_tokens(turn.line()) for turn in turns))
-    return keywords(snapshot.connection, [turn.line() for turn in turns], without=text, tokens_max=tokens_max)

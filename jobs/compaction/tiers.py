@@ -8,7 +8,7 @@ import apsw
 
 _TIERS = """
 SELECT tier, count(*), sum(
-    token_count + (length(coalesce(caption, '')) + 3) / 4 + (length(coalesce(keywords, '')) + 3) / 4
+    token_count + (length(coalesce(caption, '')) + 3) / 4
 ) FROM episodes GROUP BY tier
 """
 
@@ -17,7 +17,7 @@ class Tier(NamedTuple):
     """The episodes of one tier."""
 
     episodes: int
-    #: Estimated tokens of their texts, captions and keywords.
+    #: Estimated tokens of their texts and captions.
     tokens: int
 
 

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import append_bench
 import archive_bench
 import http_bench
+import nightly_bench
 import postgres_bench
 import projection_bench
 import replay_bench
@@ -27,6 +28,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "append": append_bench.run,
     "postgres": postgres_bench.run,
     "http": http_bench.run,
+    "nightly": nightly_bench.run,
     "archive": archive_bench.run,
     "projection": projection_bench.run,
     "replay": replay_bench.run,

@@ -63,9 +63,11 @@ def test_a_summary_stands_beside_what_it_stands_for(tell: Callable[..., None], m
     assert found(models, "fruit") == ["e3"]
 
 
-def test_a_summary_is_found_by_its_keywords(tell: Callable[..., None], models: ReadModels) -> None:
-    tell(*turns("red apples"), summary("episodes.compressed", ["e1"], "fruit", keywords=["orchard"]))
-    assert found(models, "orchards") == ["e2"]
+def test_a_summary_is_found_by_the_words_of_what_it_stands_for(tell: Callable[..., None], models: ReadModels) -> None:
+    tell(*turns("red apples", "12 pears"), summary("episodes.compressed", ["e1", "e2"], "fruit"), expired("e1", "e2"))
+    assert found(models, "apples") == ["e3"]
+    tell(summary("episode.distilled", ["e3"], "fruit"))
+    assert found(models, "apples") == found(models, "12") == ["e5"]
 
 
 def test_a_distilled_summary_takes_the_place_of_the_compressed_one(
@@ -132,7 +134,7 @@ def _events(draw: st.DrawFn) -> Event:
         case "turns.summarised" as kind:
             return {"type": kind, "payload": {"summaries": [{"event_id": ids[0], "text": "short"}]}}
         case kind:
-            return summary(kind, ids, draw(st.sampled_from(_TEXTS)), keywords=["pears"])
+            return summary(kind, ids, draw(st.sampled_from(_TEXTS)))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
