@@ -74,9 +74,90 @@ def _entities(connection: apsw.Connection, after: str, limit: int) -> Page:
     return _page([_item(rows, row) for row in rows], limit, lambda item: item["id"])
 
 
+def _documents(connection: apsw.Connection, after: str, limit: int) -> Page:
+    rows = connection.execute(
+        "SELECT id, title, text, uri, metadata, added_at_us, version, "
+        "(SELECT json_group_array(json_object('number', number, 'text', chunks.text)) FROM chunks "
+        "WHERE document_id = documents.id) AS chunks, "
+        "(SELECT json_group_array(json_object('type', type, 'target', target, 'weight', weight)) "
+        "FROM document_relations WHERE document_id = documents.id) AS relations "
+        "FROM documents WHERE id > ? ORDER BY id LIMIT ?",
+        (after, limit),
+    )
+    return _page([_item(rows, row) for row in rows], limit, lambda item: item["id"])
+
+
+def _digests(connection: apsw.Connection, after: str, limit: int) -> Page:
+    rows = connection.execute(
+        "SELECT day, text, occurred_at_us FROM digests WHERE day > ? ORDER BY day LIMIT ?", (after, limit)
+    )
+    return _page([_item(rows, row) for row in rows], limit, lambda item: item["day"])
+
+
+def _clusters(connection: apsw.Connection, after: str, limit: int) -> Page:
+    rows = connection.execute(
+        "SELECT number, label, json_group_array(memory_id) AS memory_ids FROM "
+        "(SELECT * FROM clusters ORDER BY memory_id) WHERE number >= ? GROUP BY number ORDER BY number LIMIT ?",
+        (_number(after) + 1 if after else 0, limit),
+    )
+    return _page([_item(rows, row) for row in rows], limit, lambda item: item["number"])
+
+
+def _keyed(table: str, columns: str, source: str | None = None) -> _List:
+    """Return the list of a table whose rows have a key that counts up."""
+
+    def rows_of(connection: apsw.Connection, after: str, limit: int) -> Page:
+        rows = connection.execute(
+            f"SELECT {table}.key, {columns} FROM {source or table} WHERE {table}.key > ? ORDER BY {table}.key LIMIT ?",
+            (_number(after), limit),
+        )
+        items = [_item(rows, row) for row in rows]
+        page = _page(items, limit, lambda item: item["key"])
+        for item in items:
+            del item["key"]
+        return page
+
+    return rows_of
+
+
+_STATE = "status, pinned, superseded_by, source_events, stale_at_us, created_at_us, updated_at_us, version"
+
 #: The lists of a read model.
-LISTS: Mapping[str, _List] = {"episodes": _episodes, "sessions": _sessions, "entities": _entities}
-_JSON_COLUMNS = ("aliases", "metadata")
+LISTS: Mapping[str, _List] = {
+    "episodes": _episodes,
+    "sessions": _sessions,
+    "entities": _entities,
+    "facts": _keyed(
+        "facts",
+        "id, subject, predicate, object, type, layer, confidence, source_type, valid_from_us, valid_until_us, "
+        f"conflict_key, evidence_count, {_STATE}",
+    ),
+    "preferences": _keyed(
+        "preferences",
+        f"id, category, name, value, strength, standing, source_type, evidence_count, {_STATE}",
+    ),
+    "procedures": _keyed(
+        "procedures",
+        "id, name, trigger, steps, context, confidence, success_count, failure_count, partial_count, last_used_us, "
+        f"last_outcome, {_STATE}",
+    ),
+    "relationships": _keyed(
+        "relationships",
+        "relationships.id, source.name AS source, relationships.type, target.name AS target, weight, confidence, "
+        f"evidence_count, {_STATE}",
+        "relationships JOIN entities AS source ON source.id = source_id "
+        "JOIN entities AS target ON target.id = target_id",
+    ),
+    "documents": _documents,
+    "observations": _keyed("observations", "event_id, session_id, text, token_count, occurred_at_us, status"),
+    "questions": _keyed("questions", "event_id, text"),
+    "dates": _keyed("date_mentions", "event_id, text, start_us, end_us"),
+    "clusters": _clusters,
+    "digests": _digests,
+}
+_JSON_COLUMNS = frozenset(("aliases", "metadata", "source_events", "steps", "chunks", "relations", "memory_ids"))
+
+_FLAGS = frozenset(("pinned", "standing"))
 
 
 def _item(rows: apsw.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
@@ -87,6 +168,8 @@ def _item(rows: apsw.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
             item[column.removesuffix("_us")] = None if value is None else rfc3339(value)
         elif column in _JSON_COLUMNS:
             item[column] = None if value is None else orjson.loads(value)
+        elif column in _FLAGS:
+            item[column] = bool(value)
         else:
             item[column] = value
     return item

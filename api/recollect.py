@@ -1,9 +1,9 @@
-"""Recollect in process: the memory as a Python object, and its async twin."""
+"""Recollect in process: the memory as a Python object."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +11,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from recollect.api.changeover import OnProgress, change_model, embed_missing, loaded, no_progress, undo_change
+from recollect.api.graph import graph
 from recollect.api.lists import PAGE_ITEMS, Page, list_events, list_namespaces, list_rows
 from recollect.api.moment import AsOf, moment, past_us
 from recollect.api.retrieval.expansion import sources_of
@@ -33,7 +34,7 @@ from recollect.jobs.context import JobContext
 from recollect.jobs.workers import Workers
 from recollect.projections.embedder import Embedder
 from recollect.projections.history import History
-from recollect.projections.models import Check, ReadModels
+from recollect.projections.models import Check, ReadModels, Snapshot
 from recollect.projections.spaces import Spaces
 from recollect.projections.vectors import Vectors
 
@@ -106,7 +107,7 @@ class Recollect:
             EventIdConflict: an id is taken by other content. VersionConflict: the head is not `expected_version`.
             StorageError: the disk failed.
         """
-        return self.log.append(namespace, drafts(_listed(events)), expected_version=expected_version)
+        return self.log.append(namespace, drafts(listed(events)), expected_version=expected_version)
 
     def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Return what the memory has for `query`.
@@ -142,6 +143,15 @@ class Recollect:
         """Return a page of entities, by first appearance."""
         return self.list(namespace, "entities", after=after, limit=limit, as_of=as_of)
 
+    def facts(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Return a page of facts, in the order of the log; what no longer holds has another status than active."""
+        return self.list(namespace, "facts", after=after, limit=limit, as_of=as_of)
+
+    def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
+        """Return what is related to an entity within `depth` steps, 1 to 5; errors are those of `list`."""
+        with self._reading(namespace, as_of) as snapshot:
+            return graph(snapshot.connection, entity, depth)
+
     def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
         """Return a page of namespaces with their heads, by name."""
         return list_namespaces(self.log, after, limit)
@@ -157,11 +167,7 @@ class Recollect:
             InvalidInput: a parameter is wrong, or there is no such version or time yet. InvalidNamespace: the name.
             ProjectionFailed: the read model of that moment cannot be built. StorageError: the disk.
         """
-        version = self.version(check_namespace(namespace), as_of)
-        if version is None:
-            self.models.catch_up(namespace)
-        reading = self.models.reading(namespace) if version is None else self.history.reading(namespace, version)
-        with reading as snapshot:
+        with self._reading(namespace, as_of) as snapshot:
             return list_rows(snapshot.connection, name, after, limit)
 
     def version(self, namespace: str, as_of: AsOf) -> int | None:
@@ -189,8 +195,7 @@ class Recollect:
 
     def tiers(self, namespace: str) -> dict[str, Tier]:
         """Return how many episodes and tokens the memory holds, by tier."""
-        self.models.catch_up(check_namespace(namespace))
-        with self.models.reading(namespace) as snapshot:
+        with self._reading(namespace) as snapshot:
             return tiers(snapshot.connection)
 
     def sources(self, namespace: str, episode_id: str) -> list[Source]:
@@ -199,8 +204,7 @@ class Recollect:
         Raises:
             InvalidNamespace: the name. StorageError: the disk.
         """
-        self.models.catch_up(check_namespace(namespace))
-        with self.models.reading(namespace) as snapshot:
+        with self._reading(namespace) as snapshot:
             return [*sources_of(episode_id, snapshot, self.log, namespace)]
 
     def replay(self, namespace: str) -> int:
@@ -269,6 +273,16 @@ class Recollect:
         self.models.close()
         self.log.close()
 
+    @contextmanager
+    def _reading(self, namespace: str, as_of: AsOf = None) -> Generator[Snapshot]:
+        """Lend the read model, caught up with the log, or as it was."""
+        version = self.version(check_namespace(namespace), as_of)
+        if version is None:
+            self.models.catch_up(namespace)
+        reading = self.models.reading(namespace) if version is None else self.history.reading(namespace, version)
+        with reading as snapshot:
+            yield snapshot
+
     def _start_workers(self) -> None:
         self.embedder.start()
         self.workers = Workers(
@@ -283,98 +297,8 @@ class Recollect:
         self.workers.start()
 
 
-class AsyncRecollect:
-    """`Recollect` for asyncio: the same methods, awaited. Use it with ``async with``, or await `close`."""
-
-    def __init__(
-        self, data: Path | str | None = None, *, settings: Settings | None = None, workers: bool = True
-    ) -> None:
-        self.memory = Recollect(data, settings=settings, workers=workers)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def append(
-        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
-    ) -> list[Appended]:
-        """Do what `Recollect.append` does; many at once share one transaction."""
-        return await self.memory.log.append_async(namespace, drafts(_listed(events)), expected_version=expected_version)
-
-    async def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
-        """Do what `Recollect.retrieve` does."""
-        return await asyncio.to_thread(self.memory.retrieve, namespace, query, **options)
-
-    async def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Do what `Recollect.events` does."""
-        return await asyncio.to_thread(self.memory.events, namespace, after=after, limit=limit, as_of=as_of)
-
-    async def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Do what `Recollect.episodes` does."""
-        return await self.list(namespace, "episodes", after=after, limit=limit, as_of=as_of)
-
-    async def sessions(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Do what `Recollect.sessions` does."""
-        return await self.list(namespace, "sessions", after=after, limit=limit, as_of=as_of)
-
-    async def entities(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Do what `Recollect.entities` does."""
-        return await self.list(namespace, "entities", after=after, limit=limit, as_of=as_of)
-
-    async def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
-        """Do what `Recollect.namespaces` does."""
-        return await asyncio.to_thread(self.memory.namespaces, after=after, limit=limit)
-
-    async def list(
-        self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None
-    ) -> Page:
-        """Do what `Recollect.list` does."""
-        return await asyncio.to_thread(self.memory.list, namespace, name, after=after, limit=limit, as_of=as_of)
-
-    async def version(self, namespace: str, as_of: AsOf) -> int | None:
-        """Do what `Recollect.version` does."""
-        return await asyncio.to_thread(self.memory.version, namespace, as_of)
-
-    async def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
-        """Do what `Recollect.compact` does."""
-        return await asyncio.to_thread(self.memory.compact, namespace, now=now, dry_run=dry_run)
-
-    async def tiers(self, namespace: str) -> dict[str, Tier]:
-        """Do what `Recollect.tiers` does."""
-        return await asyncio.to_thread(self.memory.tiers, namespace)
-
-    async def sources(self, namespace: str, episode_id: str) -> Sequence[Source]:
-        """Do what `Recollect.sources` does."""
-        return await asyncio.to_thread(self.memory.sources, namespace, episode_id)
-
-    async def replay(self, namespace: str) -> int:
-        """Do what `Recollect.replay` does."""
-        return await asyncio.to_thread(self.memory.replay, namespace)
-
-    async def check(self, namespace: str) -> Check:
-        """Do what `Recollect.check` does."""
-        return await asyncio.to_thread(self.memory.check, namespace)
-
-    async def verify(self, namespace: str) -> Verdict:
-        """Do what `Recollect.verify` does."""
-        return await asyncio.to_thread(self.memory.verify, namespace)
-
-    async def embed(self, model: str | None = None, *, namespace: str | None = None) -> int:
-        """Do what `Recollect.embed` does."""
-        return await asyncio.to_thread(self.memory.embed, model, namespace=namespace)
-
-    async def undo_embed(self) -> str:
-        """Do what `Recollect.undo_embed` does."""
-        return await asyncio.to_thread(self.memory.undo_embed)
-
-    async def close(self) -> None:
-        """Do what `Recollect.close` does."""
-        await asyncio.to_thread(self.memory.close)
-
-
-def _listed(events: Event | Sequence[Event]) -> Sequence[Event]:
+def listed(events: Event | Sequence[Event]) -> Sequence[Event]:
+    """Return `events` as a sequence, one event too."""
     return [events] if isinstance(events, Mapping | Envelope) else events
 
 

@@ -11,6 +11,9 @@ import apsw
 import orjson
 
 from recollect.events.envelope import RecordedEvent, microseconds
+from recollect.projections.deferred import Deferred
+from recollect.projections.facts import Facts
+from recollect.projections.knowledge import Knowledge
 from recollect.projections.names import mentioned_names
 from recollect.projections.tiers import Tiers
 from recollect.projections.tokens import estimate_tokens
@@ -126,8 +129,11 @@ class Changes:
         self._mentions: list[tuple[int, int]] = []
         self._looked: dict[str, int] = {}
         self._summaries: list[tuple[Any, ...]] = []
-        #: What happens to episodes that are there.
-        self.tiers = Tiers(connection, new=new)
+        #: Changes to rows that are there.
+        self.deferred = Deferred(connection, new=new)
+        self.tiers = Tiers(connection, self.deferred)
+        self.facts = Facts(connection)
+        self.knowledge = Knowledge(connection)
 
     def looked(self, job: str, through: int | None) -> None:
         """Note that `job` has looked at all events up to the version `through`."""
@@ -197,6 +203,12 @@ class Changes:
             )
         )
 
+    def entity(self, event: RecordedEvent, name: str) -> int:
+        """Return the entity that `name` leads to, a new one when nobody has named it before; count the mention."""
+        entity_id = self._entity(event, name)
+        self._see(event, entity_id).mentions += 1
+        return entity_id
+
     def spoke(self, event: RecordedEvent, name: str) -> None:
         """Count `name` as the speaker of `event`."""
         self._see(event, self._entity(event, name)).spoken += 1
@@ -224,7 +236,7 @@ class Changes:
         self.write_rest()
         if added:
             index_episodes(self._connection, min(row[0] for row in added))
-        self.tiers.apply(through)
+        self.deferred.apply(through)
 
     def write_episodes(self) -> None:
         """Write the episodes so far and what they mention, and forget them."""

@@ -6,16 +6,14 @@ model as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from recollect.events.envelope import RecordedEvent
 from recollect.projections.changes import Changes
+from recollect.projections.learning import KNOWLEDGE_HANDLERS, Handler
 from recollect.projections.turns import told
-
-Handler = Callable[[Changes, RecordedEvent, dict[str, Any]], None]
 
 #: Roles of those who take part in a conversation.
 _PEOPLE = ("user", "assistant")
@@ -76,40 +74,6 @@ def _day_digested(changes: Changes, event: RecordedEvent, payload: dict[str, Any
     changes.tiers.tell_day(event, payload["day"], payload["text"])
 
 
-def _pinned(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.tiers.pin(event, payload["memory_id"])
-
-
-def _invalidated(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.tiers.set_status(event, [payload["memory_id"]], "invalidated")
-
-
-def _status_changed(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.tiers.set_status(event, [payload["memory_id"]], payload["status"])
-
-
-def _merged(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.tiers.set_status(event, payload["merged_ids"], "superseded")
-
-
-def _entity_described(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.describe(
-        event,
-        payload["name"],
-        kind=payload.get("type", "other"),
-        description=payload.get("description"),
-        aliases=payload.get("aliases", []),
-    )
-
-
-def _facts_extracted(changes: Changes, _: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.looked("extraction", payload.get("through"))
-
-
-def _observations_recorded(changes: Changes, _: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.looked("observation", payload.get("through"))
-
-
 _HANDLERS: dict[str, Handler] = {
     "session.started": _session_started,
     "session.ended": _session_ended,
@@ -122,11 +86,5 @@ _HANDLERS: dict[str, Handler] = {
     "episodes.expired": _expired,
     "turns.summarised": _turns_summarised,
     "day.digested": _day_digested,
-    "memory.pinned": _pinned,
-    "memory.invalidated": _invalidated,
-    "memory.status_changed": _status_changed,
-    "memories.merged": _merged,
-    "entity.described": _entity_described,
-    "facts.extracted": _facts_extracted,
-    "observations.recorded": _observations_recorded,
+    **KNOWLEDGE_HANDLERS,
 }

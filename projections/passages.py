@@ -51,11 +51,11 @@ def passages(turn: Turn, before: Sequence[Turn]) -> Iterator[Passage]:
     Parameters:
         before: up to `WINDOW_TURNS` episodes before it in its session, oldest first.
     """
-    chunks = _chunks(turn.line())
-    for number, chunk in enumerate(chunks):
+    parts = chunks(turn.line())
+    for number, chunk in enumerate(parts):
         yield Passage("turn", number, chunk)
     context = [" ".join(earlier.line().split()[-_CONTEXT_WORDS:]) for earlier in before]
-    for number, chunk in enumerate(chunks):
+    for number, chunk in enumerate(parts):
         yield Passage("window", number, "\n".join([*context, chunk]) if number == 0 else chunk)
 
 
@@ -73,7 +73,8 @@ def summary_passages(summary: Turn, sources: Sequence[Turn]) -> Iterator[Passage
         yield from (passage._replace(chunk=number) for number, passage in enumerate(mine))
 
 
-def _chunks(text: str) -> list[str]:
+def chunks(text: str) -> list[str]:
+    """Return `text` in chunks of `CHUNK_WORDS` words, each beginning with the end of the one before."""
     words = text.split()
     if len(words) <= CHUNK_WORDS:
         return [" ".join(words)]

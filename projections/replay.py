@@ -100,7 +100,7 @@ def _fold_rows(
             _fold_strictly(changes, event)
         if indexed is not None:
             indexed.result()
-            changes.tiers.apply(version)
+            changes.deferred.apply(version)
         changes.write_episodes()
         indexed = indexing.submit(_index, connection, version + 1)
         version, chain_hash = events[-1].version, events[-1].hash
@@ -108,7 +108,7 @@ def _fold_rows(
             on_progress(version, log.head(namespace).version if until is None else until)
     if indexed is not None:
         indexed.result()
-        changes.tiers.apply(version)
+        changes.deferred.apply(version)
     changes.write_rest()
     return version, chain_hash
 

@@ -36,6 +36,7 @@ class ModelRow(NamedTuple):
 def create_tables(connection: apsw.Connection, *, log_id: str, namespace: str) -> None:
     """Make the tables of an empty model, its own row included."""
     connection.execute(_sql("tables.sql"))
+    connection.execute(_sql("knowledge.sql"))
     connection.execute(
         "INSERT INTO model VALUES (?, ?, ?, 0, ?, 0, NULL, NULL, 0)",
         (SCHEMA_VERSION, log_id, namespace, GENESIS),

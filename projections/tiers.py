@@ -1,18 +1,18 @@
 """What happens to episodes that are there: summaries stand for them, they expire, are pinned or found to be wrong.
 
-Every change names episodes by the ids of their events and concerns those that came before it. Changes are collected
-and applied in order when the batch's episodes are written and indexed, so that live folding and replay agree.
+Every change names episodes by the ids of their events and concerns those that came before it. Changes are deferred
+until the batch's episodes are written and indexed, so that live folding and replay agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import apsw
 
 from recollect.events.envelope import RecordedEvent
-from recollect.projections.schema import create_indexes
+from recollect.projections.deferred import Deferred
 from recollect.projections.words import distinct_words
 
 #: Days in a few sentences that are kept; older ones stay in the log.
@@ -45,17 +45,11 @@ Status = Literal["active", "stale", "superseded", "invalidated", "rejected"]
 
 
 class Tiers:
-    """The changes of one batch to episodes that are there.
+    """The changes of one batch to episodes that are there."""
 
-    Parameters:
-        connection: the read model.
-        new: whether it is built in bulk, without indexes: they are made when the first change needs them.
-    """
-
-    def __init__(self, connection: apsw.Connection, *, new: bool) -> None:
+    def __init__(self, connection: apsw.Connection, deferred: Deferred) -> None:
         self._connection = connection
-        self._unindexed = new
-        self._changes: list[tuple[int, Callable[[], None]]] = []
+        self._deferred = deferred
 
     def summarise(self, event: RecordedEvent, sources: Sequence[str], *, replaces: bool) -> None:
         """Let the episode of `event` stand for the episodes `sources`.
@@ -63,40 +57,29 @@ class Tiers:
         Parameters:
             replaces: take summaries among the sources away; the new one stands for what they stood for.
         """
-        self._changes.append((event.version, lambda: self._summarise(event, sources, replaces)))
+        self._deferred.add(event, lambda: self._summarise(event, sources, replaces), episodes=True)
 
     def expire(self, event: RecordedEvent, ids: Sequence[str]) -> None:
         """Take the episodes `ids` out of the read model. Their words stay in the log."""
-        self._changes.append((event.version, lambda: self._remove(event, [row[0] for row in self._found(event, ids)])))
+        self._deferred.add(
+            event, lambda: self._remove(event, [row[0] for row in self._found(event, ids)]), episodes=True
+        )
 
     def pin(self, event: RecordedEvent, episode_id: str) -> None:
         """Keep an episode whatever its age."""
-        self._changes.append((event.version, lambda: self._set(event, episode_id, "pinned", 1)))
+        self._deferred.add(event, lambda: self._set(event, episode_id, "pinned", 1), episodes=True)
 
     def shorten(self, event: RecordedEvent, episode_id: str, text: str) -> None:
         """Give a long episode a short form."""
-        self._changes.append((event.version, lambda: self._set(event, episode_id, "short", text)))
+        self._deferred.add(event, lambda: self._set(event, episode_id, "short", text), episodes=True)
 
     def set_status(self, event: RecordedEvent, ids: Sequence[str], status: Status) -> None:
         """Set the status of episodes; only active ones are found."""
-        self._changes.append((event.version, lambda: self._set_status(event, ids, status)))
+        self._deferred.add(event, lambda: self._set_status(event, ids, status), episodes=True)
 
     def tell_day(self, event: RecordedEvent, day: str, text: str) -> None:
         """Put a day in a few sentences; the last days are kept."""
-        self._changes.append((event.version, lambda: self._tell_day(event, day, text)))
-
-    def apply(self, through: int) -> None:
-        """Write the changes of events up to the version `through`, and forget them.
-
-        The episodes up to there must be written and indexed, and none after it.
-        """
-        due = [change for version, change in self._changes if version <= through]
-        if due and self._unindexed:
-            create_indexes(self._connection)
-            self._unindexed = False
-        for change in due:
-            change()
-        del self._changes[: len(due)]
+        self._deferred.add(event, lambda: self._tell_day(event, day, text), episodes=True)
 
     def _found(self, event: RecordedEvent, ids: Sequence[str]) -> list[tuple[Any, ...]]:
         rows = (self._connection.execute(_FIND, (id, event.version)).fetchone() for id in dict.fromkeys(ids))
@@ -138,6 +121,9 @@ class Tiers:
             "UPDATE episodes SET terms = ? WHERE version = ?", (" ".join(words) or None, event.version)
         )
         self._connection.execute(_INDEX, (event.version,))
+
+    def _expire(self, event: RecordedEvent, ids: Sequence[str]) -> None:
+        self._remove(event, [row[0] for row in self._found(event, ids)])
 
     def _remove(self, event: RecordedEvent, versions: Sequence[int]) -> None:
         removed = set(versions)

@@ -104,6 +104,13 @@ def _add_lists(app: FastAPI, memory: Recollect) -> None:
         found = await run_in_threadpool(memory.sources, namespace, episode_id)
         return _json({"items": [source.as_json() for source in found], "next": None})
 
+    @app.get("/v1/namespaces/{namespace}/graph", tags=["lists"])
+    async def graph(  # pyright: ignore[reportUnusedFunction]
+        namespace: str, entity: Annotated[str, Query(min_length=1, max_length=200)], depth: int = 2, as_of: _AsOf = None
+    ) -> Response:
+        """Return what is related to an entity within `depth` steps (1 to 5)."""
+        return _json(await run_in_threadpool(memory.graph, namespace, entity, depth=depth, as_of=as_of))
+
     def add(name: str) -> None:
         @app.get(f"/v1/namespaces/{{namespace}}/{name}", tags=["lists"], name=name, summary=f"List the {name}")
         async def rows(  # pyright: ignore[reportUnusedFunction]

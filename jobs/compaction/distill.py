@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
+from recollect.jobs.compaction.extractive import Told
 from recollect.jobs.compaction.groups import DAY_US
-from recollect.jobs.compaction.summaries import Told, summary_of
+from recollect.jobs.compaction.summaries import summary_of
 from recollect.jobs.context import JobContext
 from recollect.jobs.derivation import derived_id
 from recollect.projections.models import Snapshot

@@ -21,7 +21,9 @@ _RAW = """
 SELECT id FROM episodes
 WHERE tier = 'raw' AND pinned = 0 AND importance < ? AND occurred_at_us < ?
     AND (status <> 'active' OR EXISTS (SELECT 1 FROM episode_sources WHERE source = episodes.version))
-    AND id NOT IN (SELECT value FROM facts, json_each(facts.source_events) WHERE source_type = 'corrected')
+    AND id NOT IN (
+        SELECT source.value FROM facts, json_each(facts.source_events) AS source WHERE source_type = 'corrected'
+    )
 ORDER BY version LIMIT ?
 """
 _SUMMARIES = "SELECT id FROM episodes WHERE pinned = 0 AND expires_at_us < ? ORDER BY version LIMIT ?"

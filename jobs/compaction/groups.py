@@ -41,7 +41,8 @@ def due_groups(connection: apsw.Connection, cutoff_us: int, turns_max: int) -> I
     whole day (UTC) is one. A group over `turns_max` is split.
     """
     rows: list[tuple[Any, ...]] = connection.execute(_RAW, (cutoff_us,)).fetchall()
-    last: dict[str, int] = dict(connection.execute("SELECT id, last_at_us FROM sessions").fetchall())
+    sessions: list[tuple[Any, ...]] = connection.execute("SELECT id, last_at_us FROM sessions").fetchall()
+    last: dict[str, int] = {id: last_at_us for id, last_at_us in sessions}
     groups: dict[tuple[str | None, int | None], list[Raw]] = {}
     for raw in (Raw(*row) for row in rows):
         quiet = raw.session_id is not None and last.get(raw.session_id, 0) < cutoff_us

@@ -45,7 +45,7 @@ def keywords(connection: apsw.Connection, texts: Sequence[str], *, without: str,
         counts.update(found.keys() - known)
         for term, word in found.items():
             spelling.setdefault(term, word)
-    episodes: int = connection.execute("SELECT count(*) FROM episodes").fetchall()[0][0]
+    episodes: Any = connection.execute("SELECT count(*) FROM episodes").fetchall()[0][0]
     scores = {term: count * math.log(1 + episodes / _frequency(connection, term)) for term, count in counts.items()}
     return _fitting([spelling[term] for term in sorted(scores, key=lambda term: (-scores[term], term))], tokens_max)
 

@@ -32,7 +32,7 @@ _ACTIVE = {
         "WHERE status = 'active' AND pinned = 0 AND source_type <> 'corrected' ORDER BY id"
     ),
     "preference": (
-        "SELECT id, key || ': ' || value, category, strength, evidence_count, source_type, updated_at_us, stale_at_us "
+        "SELECT id, value || ' ' || name, category, strength, evidence_count, source_type, updated_at_us, stale_at_us "
         "FROM preferences WHERE status = 'active' AND pinned = 0 AND source_type <> 'corrected' ORDER BY id"
     ),
     "procedure": (

@@ -232,7 +232,7 @@ def test_the_last_days_are_told(memory: Memory) -> None:
 def test_a_second_run_appends_nothing(memory: Memory) -> None:
     memory.converse(12)
     memory.append(stated("f1", "Ann", "likes", "tea", source_type="inferred"))
-    for days in (2, 9, 400):
+    for days in (2, 9, 300):
         memory.compact(days=days)
         head = memory.log.head("a")
         assert not memory.compact(days=days).events

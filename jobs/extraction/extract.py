@@ -1,0 +1,138 @@
+"""The job that reads knowledge out of messages: each message once, by rules or by a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from recollect.events.envelope import EventDraft, RecordedEvent, instant
+from recollect.events.log import EventLog
+from recollect.events.validation import draft
+from recollect.jobs.context import JobContext
+from recollect.jobs.derivation import derive, derived_id
+from recollect.jobs.extraction.corrections import Statement
+from recollect.jobs.extraction.reader import Found, Said, read
+from recollect.projections.models import Snapshot
+from recollect.projections.turns import told
+
+#: Who reads, when no language model does.
+RULES = "rules"
+#: Facts that a correction may be about: the latest ones.
+_KNOWN_MAX = 40
+#: Extractions in one run; the next run goes on.
+_ROUNDS_MAX = 10_000
+#: Roles that tell something about people.
+_ROLES = ("user", "assistant")
+
+_LOOKED = "SELECT through FROM looked WHERE job = 'extraction'"
+_KNOWN = """
+SELECT session_id, speaker, subject, predicate, object FROM facts
+JOIN episodes ON episodes.id = json_extract(source_events, '$[0]')
+WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
+"""
+
+
+def extract(context: JobContext, namespace: str, _: int) -> int:
+    """Read the messages of `namespace` that nobody has read yet; return how many events were appended."""
+    appended = 0
+    for _round in range(_ROUNDS_MAX):
+        if context.stop.is_set():
+            break
+        new = derive(context, namespace, lambda snapshot: _extraction(context, namespace, snapshot))
+        if not new:
+            break
+        appended += new
+    return appended
+
+
+def _extraction(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequence[EventDraft]:
+    """Return `facts.extracted` for the next messages.
+
+    When they say nothing it is appended only if there were as many as one extraction looks at: so nothing is read again and
+    again, and idle talk does not fill the log.
+    """
+    policy = context.policy
+    row: Any = snapshot.connection.execute(_LOOKED).fetchone()
+    messages, last = _next_messages(
+        context.log, namespace, row[0] if row else 0, snapshot, policy.extraction_messages_max
+    )
+    if last is None:
+        return []
+    before = _known(snapshot)
+    found = [one for event, said in messages for one in read(said, before) if event]
+    if not found and len(messages) < policy.extraction_messages_max:
+        return []
+    sources = list(dict.fromkeys(id for one in found for id in _sources(one.item))) or [last.id]
+    return [
+        draft(
+            {
+                "id": derived_id("extract", RULES, last.id),
+                "type": "facts.extracted",
+                "occurred_at": instant(last.occurred_at_us),
+                "actor": "extraction",
+                "payload": {
+                    "source_events": sources,
+                    "through": last.version,
+                    "extractor": RULES,
+                    **_by_kind(found, policy.extraction_confidence_min),
+                },
+            }
+        )
+    ]
+
+
+def _next_messages(
+    log: EventLog, namespace: str, after: int, snapshot: Snapshot, most: int
+) -> tuple[list[tuple[RecordedEvent, Said]], RecordedEvent | None]:
+    """Return up to `most` messages after the version `after`, and the last event that was looked at."""
+    messages: list[tuple[RecordedEvent, Said]] = []
+    last: RecordedEvent | None = None
+    while after < snapshot.version and len(messages) < most:
+        for event in log.read(namespace, after=after, limit=min(1_000, snapshot.version - after)):
+            after = event.version
+            if event.type == "message.added":
+                last = event
+                said = _said(event)
+                if said is not None:
+                    messages.append((event, said))
+                if len(messages) == most:
+                    break
+    return messages, last
+
+
+def _said(event: RecordedEvent) -> Said | None:
+    """Return what a person said; None for tools and systems."""
+    payload = event.data()
+    if payload["role"] not in _ROLES:
+        return None
+    episode = told(event, payload)
+    return Said(
+        event.id,
+        event.session_id,
+        episode.speaker,
+        episode.text,
+        instant(event.occurred_at_us),
+        payload["role"] == "assistant" and payload.get("name") is None,
+    )
+
+
+def _known(snapshot: Snapshot) -> list[Statement]:
+    """Return the latest facts, oldest first, with who said them and where."""
+    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_KNOWN, (_KNOWN_MAX,)).fetchall()
+    return [
+        Statement(session_id, speaker, {"subject": subject, "predicate": predicate, "object": object})
+        for session_id, speaker, subject, predicate, object in reversed(rows)
+    ]
+
+
+def _sources(item: dict[str, Any]) -> list[str]:
+    return item.get("source_events") or [item["source_event"]]
+
+
+def _by_kind(found: Sequence[Found], confidence_min: float) -> dict[str, list[dict[str, Any]]]:
+    """Sort what was found; what is not sure enough is rejected."""
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for kind, item in found:
+        unsure = kind == "facts" and item["confidence"] < confidence_min
+        kinds.setdefault("rejected" if unsure else kind, []).append(item)
+    return kinds

@@ -1,0 +1,84 @@
+"""The words that rules name by a placeholder. Read them, extend them."""
+
+from __future__ import annotations
+
+#: Relatives, friends and colleagues: `my sister Anna`.
+RELATIONS = """
+    mother mom mum father dad sister brother wife husband partner girlfriend boyfriend fiancé fiancée fiance
+    fiancee son daughter aunt uncle cousin niece nephew grandmother grandma grandfather grandpa friend colleague
+    coworker boss manager neighbor neighbour roommate flatmate teacher mentor therapist doctor dentist
+    stepmother stepfather
+""".split()
+
+#: Animals that live with people.
+PETS = """
+    dog puppy cat kitten rabbit hamster parrot turtle tortoise snake horse goldfish lizard bird
+""".split()
+
+#: Languages.
+LANGUAGES = """
+    English German French Spanish Portuguese Italian Dutch Russian Polish Ukrainian Czech Swedish Norwegian
+    Danish Finnish Greek Turkish Arabic Hebrew Hindi Urdu Bengali Chinese Mandarin Cantonese Japanese Korean
+    Vietnamese Thai
+""".split()
+
+#: Ways of eating.
+DIETS = """
+    vegan vegetarian pescatarian pescetarian gluten-free lactose-intolerant keto
+""".split()
+
+#: Heads of what people are by profession; words before them belong to it (`middle school teacher`).
+JOBS = """
+    accountant actor actress analyst architect artist baker barista biologist builder carpenter cashier chef
+    chemist coach consultant cook counselor counsellor dancer dentist designer developer director doctor driver
+    economist editor electrician engineer entrepreneur farmer firefighter florist freelancer gardener geologist
+    hairdresser historian illustrator journalist judge lawyer lecturer librarian manager mechanic midwife
+    musician novelist nurse nutritionist officer painter paramedic pharmacist philosopher photographer physicist
+    physiotherapist pianist pilot plumber poet policeman producer professor programmer psychologist psychiatrist
+    realtor receptionist researcher salesperson scientist secretary singer soldier sommelier statistician
+    student surgeon surveyor tailor teacher therapist translator tutor vet veterinarian violinist waiter
+    waitress welder writer
+""".split()
+
+#: What one plays.
+PLAYS = """
+    piano guitar violin cello drums flute saxophone trumpet clarinet bass ukulele harp soccer football
+    basketball tennis volleyball baseball badminton golf chess hockey rugby cricket squash
+""".split()
+
+#: Children, as they are counted.
+CHILDREN = """
+    children kids sons daughters grandchildren
+""".split()
+
+#: Adverbs that may stand between who it is about and the verb.
+ADVERBS = """
+    also always probably really absolutely actually currently just mostly now often only particularly recently still
+    totally truly usually definitely especially generally honestly personally quite rather simply sometimes
+""".split()
+
+#: How many.
+COUNTS = r"one two three four five six seven eight nine ten a no \d+".split()
+
+#: Past tenses that tell an event: what follows says which.
+EVENT_VERBS = """
+    went to | attended | visited | met with | met | graduated from | got promoted to | got hired | won | ran a |
+    finished | completed | signed up for | started | launched | released | adopted | celebrated | hosted |
+    joined | traveled to | travelled to | flew to | volunteered at | gave birth
+""".split("|")
+
+#: Capitalised words that name nobody.
+NOT_NAMES = frozenset(
+    """
+    I We You He She It They This That These Those There Here What Who Whom Whose Which When Where Why How If And
+    But Or So Because Although Though While Since Until Unless My Your His Her Its Our Their Mine Yours A An The
+    Yes No Not Never Always Please Thanks Thank Sorry Hello Hi Hey Okay Ok Oh Wow Well Actually Maybe Perhaps
+    Today Tomorrow Yesterday Now Then Also Just Only Even Still Yet Already Everyone Everybody Someone Somebody
+    Anyone Anybody Nobody One Some Any All Both Each Every Either Neither Most Many Much Few In On At By For
+    From To With Without After Before During About As Let Do Did Does Don Is Are Was Were Be Been Am Have Has
+    Had Can Could Will Would Shall Should May Might Must Monday Tuesday Wednesday Thursday Friday Saturday
+    Sunday January February March April June July August September October November December Mom Mum Dad God
+    Great Good Nice Cool Sure Definitely Absolutely Congrats Congratulations Remember Remind Lately Recently
+    Finally First Second Next Last Once Sounds Glad Happy Love Like
+    """.split()
+)
