@@ -52,15 +52,21 @@ class Recollect:
     Parameters:
         data: the data folder; the one of `settings` when None.
         settings: everything else; from the environment when None.
-        workers: run worker threads and the scheduler, which embed in the background. Without them an event is found
-            in the very next call just the same, by its words.
+        workers: run worker threads, which embed and extract in the background. Without them an event is found in the
+            very next call just the same, by its words.
+        schedule: run the scheduler, which begins the nightly work; with the workers when None.
 
     Raises:
         InvalidInput: a setting is wrong. StorageError: the folder or the log cannot be used.
     """
 
     def __init__(
-        self, data: Path | str | None = None, *, settings: Settings | None = None, workers: bool = True
+        self,
+        data: Path | str | None = None,
+        *,
+        settings: Settings | None = None,
+        workers: bool = True,
+        schedule: bool | None = None,
     ) -> None:
         path = None if data is None else Path(data)
         self.settings = load_settings(data=path) if settings is None else settings
@@ -78,8 +84,8 @@ class Recollect:
         #: What jobs work with.
         self.context = JobContext(log=self.log, models=self.models, vectors_in_use=self.spaces.in_use, policy=chosen)
         self.workers: Workers | None = None
-        if workers:
-            self._start_workers()
+        if workers or schedule:
+            self._start_workers(work=workers, schedule=workers if schedule is None else schedule)
 
     def __enter__(self) -> Self:
         return self
@@ -283,15 +289,11 @@ class Recollect:
         with reading as snapshot:
             yield snapshot
 
-    def _start_workers(self) -> None:
-        self.embedder.start()
+    def _start_workers(self, *, work: bool, schedule: bool) -> None:
+        if work:
+            self.embedder.start()
         self.workers = Workers(
-            self.log,
-            self.models,
-            self.spaces.in_use,
-            broker_url=self.settings.broker,
-            threads=self.settings.worker_threads,
-            sweep_seconds=self.settings.sweep_seconds,
+            self.context, self.settings.data, broker_url=self.settings.broker, work=work, schedule=schedule
         )
         self.log.on_append(self.workers.news)
         self.workers.start()

@@ -12,7 +12,6 @@ from recollect.api.retrieval.retriever import BUDGET_MS
 from recollect.api.retrieval.traces import TRACES_BYTES_MAX
 from recollect.events.errors import InvalidInput
 from recollect.jobs.policy import Policy
-from recollect.jobs.workers import SWEEP_SECONDS
 from recollect.projections.history import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
 from recollect.projections.models import OPEN_MODELS_MAX
 from recollect.projections.vectors import INDEX_BYTES_MAX
@@ -36,9 +35,6 @@ class Settings(Policy, BaseSettings):
     port: Annotated[int, Field(ge=0, le=65_535)] = 8787
     #: How long one retrieval may take.
     retrieval_budget_ms: Annotated[float, Field(gt=0)] = BUDGET_MS
-    worker_threads: Annotated[int, Field(ge=1, le=64)] = 2
-    #: Between two sweeps for work that nobody told of.
-    sweep_seconds: Annotated[float, Field(gt=0)] = SWEEP_SECONDS
     #: Namespaces whose files are open at once.
     open_models_max: Annotated[int, Field(ge=1)] = OPEN_MODELS_MAX
     #: Memory for vectors.

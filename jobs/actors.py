@@ -1,8 +1,8 @@
-"""What workers do: fold a namespace's news, then embed them. A message is the namespace's name and nothing else."""
+"""What workers do. A message says where there may be work, and nothing else: it may come twice, late or never."""
 
 from __future__ import annotations
 
-import threading
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,53 +10,94 @@ from typing import Any
 
 import dramatiq
 
-from recollect.projections.models import ReadModels
-from recollect.projections.vectors import VectorsInUse
+from recollect.events.envelope import now_us
+from recollect.events.errors import RecollectError
+from recollect.jobs.context import JobContext
+from recollect.jobs.records import Records
+from recollect.jobs.registry import LIVE, SCHEDULED
+
+_logger = logging.getLogger(__name__)
 
 #: How long one `embed` message works before it makes room for others and comes back.
 _EMBED_SECONDS_MAX = 60.0
-
-
-#: An actor whose message is a namespace.
-Actor = dramatiq.Actor[[str], Any]
+#: Namespaces of one page of a scheduled job: what a kill can cost, since a page is done again.
+PAGE_NAMESPACES = 20
+#: A dramatiq priority; a lower number goes first.
+_LIVE, _NIGHTLY = 0, 10
 
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """The actors on one broker."""
+    """The actors on one broker: `project` and `embed` are light and live; `think` and `run` share the third queue."""
 
-    project: Actor
-    embed: Actor
+    #: Fold the news of a namespace.
+    project: dramatiq.Actor[[str], Any]
+    #: Embed what a namespace has new.
+    embed: dramatiq.Actor[[str], Any]
+    #: Do the live jobs of a namespace.
+    think: dramatiq.Actor[[str], Any]
+    #: Do a page of a scheduled job: its name, its slot, and the namespace that the page follows.
+    run: dramatiq.Actor[[str, int, str], Any]
 
 
-def declare_actors(
-    broker: dramatiq.Broker, models: ReadModels, vectors_in_use: VectorsInUse, stop: threading.Event
-) -> Actors:
-    """Declare `project` and `embed` on `broker`.
+#: The queues, by cost.
+QUEUES = ("project", "embed", "think")
 
-    Both may be sent twice, late or never: they work off what the log has and the read model has not.
 
-    Parameters:
-        stop: set when the process ends; `embed` then ends after its batch.
-    """
-
-    def embed(namespace: str) -> None:
-        """Embed the episodes of `namespace` that have no vectors yet."""
-        deadline = time.monotonic() + _EMBED_SECONDS_MAX
-        vectors_in_use().embed_news(namespace, stop=stop, deadline=deadline)
-        if time.monotonic() > deadline and not stop.is_set():
-            embed_actor.send(namespace)
+def declare_actors(broker: dramatiq.Broker, context: JobContext, records: Records) -> Actors:
+    """Declare the actors on `broker`."""
 
     def project(namespace: str) -> None:
-        """Fold the news of `namespace` into its read model."""
-        models.catch_up(namespace)
-        embed_actor.send(namespace)
+        context.models.catch_up(namespace)
+        actors.embed.send(namespace)
+        actors.think.send(namespace)
 
-    embed_actor = _actor(embed, broker)
-    return Actors(project=_actor(project, broker), embed=embed_actor)
+    def embed(namespace: str) -> None:
+        deadline = time.monotonic() + _EMBED_SECONDS_MAX
+        context.vectors_in_use().embed_news(namespace, stop=context.stop, deadline=deadline)
+        if time.monotonic() > deadline and not context.stop.is_set():
+            actors.embed.send(namespace)
+
+    def think(namespace: str) -> None:
+        for job in LIVE.values():
+            job.work(context, namespace, now_us())
+
+    def run(job: str, slot_us: int, after: str) -> None:
+        names = [head.namespace for head in context.log.heads(after=after, limit=PAGE_NAMESPACES)]
+        # The next page goes out before this one is done: all workers share the work, and the queue stays short.
+        if names:
+            actors.run.send(job, slot_us, names[-1])
+        if not records.has_page(job, slot_us, after):
+            for name in names:
+                if context.stop.is_set():
+                    raise InterruptedError("the worker stops; the page is done again")
+                _run_one(context, records, job, slot_us, name)
+            records.finish_page(job, slot_us, after)
+        if not names:
+            records.end(job, slot_us, now_us())
+
+    actors = Actors(
+        project=_actor(project, broker, "project"),
+        embed=_actor(embed, broker, "embed"),
+        think=_actor(think, broker, "think"),
+        run=_actor(run, broker, "think", priority=_NIGHTLY),
+    )
+    return actors
 
 
-def _actor(work: Callable[[str], None], broker: dramatiq.Broker) -> Actor:
-    """Return the actor for `work`, in a queue of its own name."""
-    name = work.__name__
-    return dramatiq.Actor(work, broker=broker, actor_name=name, queue_name=name, priority=0, options={})
+def _run_one(context: JobContext, records: Records, job: str, slot_us: int, namespace: str) -> None:
+    """Do a scheduled job for one namespace; a failure is kept, and stops no other namespace."""
+    try:
+        events = SCHEDULED[job].work(context, namespace, slot_us)
+        records.touch(job, slot_us, now_us(), events=events)
+    except RecollectError as error:
+        _logger.warning("%s failed for namespace %r", job, namespace, exc_info=True)
+        records.touch(job, slot_us, now_us(), error=f"{namespace}: {error}")
+
+
+def _actor(
+    work: Callable[..., None], broker: dramatiq.Broker, queue: str, *, priority: int = _LIVE
+) -> dramatiq.Actor[..., Any]:
+    return dramatiq.Actor(
+        work, broker=broker, actor_name=work.__name__, queue_name=queue, priority=priority, options={}
+    )

@@ -1,84 +1,93 @@
-"""The workers and the scheduler of one process."""
+"""The workers of one process: threads by cost of work, the notifier, the sweep, signs of life, and the scheduler."""
 
 from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import dramatiq
-from apscheduler.schedulers.background import BackgroundScheduler  # pyright: ignore[reportMissingTypeStubs]
 
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import RecollectError
-from recollect.events.log import EventLog, each_head
-from recollect.jobs.actors import declare_actors
-from recollect.jobs.broker import open_broker
-from recollect.projections.models import ReadModels
-from recollect.projections.vectors import VectorsInUse
+from recollect.jobs.actors import QUEUES, declare_actors
+from recollect.jobs.broker import open_broker, open_records
+from recollect.jobs.context import JobContext
+from recollect.jobs.lag import Lag
+from recollect.jobs.records import Beat, Role, new_beat
+from recollect.jobs.scheduler import Scheduler
 
 _logger = logging.getLogger(__name__)
 
-#: How often the heads are compared with the checkpoints: how late work begins when a message was lost.
-SWEEP_SECONDS = 30.0
 #: News of the same namespace within this time go as one message. Readers catch up by themselves, so nobody waits,
 #: and folding a few messages at a time would take the processor from those who append.
 _NEWS_SECONDS = 0.25
 #: Between two looks for a model that has become ready.
 _WATCH_SECONDS = 0.5
-#: How long a stop waits for the work at hand: a batch of embeddings.
+#: Between two signs of life.
+_BEAT_SECONDS = 5.0
+#: How long a stop waits for the work at hand: a batch of embeddings, one namespace of a nightly job.
 _STOP_MS = 10_000
+#: Namespaces that one sweep tells of: the queue stays short, and the next sweep goes on.
+_TOLD_MAX = 1_000
 
 
 class Workers:
-    """Worker threads, the notifier that tells them who has news, and the sweep that finds what was not told.
+    """What runs in the background of this process.
 
     Parameters:
+        context: what jobs work with; its policy says how many threads there are.
         broker_url: ``memory://`` or ``redis://…``.
-        vectors_in_use: asked for each piece of work.
-        threads: worker threads; projecting is light, embedding shares one model.
-        sweep_seconds: between two sweeps.
+        data: the folder of the records, on ``memory://``.
+        work: whether this process works off messages, and sweeps.
+        schedule: whether it begins what is due.
     """
 
     def __init__(
         self,
-        log: EventLog,
-        models: ReadModels,
-        vectors_in_use: VectorsInUse,
+        context: JobContext,
+        data: Path,
         *,
         broker_url: str = "memory://",
-        threads: int = 2,
-        sweep_seconds: float = SWEEP_SECONDS,
+        work: bool = True,
+        schedule: bool = True,
     ) -> None:
-        self._log = log
-        self._models = models
-        self._vectors_in_use = vectors_in_use
+        policy = context.policy
+        self._context = context
         self._broker_url = broker_url
-        self._broker = open_broker(broker_url)
-        self._stop = threading.Event()
-        self._actors = declare_actors(self._broker, models, vectors_in_use, self._stop)
-        self._worker = dramatiq.Worker(self._broker, worker_threads=threads, worker_timeout=100)
-        self._scheduler: Any = BackgroundScheduler(timezone="UTC")
-        self._scheduler.add_job(
-            self._sweep, "interval", seconds=sweep_seconds, coalesce=True, misfire_grace_time=None, max_instances=1
+        self.records = open_records(broker_url, data)
+        self.broker = open_broker(broker_url, self.records, policy)
+        self.actors = declare_actors(self.broker, context, self.records)
+        self.lag = Lag(context.log, context.models, context.vectors_in_use)
+        self._sweep_seconds = policy.sweep_seconds
+        live, thinking = set[str](QUEUES[:2]), set[str](QUEUES[2:])
+        self._workers = (
+            [_worker(self.broker, live, policy.worker_threads), _worker(self.broker, thinking, policy.think_threads)]
+            if work
+            else []
         )
+        self._scheduler = Scheduler(self.actors, self.records, policy) if schedule else None
+        roles: list[Role] = [*(["worker"] if work else []), *(["scheduler"] if schedule else [])]  # pyright: ignore[reportAssignmentType]
+        self._beats: list[Beat] = [new_beat(role, now_us()) for role in roles]
         self._news: set[str] = set()
         self._has_news = threading.Condition()
+        loops = {"notifier": self._notify, "sweep": self._keep_sweeping, "beat": self._keep_beating}
         self._threads = [
-            threading.Thread(target=self._notify, name="recollect-notifier", daemon=True),
-            threading.Thread(target=self._sweep_for_new_models, name="recollect-model-watch", daemon=True),
+            threading.Thread(target=loop, name=f"recollect-{name}", daemon=True) for name, loop in loops.items()
         ]
-        #: Head of each namespace when it was last told to the workers by a sweep.
-        self._swept: dict[str, int] = {}
         self._last_sweep_us = 0
         self._running = False
 
     def start(self) -> None:
         """Start the threads; the first sweep follows at once, and another whenever a model has become ready."""
-        # A worker that runs inside another program has to say this itself: time limits depend on it.
-        self._broker.emit_after("process_boot")
-        self._worker.start()
-        self._scheduler.start()
+        # A worker that runs inside another program has to say this itself, once: time limits depend on it.
+        self.broker.emit_after("process_boot")
+        for worker in self._workers:
+            worker.start()
+        if self._scheduler is not None:
+            self._scheduler.start()
         self._running = True
         for thread in self._threads:
             thread.start()
@@ -90,18 +99,26 @@ class Workers:
             self._has_news.notify()
 
     def stop(self) -> None:
-        """Finish the work at hand, then end the threads."""
+        """Finish the work at hand, then end the threads. What was not finished goes back into the queue."""
         if not self._running:
             return
         self._running = False
-        self._stop.set()
+        self._context.stop.set()
         with self._has_news:
             self._has_news.notify_all()
-        self._scheduler.shutdown(wait=False)
-        self._worker.stop(timeout=_STOP_MS)
+        if self._scheduler is not None:
+            self._scheduler.stop()
+        for worker in self._workers:
+            worker.stop(timeout=_STOP_MS)
         for thread in self._threads:
             thread.join(_STOP_MS / 1_000)
-        self._broker.close()
+        try:
+            for beat in self._beats:
+                self.records.leave(beat.id)
+        except Exception:
+            _logger.warning("could not sign off", exc_info=True)
+        self.broker.close()
+        self.records.close()
 
     def status(self) -> dict[str, Any]:
         """Return what health shows: whether the workers run, on which broker, and when the last sweep was."""
@@ -111,54 +128,70 @@ class Workers:
             "last_sweep": rfc3339(self._last_sweep_us) if self._last_sweep_us else None,
         }
 
+    def queue_depths(self) -> dict[str, int]:
+        """Return how many messages wait in each queue."""
+        broker: Any = self.broker
+        if hasattr(broker, "do_qsize"):
+            return {name: int(broker.do_qsize(name)) for name in QUEUES}
+        return {name: broker.queues[name].qsize() for name in QUEUES}
+
     def _notify(self) -> None:
         while True:
             with self._has_news:
-                self._has_news.wait_for(lambda: self._news or self._stop.is_set())
-                if self._stop.is_set():
+                self._has_news.wait_for(lambda: self._news or self._context.stop.is_set())
+                if self._context.stop.is_set():
                     return
-            self._stop.wait(_NEWS_SECONDS)
+            self._context.stop.wait(_NEWS_SECONDS)
             with self._has_news:
                 namespaces, self._news = self._news, set()
             for namespace in namespaces:
                 self._send(namespace)
 
-    def _send(self, namespace: str) -> None:
+    def _send(self, namespace: str) -> bool:
         try:
-            self._actors.project.send(namespace)
+            self.actors.project.send(namespace)
         except Exception:
             # The broker is away. The sweep tells the same later, and reading never depends on it.
             _logger.warning("could not tell the workers about namespace %r", namespace, exc_info=True)
+            return False
+        return True
 
-    def _sweep_for_new_models(self) -> None:
-        """Sweep at once, and again for each model that becomes ready: it may have work in every namespace."""
+    def _keep_sweeping(self) -> None:
+        """Sweep at once, then now and then, and for each model that becomes ready: it may have work everywhere."""
+        if not self._workers:
+            return
         known: str | None = None
-        while not self._stop.is_set():
-            embedder = self._vectors_in_use().embedder
+        waited = 0.0
+        while not self._context.stop.is_set():
+            embedder = self._context.vectors_in_use().embedder
             tag = embedder.model_tag if embedder.state == "ready" else ""
-            if tag != known:
-                known = tag
-                self._swept.clear()
+            if tag != known or waited >= self._sweep_seconds:
+                known, waited = tag, 0.0
                 try:
                     self._sweep()
                 except RecollectError:
                     _logger.warning("a sweep failed; the next one makes up for it", exc_info=True)
-            self._stop.wait(_WATCH_SECONDS)
+            wait = min(_WATCH_SECONDS, self._sweep_seconds)
+            self._context.stop.wait(wait)
+            waited += wait
 
     def _sweep(self) -> None:
-        """Tell the workers about every namespace whose head has moved since the last sweep, or that is behind."""
-        for head in each_head(self._log):
-            if self._stop.is_set():
+        """Tell the workers about the namespaces that are behind."""
+        behind, _ = self.lag.behind(_TOLD_MAX)
+        for one in behind:
+            if self._context.stop.is_set() or not self._send(one.namespace):
                 return
-            if self._swept.get(head.namespace) != head.version or self._is_behind(head.namespace):
-                self._send(head.namespace)
-                self._swept[head.namespace] = head.version
         self._last_sweep_us = now_us()
 
-    def _is_behind(self, namespace: str) -> bool:
-        try:
-            return self._models.progress(namespace).behind > 0
-        except RecollectError:
-            # One namespace that cannot be read keeps no other from its work; health names it.
-            _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
-            return False
+    def _keep_beating(self) -> None:
+        while not self._context.stop.is_set():
+            try:
+                for beat in self._beats:
+                    self.records.beat(replace(beat, beat_us=now_us()))
+            except Exception:
+                _logger.warning("could not leave a sign of life", exc_info=True)
+            self._context.stop.wait(_BEAT_SECONDS)
+
+
+def _worker(broker: dramatiq.Broker, queues: set[str], threads: int) -> dramatiq.Worker:
+    return dramatiq.Worker(broker, queues=queues, worker_threads=threads, worker_timeout=100)

@@ -96,7 +96,7 @@ def _rows(turns: Sequence[Told], vectors: Sequence[Vector | None]) -> Vector:
     if known:
         return np.stack([np.zeros_like(known[0]) if vector is None else vector for vector in vectors])
     words = [distinct_words(turn.line()) for turn in turns]
-    vocabulary = {word: at for at, word in enumerate(sorted({word for one in words for word in one}))}
+    vocabulary = {word: at for at, word in enumerate(sorted({one for some in words for one in some}))}
     rows = np.zeros((len(turns), max(1, len(vocabulary))), np.float32)
     for row, one in zip(rows, words, strict=True):
         row[[vocabulary[word] for word in one]] = 1

@@ -42,7 +42,7 @@ def due_groups(connection: apsw.Connection, cutoff_us: int, turns_max: int) -> I
     """
     rows: list[tuple[Any, ...]] = connection.execute(_RAW, (cutoff_us,)).fetchall()
     sessions: list[tuple[Any, ...]] = connection.execute("SELECT id, last_at_us FROM sessions").fetchall()
-    last: dict[str, int] = {id: last_at_us for id, last_at_us in sessions}
+    last: dict[str, int] = {row[0]: row[1] for row in sessions}
     groups: dict[tuple[str | None, int | None], list[Raw]] = {}
     for raw in (Raw(*row) for row in rows):
         quiet = raw.session_id is not None and last.get(raw.session_id, 0) < cutoff_us

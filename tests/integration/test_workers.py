@@ -12,7 +12,9 @@ from support.events import message_draft
 
 from recollect.events.errors import InvalidInput
 from recollect.events.sqlite import SqliteLog
-from recollect.jobs.broker import open_broker
+from recollect.jobs.broker import open_records
+from recollect.jobs.context import JobContext
+from recollect.jobs.policy import Policy
 from recollect.jobs.workers import Workers
 from recollect.projections.models import ReadModels
 from recollect.projections.vectors import Vectors
@@ -22,6 +24,7 @@ _SECONDS_MAX = 20.0
 
 class Setting:
     def __init__(self, folder: Path, log: SqliteLog, models: ReadModels) -> None:
+        self.folder = folder
         self.log = log
         self.models = models
         self.embedder = HashingEmbedder()
@@ -29,7 +32,13 @@ class Setting:
         self.workers: list[Workers] = []
 
     def start(self, *, sweep_seconds: float = 60.0, listen: bool = True) -> Workers:
-        workers = Workers(self.log, self.models, lambda: self.vectors, sweep_seconds=sweep_seconds)
+        context = JobContext(
+            log=self.log,
+            models=self.models,
+            vectors_in_use=lambda: self.vectors,
+            policy=Policy(sweep_seconds=sweep_seconds),
+        )
+        workers = Workers(context, self.folder)
         if listen:
             self.log.on_append(workers.news)
         workers.start()
@@ -105,6 +114,6 @@ def test_a_stop_is_quick_and_can_be_repeated(setting: Setting) -> None:
     assert workers.status()["running"] is False
 
 
-def test_an_unknown_broker_is_refused() -> None:
+def test_an_unknown_broker_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="memory://"):
-        open_broker("amqp://somewhere")
+        open_records("amqp://somewhere", tmp_path)

@@ -1,0 +1,39 @@
+"""Every job: what it does, when, and in which queue."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from recollect.jobs.compaction.nightly import compact
+from recollect.jobs.context import Job, JobContext
+from recollect.jobs.extraction.extract import extract
+
+
+class Live(NamedTuple):
+    """A job that is done when a namespace has news."""
+
+    work: Job
+
+
+class Scheduled(NamedTuple):
+    """A job that is done for every namespace at its time."""
+
+    work: Job
+    #: In the time zone of the setting: ``0 3 * * *`` is three o'clock in the morning.
+    cron: str
+
+
+def repair(context: JobContext, namespace: str, _: int) -> int:
+    """Embed what has no vectors yet, whatever was lost; it appends nothing."""
+    context.models.catch_up(namespace)
+    context.vectors_in_use().embed_news(namespace, stop=context.stop)
+    return 0
+
+
+#: In the order in which they are done for news.
+LIVE: dict[str, Live] = {"extract": Live(extract)}
+
+SCHEDULED: dict[str, Scheduled] = {
+    "compact": Scheduled(compact, "0 3 * * *"),
+    "repair": Scheduled(repair, "0 5 * * *"),
+}
