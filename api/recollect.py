@@ -28,9 +28,11 @@ from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
 from recollect.events.validation import drafts
 from recollect.events.verify import Verdict, verify
+from recollect.jobs.broker import open_records
 from recollect.jobs.compaction.nightly import Compaction, compact_steps, preview
 from recollect.jobs.compaction.tiers import Tier, tiers
 from recollect.jobs.context import JobContext
+from recollect.jobs.lag import Lag
 from recollect.jobs.workers import Workers
 from recollect.projections.embedder import Embedder
 from recollect.projections.history import History
@@ -83,6 +85,9 @@ class Recollect:
         self._traces = Traces(chosen.data / "traces", bytes_max=chosen.traces_bytes_max)
         #: What jobs work with.
         self.context = JobContext(log=self.log, models=self.models, vectors_in_use=self.spaces.in_use, policy=chosen)
+        self.lag = Lag(self.log, self.models, self.spaces.in_use)
+        #: What is known of jobs, wherever they run.
+        self.records = open_records(chosen.broker, chosen.data)
         self.workers: Workers | None = None
         if workers or schedule:
             self._start_workers(work=workers, schedule=workers if schedule is None else schedule)
@@ -274,6 +279,7 @@ class Recollect:
             self.workers.stop()
         self._retriever.close()
         self._traces.close()
+        self.records.close()
         self.history.close()
         self.spaces.close()
         self.models.close()
@@ -293,7 +299,7 @@ class Recollect:
         if work:
             self.embedder.start()
         self.workers = Workers(
-            self.context, self.settings.data, broker_url=self.settings.broker, work=work, schedule=schedule
+            self.context, self.records, self.lag, broker_url=self.settings.broker, work=work, schedule=schedule
         )
         self.log.on_append(self.workers.news)
         self.workers.start()

@@ -14,6 +14,7 @@ BEAT_SECONDS_MAX = 30.0
 DEAD_LETTERS_MAX = 1_000
 
 Role = Literal["worker", "scheduler"]
+ROLES: tuple[Role, ...] = ("worker", "scheduler")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,7 +114,7 @@ class RedisRecords:
 
     def beat(self, beat: Beat) -> None:
         """See `Records.beat`."""
-        self._client.setex(f"{_PREFIX}:beat:{beat.id}", _BEATS_SECONDS, orjson.dumps(asdict(beat)))
+        self._client.set(f"{_PREFIX}:beat:{beat.id}", orjson.dumps(asdict(beat)), ex=_BEATS_SECONDS)
 
     def leave(self, beat_id: str) -> None:
         """See `Records.leave`."""

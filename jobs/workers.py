@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import dramatiq
@@ -13,10 +12,10 @@ import dramatiq
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import RecollectError
 from recollect.jobs.actors import QUEUES, declare_actors
-from recollect.jobs.broker import open_broker, open_records
+from recollect.jobs.broker import open_broker
 from recollect.jobs.context import JobContext
 from recollect.jobs.lag import Lag
-from recollect.jobs.records import Beat, Role, new_beat
+from recollect.jobs.records import Beat, Records, Role, new_beat
 from recollect.jobs.scheduler import Scheduler
 
 _logger = logging.getLogger(__name__)
@@ -40,7 +39,8 @@ class Workers:
     Parameters:
         context: what jobs work with; its policy says how many threads there are.
         broker_url: ``memory://`` or ``redis://…``.
-        data: the folder of the records, on ``memory://``.
+        records: those that go with the broker; the caller closes them.
+        lag: finds the namespaces that are behind.
         work: whether this process works off messages, and sweeps.
         schedule: whether it begins what is due.
     """
@@ -48,7 +48,8 @@ class Workers:
     def __init__(
         self,
         context: JobContext,
-        data: Path,
+        records: Records,
+        lag: Lag,
         *,
         broker_url: str = "memory://",
         work: bool = True,
@@ -57,10 +58,10 @@ class Workers:
         policy = context.policy
         self._context = context
         self._broker_url = broker_url
-        self.records = open_records(broker_url, data)
-        self.broker = open_broker(broker_url, self.records, policy)
+        self.records = records
+        self.broker = open_broker(broker_url, records, policy)
         self.actors = declare_actors(self.broker, context, self.records)
-        self.lag = Lag(context.log, context.models, context.vectors_in_use)
+        self._lag = lag
         self._sweep_seconds = policy.sweep_seconds
         live, thinking = set[str](QUEUES[:2]), set[str](QUEUES[2:])
         self._workers = (
@@ -118,7 +119,6 @@ class Workers:
         except Exception:
             _logger.warning("could not sign off", exc_info=True)
         self.broker.close()
-        self.records.close()
 
     def status(self) -> dict[str, Any]:
         """Return what health shows: whether the workers run, on which broker, and when the last sweep was."""
@@ -177,7 +177,7 @@ class Workers:
 
     def _sweep(self) -> None:
         """Tell the workers about the namespaces that are behind."""
-        behind, _ = self.lag.behind(_TOLD_MAX)
+        behind, _ = self._lag.behind(_TOLD_MAX)
         for one in behind:
             if self._context.stop.is_set() or not self._send(one.namespace):
                 return

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.postgres import URL_VARIABLE, PostgresServer
+from support.redis import RedisServer
 from support.tiny_model import make_tiny_model
 
 from recollect.events.sqlite import SqliteLog
@@ -83,6 +84,14 @@ def postgres_url(request: pytest.FixtureRequest) -> str:
     """A PostgreSQL server to make databases on."""
     url = os.environ.get(URL_VARIABLE)
     return url or request.getfixturevalue("shared_postgres").url
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Generator[RedisServer]:
+    """A Redis server that tests share one after the other; they may flush it."""
+    server = RedisServer()
+    yield server
+    server.remove()
 
 
 @pytest.fixture

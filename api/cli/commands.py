@@ -48,6 +48,9 @@ def serve(
     context: typer.Context,
     host: Annotated[str | None, typer.Option(help="The address to listen on.", show_default="127.0.0.1")] = None,
     port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one.", show_default="8787")] = None,
+    workers: Annotated[
+        bool, typer.Option("--workers/--no-workers", help="Run worker and scheduler in this process.")
+    ] = True,
 ) -> None:
     """Serve the memory over HTTP, with worker and scheduler in this process."""
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
@@ -64,7 +67,7 @@ def serve(
         typer.echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
         sys.stdout.flush()
 
-    serve_http(settings, on_listening=announce)
+    serve_http(settings, on_listening=announce, workers=workers)
 
 
 def append(

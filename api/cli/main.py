@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.api.cli import analytics, commands, compaction, imports, upkeep
+from recollect.api.cli import analytics, commands, compaction, imports, jobs, upkeep
 from recollect.api.cli.bench import app as bench_app
 from recollect.events.errors import ProjectionFailed, RecollectError
 
@@ -21,7 +21,10 @@ app = typer.Typer(
 )
 app.add_typer(imports.app, name="import")
 app.add_typer(bench_app, name="bench")
+app.add_typer(jobs.app, name="jobs")
 app.command()(commands.serve)
+app.command()(jobs.worker)
+app.command()(jobs.scheduler)
 app.command()(commands.append)
 app.command()(commands.retrieve)
 app.command()(commands.export)

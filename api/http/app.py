@@ -9,10 +9,13 @@ from typing import Annotated, Any
 
 import orjson
 from fastapi import FastAPI, Query, Request
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from recollect.api.health import health as health_of
+from recollect.api.health import metrics as metrics_of
 from recollect.api.http.problems import answer_errors, problem
 from recollect.api.lists import LISTS, PAGE_ITEMS, PAGE_ITEMS_MAX
 from recollect.api.recollect import Recollect
@@ -127,21 +130,12 @@ def _add_health(app: FastAPI, memory: Recollect) -> None:
     @app.get("/health", tags=["operations"])
     async def health() -> Response:  # pyright: ignore[reportUnusedFunction]
         """Tell how the parts are. 200 as long as the process answers."""
-        parked = [
-            {"namespace": one.namespace, "version": one.version, "error": one.error} for one in memory.models.parked()
-        ]
-        embedding = memory.spaces.status()
-        degraded = parked or any(one["state"] == "failed" for one in (embedding, embedding.get("next", embedding)))
-        return _json(
-            {
-                "status": "degraded" if degraded else "ok",
-                "version": app.version,
-                "log_id": memory.log.log_id,
-                "embedding": embedding,
-                "workers": memory.workers.status() if memory.workers else {"running": False},
-                "parked": parked,
-            }
-        )
+        return _json({"version": app.version} | await run_in_threadpool(health_of, memory))
+
+    @app.get("/metrics", tags=["operations"])
+    async def metrics() -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Tell the same as numbers, in the text format of Prometheus."""
+        return Response(await run_in_threadpool(metrics_of, memory), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/ready", tags=["operations"])
     async def ready() -> Response:  # pyright: ignore[reportUnusedFunction]

@@ -19,10 +19,11 @@ from recollect.events.errors import InvalidInput
 _STOP_SECONDS = 5
 
 
-def serve(settings: Settings, *, on_listening: Callable[[str], None]) -> None:
-    """Serve the folder of `settings` with worker and scheduler in this process; returns after SIGINT or SIGTERM.
+def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: bool = True) -> None:
+    """Serve the folder of `settings`; returns after SIGINT or SIGTERM.
 
     Parameters:
+        workers: run worker and scheduler in this process.
         on_listening: called with the address once connections are accepted.
 
     Raises:
@@ -30,7 +31,7 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None]) -> None:
         StorageError: the folder or the log cannot be used.
     """
     with serving(settings.data), _listen(settings.host, settings.port) as listener:
-        memory = Recollect(settings=settings)
+        memory = Recollect(settings=settings, workers=workers)
         config = uvicorn.Config(
             create_app(memory),
             log_level="warning",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -96,10 +97,10 @@ def _rows(turns: Sequence[Told], vectors: Sequence[Vector | None]) -> Vector:
     if known:
         return np.stack([np.zeros_like(known[0]) if vector is None else vector for vector in vectors])
     words = [distinct_words(turn.line()) for turn in turns]
-    vocabulary = {word: at for at, word in enumerate(sorted({one for some in words for one in some}))}
+    vocabulary = {word: at for at, word in enumerate(sorted(set(chain.from_iterable(words))))}
     rows = np.zeros((len(turns), max(1, len(vocabulary))), np.float32)
-    for row, one in zip(rows, words, strict=True):
-        row[[vocabulary[word] for word in one]] = 1
+    for row, said in zip(rows, words, strict=True):
+        row[[vocabulary[word] for word in said]] = 1
     # Rare words say more: idf.
     rows *= np.log1p(len(turns) / np.maximum(1, rows.sum(axis=0)))
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)

@@ -14,6 +14,7 @@ from recollect.events.errors import InvalidInput
 from recollect.events.sqlite import SqliteLog
 from recollect.jobs.broker import open_records
 from recollect.jobs.context import JobContext
+from recollect.jobs.lag import Lag
 from recollect.jobs.policy import Policy
 from recollect.jobs.workers import Workers
 from recollect.projections.models import ReadModels
@@ -24,7 +25,7 @@ _SECONDS_MAX = 20.0
 
 class Setting:
     def __init__(self, folder: Path, log: SqliteLog, models: ReadModels) -> None:
-        self.folder = folder
+        self.records = open_records("memory://", folder)
         self.log = log
         self.models = models
         self.embedder = HashingEmbedder()
@@ -38,7 +39,8 @@ class Setting:
             vectors_in_use=lambda: self.vectors,
             policy=Policy(sweep_seconds=sweep_seconds),
         )
-        workers = Workers(context, self.folder)
+        lag = Lag(self.log, self.models, context.vectors_in_use)
+        workers = Workers(context, self.records, lag)
         if listen:
             self.log.on_append(workers.news)
         workers.start()
@@ -59,6 +61,7 @@ def setting(tmp_path: Path, log: SqliteLog, models: ReadModels) -> Generator[Set
     yield setting
     for workers in setting.workers:
         workers.stop()
+    setting.records.close()
     setting.vectors.close()
 
 

@@ -1,0 +1,290 @@
+"""Workers and schedulers as processes on a real Redis, on their worst days: the outcome is what it would have been."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import dramatiq
+import pytest
+from support.events import message
+from support.redis import RedisServer
+
+from recollect import Recollect
+from recollect.api.health import health
+from recollect.api.settings import Settings
+from recollect.events.envelope import microseconds, now_us
+from recollect.events.validation import drafts
+from recollect.jobs.actors import PAGE_NAMESPACES, declare_actors
+from recollect.jobs.broker import open_broker
+from recollect.jobs.records import new_beat
+from recollect.projections.digest import digest
+
+NAMESPACES = [f"n{number}" for number in range(2 * PAGE_NAMESPACES + 5)]
+_SECONDS_MAX = 90.0
+#: Long ago enough to be distilled, and in whole seconds, so that every run of these tests has the same log.
+_START = datetime(2026, 1, 5, 9, tzinfo=UTC)
+_SAID = ("I live in Porto.", "We painted the kitchen green.", "My dog is called Rex.", "The tram was late again.")
+
+
+def fill(memory: Recollect) -> None:
+    for name in NAMESPACES:
+        turns = [
+            message(
+                f"{_SAID[at % len(_SAID)]} ({at})",
+                id=f"{name}:{at}",
+                session_id=f"s{at // 6}",
+                name=("Ann", "Bob")[at % 2],
+                occurred_at=_START + timedelta(minutes=at),
+            )
+            for at in range(12)
+        ]
+        memory.log.append(name, drafts(turns))
+
+
+def content(memory: Recollect, name: str) -> str:
+    """Return what the read model says; the log's own id, which differs between logs, is left out."""
+    memory.models.catch_up(name)
+    with memory.models.reading(name) as snapshot:
+        return "\n".join(
+            str(row)
+            for table in ("episodes", "episode_sources", "facts", "preferences", "entities", "mentions", "digests")
+            for row in snapshot.connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
+        )
+
+
+def events_of(memory: Recollect) -> dict[str, list[str]]:
+    return {name: [event.id for event in memory.log.read(name, after=0, limit=1_000)] for name in NAMESPACES}
+
+
+def settings_for(folder: Path, redis: RedisServer, model: str) -> Settings:
+    return Settings(data=folder, broker=redis.url, embedding_model=model, slot_stale_seconds=3, sweep_seconds=1)
+
+
+class Processes:
+    """Workers and schedulers of one folder."""
+
+    def __init__(self, folder: Path, redis: RedisServer, model: str) -> None:
+        self._environment = os.environ | {
+            "RECOLLECT_DATA": str(folder),
+            "RECOLLECT_BROKER": redis.url,
+            "RECOLLECT_EMBEDDING_MODEL": model,
+            "RECOLLECT_SLOT_STALE_SECONDS": "3",
+            "RECOLLECT_SWEEP_SECONDS": "1",
+        }
+        self.running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, role: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", "from recollect.api.cli.main import run; run()", role]
+        process = subprocess.Popen(command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.running.append(process)
+        return process
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        process.kill()
+        process.wait()
+        self.running.remove(process)
+
+    def stop_all(self) -> None:
+        for process in self.running:
+            process.send_signal(signal.SIGTERM)
+        for process in self.running:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.running.clear()
+
+
+@contextmanager
+def memory_of(settings: Settings) -> Generator[Recollect]:
+    with Recollect(settings=settings, workers=False) as memory:
+        yield memory
+
+
+def eventually(condition: Callable[[], bool], seconds_max: float = _SECONDS_MAX) -> None:
+    deadline = time.monotonic() + seconds_max
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.2)
+
+
+def begin(memory: Recollect, redis: RedisServer, slot_us: int) -> None:
+    """Begin the nightly compaction of a slot, as a scheduler does."""
+    memory.records.claim("compact", slot_us, now_us(), 10**12)
+    broker = open_broker(redis.url, memory.records, memory.settings)
+    declare_actors(broker, memory.context, memory.records).run.send("compact", slot_us, "")
+    broker.close()
+
+
+def compacted(memory: Recollect) -> bool:
+    for name in NAMESPACES:
+        memory.models.catch_up(name)
+        with memory.models.reading(name) as snapshot:
+            counts = snapshot.connection.execute(
+                "SELECT count(*) FILTER (WHERE tier = 'raw'), count(*) FILTER (WHERE tier = 'distilled') FROM episodes"
+            ).fetchall()
+            if counts != [(0, 2)]:
+                return False
+    return True
+
+
+@pytest.fixture
+def redis(redis_server: RedisServer) -> Generator[RedisServer]:
+    redis_server.flush()
+    yield redis_server
+    redis_server.stop()
+    redis_server.start()
+
+
+def test_a_nightly_run_among_kills_and_flushes_leaves_what_an_undisturbed_one_does(
+    tmp_path: Path, redis: RedisServer, tiny_model: str, seed: int
+) -> None:
+    slot_us = microseconds(_START + timedelta(days=20))
+    with memory_of(Settings(data=tmp_path / "calm", embedding_model="none")) as calm:
+        fill(calm)
+        for name in NAMESPACES:
+            calm.compact(name, now=_START + timedelta(days=20))
+        expected = {name: content(calm, name) for name in NAMESPACES}
+        expected_events = events_of(calm)
+
+    chance = random.Random(seed)
+    folder = tmp_path / "chaos"
+    processes = Processes(folder, redis, "none")
+    with memory_of(settings_for(folder, redis, "none")) as memory:
+        fill(memory)
+        try:
+            workers = [processes.start("worker") for _ in range(2)]
+            begin(memory, redis, slot_us)
+            for disturbance in ("kill", "repeat", "flush", "outage", "kill"):
+                time.sleep(chance.uniform(0.3, 1.5))
+                if disturbance == "kill":
+                    processes.kill(workers.pop(chance.randrange(len(workers))))
+                    workers.append(processes.start("worker"))
+                elif disturbance == "flush":
+                    redis.flush()
+                elif disturbance == "outage":
+                    redis.stop()
+                    time.sleep(2)
+                    redis.start()
+                # Whatever got lost or is under way: begin it again, twice.
+                begin(memory, redis, slot_us)
+                begin(memory, redis, slot_us)
+            eventually(lambda: compacted(memory))
+        finally:
+            processes.stop_all()
+        assert events_of(memory) == expected_events
+        assert {name: content(memory, name) for name in NAMESPACES} == expected
+        assert all(memory.models.check(name).equal for name in NAMESPACES[:5])
+        with memory.models.reading("n0") as snapshot:
+            assert digest(snapshot.connection)
+
+
+def test_two_schedulers_begin_each_slot_once_and_a_third_goes_on_where_one_was_killed(
+    tmp_path: Path, redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_for(tmp_path, redis, "none")
+    with memory_of(settings) as memory:
+        fill(memory)
+        # A slot of the past is known, so that the present one is not the first of this memory.
+        for job in ("compact", "repair"):
+            memory.records.claim(job, 1, 1, 1)
+            memory.records.end(job, 1, 1)
+        processes = Processes(tmp_path, redis, "none")
+        try:
+            first, _ = processes.start("scheduler"), processes.start("scheduler")
+            eventually(lambda: {run.slot_us > 1 for run in memory.records.runs()} == {True})
+            processes.kill(first)
+            processes.start("worker")
+            processes.start("scheduler")
+            eventually(lambda: all(run.ended_us for run in memory.records.runs()))
+        finally:
+            processes.stop_all()
+        runs = {run.job: run for run in memory.records.runs()}
+        assert runs["compact"].namespaces == runs["repair"].namespaces == len(NAMESPACES)
+        assert compacted(memory)
+        kinds = [event.type for event in memory.log.read("n0", after=0, limit=1_000)]
+        assert kinds.count("episodes.compressed") == kinds.count("episode.distilled") == 2
+
+
+def test_what_is_appended_while_redis_is_away_is_embedded_when_it_is_back(
+    tmp_path: Path, redis: RedisServer, tiny_model: str
+) -> None:
+    settings = settings_for(tmp_path, redis, tiny_model)
+    processes = Processes(tmp_path, redis, tiny_model)
+    with memory_of(settings) as memory:
+        memory.embedder.start()
+        assert memory.embedder.wait_ready(60)
+        try:
+            processes.start("worker")
+            eventually(lambda: any(beat.role == "worker" for beat in memory.records.beats()))
+            redis.stop()
+            memory.append("a", message("red apples"))
+            assert memory.retrieve("a", "apples").items
+            time.sleep(1)
+            assert any("broker" in problem for problem in health(memory)["problems"])
+            redis.start()
+            eventually(lambda: not memory.lag.behind()[0])
+        finally:
+            processes.stop_all()
+
+
+def test_a_message_that_kills_its_worker_each_time_becomes_a_dead_letter(tmp_path: Path, redis: RedisServer) -> None:
+    settings = settings_for(tmp_path, redis, "none").model_copy(update={"attempts_max": 2})
+    with memory_of(settings) as memory:
+        broker = open_broker(redis.url, memory.records, settings)
+        actors = declare_actors(broker, memory.context, memory.records)
+        sent = actors.think.send("a")
+        for _ in range(2):
+            # Two workers began, and were killed in the middle.
+            memory.records.attempt(sent.message_id)
+        worker = dramatiq.Worker(broker, worker_threads=1, worker_timeout=100)
+        broker.emit_after("process_boot")
+        worker.start()
+        try:
+            eventually(lambda: [letter.id for letter in memory.records.dead_letters()] == [sent.message_id], 20)
+        finally:
+            worker.stop()
+            broker.close()
+        assert "died on it every time" in memory.records.dead_letters()[0].error
+        assert any("dead letter" in problem for problem in health(memory)["problems"])
+
+
+def test_a_stuck_job_is_ended_and_what_failed_for_good_is_a_dead_letter(tmp_path: Path, redis: RedisServer) -> None:
+    settings = settings_for(tmp_path, redis, "none").model_copy(update={"job_seconds_max": 0.5, "attempts_max": 1})
+    with memory_of(settings) as memory:
+        broker = open_broker(redis.url, memory.records, settings)
+        let_go = threading.Event()
+
+        def stuck() -> None:
+            while not let_go.wait(0.05):
+                pass
+
+        actor = dramatiq.Actor(stuck, broker=broker, actor_name="stuck", queue_name="think", priority=0, options={})
+        actor.send()
+        worker = dramatiq.Worker(broker, worker_threads=1, worker_timeout=100)
+        broker.emit_after("process_boot")
+        worker.start()
+        try:
+            eventually(lambda: bool(memory.records.dead_letters()), 20)
+        finally:
+            let_go.set()
+            worker.stop()
+            broker.close()
+        assert "TimeLimitExceeded" in memory.records.dead_letters()[0].error
+
+
+def test_a_worker_that_was_not_heard_of_is_missed_when_work_waits(tmp_path: Path, redis: RedisServer) -> None:
+    with memory_of(settings_for(tmp_path, redis, "none")) as memory:
+        memory.records.beat(new_beat("worker", 1))
+        assert any("no worker is alive" in problem for problem in health(memory)["problems"])
