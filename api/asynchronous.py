@@ -19,6 +19,7 @@ from recollect.events.validation import drafts
 from recollect.events.verify import Verdict
 from recollect.jobs.compaction.nightly import Compaction
 from recollect.jobs.compaction.tiers import Tier
+from recollect.jobs.conversation.window import Window
 from recollect.projections.models import Check
 
 
@@ -87,6 +88,10 @@ class AsyncRecollect:
     async def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
         """Do what `Recollect.compact` does."""
         return await asyncio.to_thread(self.memory.compact, namespace, now=now, dry_run=dry_run)
+
+    async def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
+        """Do what `Recollect.window` does."""
+        return await asyncio.to_thread(self.memory.window, namespace, session_id, budget_tokens=budget_tokens)
 
     async def tiers(self, namespace: str) -> dict[str, Tier]:
         """Do what `Recollect.tiers` does."""

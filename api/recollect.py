@@ -32,6 +32,7 @@ from recollect.jobs.broker import open_records
 from recollect.jobs.compaction.nightly import Compaction, compact_steps, preview
 from recollect.jobs.compaction.tiers import Tier, tiers
 from recollect.jobs.context import JobContext
+from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.lag import Lag
 from recollect.jobs.workers import Workers
 from recollect.projections.embedder import Embedder
@@ -42,6 +43,11 @@ from recollect.projections.vectors import Vectors
 
 #: An event, as a mapping in the shape of the catalogue or as an instance of it.
 Event = Mapping[str, Any] | Envelope
+
+
+#: What a window can be fitted to, in tokens.
+WINDOW_TOKENS_MIN = 64
+WINDOW_TOKENS_MAX = 1_000_000
 
 
 class Recollect:
@@ -203,6 +209,18 @@ class Recollect:
         at_us = past_us(now, field="now")
         work = preview if dry_run else compact_steps
         return work(self.context, check_namespace(namespace), at_us)
+
+    def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
+        """Fit a running conversation to a budget; when it is nearly full, its oldest turns are summed up for good.
+
+        Raises:
+            InvalidInput: the budget is not from 64 to 1,000,000. InvalidNamespace: the name. StorageError: the disk.
+        """
+        if not WINDOW_TOKENS_MIN <= budget_tokens <= WINDOW_TOKENS_MAX:
+            raise InvalidInput(
+                f"give a number from {WINDOW_TOKENS_MIN} to {WINDOW_TOKENS_MAX:,}", field="budget_tokens"
+            )
+        return fit_window(self.context, check_namespace(namespace), session_id, budget_tokens)
 
     def tiers(self, namespace: str) -> dict[str, Tier]:
         """Return how many episodes and tokens the memory holds, by tier."""

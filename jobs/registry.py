@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from recollect.jobs.compaction.nightly import compact
 from recollect.jobs.context import Job, JobContext
+from recollect.jobs.conversation.observer import observe
 from recollect.jobs.extraction.extract import extract
 
 
@@ -31,7 +32,7 @@ def repair(context: JobContext, namespace: str, _: int) -> int:
 
 
 #: In the order in which they are done for news.
-LIVE: dict[str, Live] = {"extract": Live(extract)}
+LIVE: dict[str, Live] = {"extract": Live(extract), "observe": Live(observe)}
 
 SCHEDULED: dict[str, Scheduled] = {
     "compact": Scheduled(compact, "0 3 * * *"),

@@ -53,6 +53,10 @@ def _told(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> No
 
 def _compressed(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
     changes.add_summary(event, payload, "compressed")
+    if event.type == "episodes.compressed" and event.session_id is not None:
+        # Nobody summed the session up when it ended.
+        session = changes.session(event)
+        session.summary = session.summary or payload["text"]
     changes.tiers.summarise(event, payload["source_events"], replaces=False)
 
 

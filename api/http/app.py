@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import orjson
 from fastapi import FastAPI, Query, Request
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -34,6 +34,16 @@ _AsOf = Annotated[
 ]
 _Body = dict[str, Any]
 
+
+class _WindowRequest(BaseModel):
+    """What a conversation is fitted to."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    #: Tokens of all messages together.
+    budget_tokens: int
+
+
 _EVENTS = "/v1/namespaces/{namespace}/events"
 
 
@@ -54,6 +64,7 @@ def create_app(memory: Recollect) -> FastAPI:
     answer_errors(app)
     _add_append(app, memory)
     _add_retrieve(app, memory)
+    _add_window(app, memory)
     _add_lists(app, memory)
     _add_health(app, memory)
     _describe(app)
@@ -83,6 +94,16 @@ def _add_retrieve(app: FastAPI, memory: Recollect) -> None:
         wanted = _retrieve_request(await _body(request))
         result = await run_in_threadpool(memory.retrieve, namespace, wanted)
         return _json(result.as_json())
+
+
+def _add_window(app: FastAPI, memory: Recollect) -> None:
+    @app.post("/v1/namespaces/{namespace}/sessions/{session_id:path}/window", tags=["retrieval"])
+    async def window(  # pyright: ignore[reportUnusedFunction]
+        namespace: str, session_id: str, body: _WindowRequest
+    ) -> Response:
+        """Fit a running conversation to a token budget; when it is nearly full its oldest turns are summed up."""
+        found = await run_in_threadpool(memory.window, namespace, session_id, budget_tokens=body.budget_tokens)
+        return _json(found._asdict() | {"budget_tokens": body.budget_tokens})
 
 
 def _add_lists(app: FastAPI, memory: Recollect) -> None:

@@ -54,19 +54,24 @@ class _Sentence(NamedTuple):
     text: str
 
 
-def summarise(turns: Sequence[Told], vectors: Sequence[Vector | None], tokens_max: int) -> str:
+def summarise(turns: Sequence[Told], vectors: Sequence[Vector | None], tokens_max: int, *, whole: bool = False) -> str:
     """Return a summary of `turns` in at most `tokens_max` tokens: sentences as they were said, by speaker, in order.
 
     Parameters:
         vectors: of each turn, normalised; None for those that were not embedded. Words stand in when there is none.
+        whole: choose turns, not sentences, and put each on a line of its own.
     """
     sentences = [
-        _Sentence(turn, part) for turn, told in enumerate(turns) for part in split(told.line()) if part.strip()
+        _Sentence(turn, part)
+        for turn, told in enumerate(turns)
+        for part in ([told.line()] if whole else split(told.line()))
+        if part.strip()
     ]
     if not sentences:
         return ""
     rows = _rows(turns, vectors)
     worth = _worth(turns, sentences, rows)
+    turn_of = np.array([sentence.turn for sentence in sentences])
     chosen: list[int] = []
     likeness = np.zeros(len(sentences), np.float32)
     left = tokens_max
@@ -78,11 +83,13 @@ def summarise(turns: Sequence[Told], vectors: Sequence[Vector | None], tokens_ma
         if cost <= left:
             chosen.append(best)
             left -= cost
-            near = rows @ rows[sentences[best].turn]
-            likeness = np.maximum(likeness, np.array([near[one.turn] for one in sentences], np.float32))
+            near: Vector = np.dot(rows, rows[sentences[best].turn])
+            likeness = np.maximum(likeness, near[turn_of])
     if not chosen:
         best = int(np.argmax(worth))
         return _cut(f"{turns[sentences[best].turn].speaker}: {sentences[best].text}", tokens_max)
+    if whole:
+        return "\n".join(sentences[at].text for at in sorted(chosen))
     return _told(turns, [sentences[at] for at in sorted(chosen)])
 
 
@@ -131,11 +138,12 @@ def _content(text: str) -> float:
 
 
 def _told(turns: Sequence[Told], sentences: Sequence[_Sentence]) -> str:
+    """Join sentences; whoever speaks is named where the speaker changes, unless nobody is."""
     parts: list[str] = []
     speaker: str | None = None
     for sentence in sentences:
         by = turns[sentence.turn].speaker
-        parts.append(sentence.text if by == speaker else f"{by}: {sentence.text}")
+        parts.append(sentence.text if by in (speaker, "") else f"{by}: {sentence.text}")
         speaker = by
     return " ".join(parts)
 

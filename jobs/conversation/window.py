@@ -1,0 +1,180 @@
+"""Fitting a running conversation to a budget: the oldest turns become a summary, the recent ones stay as said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from recollect.events.envelope import EventDraft, instant
+from recollect.events.validation import draft
+from recollect.jobs.compaction.extractive import Told, summarise
+from recollect.jobs.context import JobContext
+from recollect.jobs.conversation.topics import topic_changed
+from recollect.jobs.derivation import derive, derived_id
+from recollect.projections.models import Snapshot
+from recollect.projections.tokens import estimate_tokens
+
+#: Recent turns that stay, of few.
+_KEPT_SHARE = 0.3
+#: The part of a budget that summaries may take.
+_SUMMARY_SHARE = 0.25
+#: Tokens of a message beside its text.
+_FRAME_TOKENS = 4
+#: Turns that tell whether the topic has changed.
+_TOPIC_TURNS = 24
+
+_TURNS = """
+SELECT version, id, role, speaker, text, caption, importance, occurred_at_us FROM episodes
+WHERE session_id = ? AND tier = 'raw' AND type = 'conversation' AND status = 'active'
+    AND NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = episodes.version)
+ORDER BY version
+"""
+_SUMMARIES = "SELECT version, id, text FROM episodes WHERE session_id = ? AND tier <> 'raw' ORDER BY version"
+
+
+class Window(NamedTuple):
+    """A conversation, fitted."""
+
+    #: ``{"role", "name", "content"}``, the summary first; in all within the budget.
+    messages: list[dict[str, str]]
+    tokens: int
+    #: Whether this call summed turns up.
+    compacted: bool
+    #: The newest summary's episode.
+    summary_id: str | None
+    #: Whether the last turn begins a new topic; None when that cannot be told.
+    topic_changed: bool | None
+    #: What was left out: the budget is smaller than the turns that should stay.
+    degraded: list[str]
+    version: int
+
+
+class _Turn(NamedTuple):
+    version: int
+    id: str
+    role: str | None
+    speaker: str
+    text: str
+    caption: str | None
+    importance: int
+    occurred_at_us: int
+
+    @property
+    def content(self) -> str:
+        return f"{self.text} ({self.caption})" if self.caption else self.text
+
+    @property
+    def tokens(self) -> int:
+        return estimate_tokens(self.content) + _FRAME_TOKENS
+
+    def told(self) -> Told:
+        return Told(self.version, self.speaker, self.text, self.caption, self.importance)
+
+
+def fit_window(context: JobContext, namespace: str, session_id: str, budget_tokens: int) -> Window:
+    """Return the conversation within `budget_tokens`; over 75 % of them its oldest half is summed up first, for good.
+
+    The summary is an episode; what it stands for stays in the memory, and expires when its time comes. Called again
+    without news it returns the same bytes and appends nothing.
+    """
+    compacted = derive(context, namespace, partial(_compaction, context, namespace, session_id, budget_tokens)) > 0
+    context.models.catch_up(namespace)
+    with context.models.reading(namespace) as snapshot:
+        turns = _turns(snapshot, session_id)
+        summaries: list[tuple[Any, ...]] = snapshot.connection.execute(_SUMMARIES, (session_id,)).fetchall()
+        recent = turns[-_TOPIC_TURNS:]
+        vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in recent])
+        known = [vectors[turn.version] for turn in recent if turn.version in vectors]
+        version = snapshot.version
+    messages = _summary_message([text for *_, text in summaries], budget_tokens)
+    left = budget_tokens - sum(estimate_tokens(one["content"]) + _FRAME_TOKENS for one in messages)
+    kept = _latest(turns, left)
+    messages += [{"role": turn.role or "user", "name": turn.speaker, "content": turn.content} for turn in kept]
+    missing = len(turns) - len(kept)
+    return Window(
+        messages=messages,
+        tokens=sum(estimate_tokens(one["content"]) + _FRAME_TOKENS for one in messages),
+        compacted=compacted,
+        summary_id=summaries[-1][1] if summaries else None,
+        topic_changed=topic_changed(known) if len(known) == len(recent) > 1 else None,
+        degraded=[f"window: {missing} of {len(turns)} recent turns do not fit"] if missing else [],
+        version=version,
+    )
+
+
+def _compaction(
+    context: JobContext, namespace: str, session_id: str, budget_tokens: int, snapshot: Snapshot
+) -> Sequence[EventDraft]:
+    """Return `conversation.compacted` for the oldest turns when there are too many tokens."""
+    policy = context.policy
+    turns = _turns(snapshot, session_id)
+    full = policy.window_full_share * budget_tokens
+    held = _held_tokens(snapshot, session_id, budget_tokens)
+    if held + sum(turn.tokens for turn in turns) <= full:
+        return []
+    stay = max(1, min(policy.window_turns_kept, int(len(turns) * _KEPT_SHARE)))
+    count = len(turns) // 2
+    summary_tokens = int(_SUMMARY_SHARE * budget_tokens)
+    while count < len(turns) - stay and summary_tokens + sum(turn.tokens for turn in turns[count:]) > full:
+        count += 1
+    old = turns[:count]
+    if not old:
+        return []
+    told = [turn.told() for turn in old]
+    source_tokens = sum(estimate_tokens(turn.line()) for turn in told)
+    vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in old])
+    tokens_max = max(16, min(summary_tokens // 2, int(policy.compressed_share * source_tokens)))
+    text = summarise(told, [vectors.get(turn.version) for turn in old], tokens_max) or "(nothing was said)"
+    return [
+        draft(
+            {
+                "id": derived_id("window", session_id, old[-1].id),
+                "type": "conversation.compacted",
+                "session_id": session_id,
+                "occurred_at": instant(old[-1].occurred_at_us),
+                "actor": "window",
+                "payload": {
+                    "text": text,
+                    "source_events": [turn.id for turn in old],
+                    "tags": ["auto-compaction"],
+                    "token_count": estimate_tokens(text),
+                    "source_tokens": source_tokens,
+                },
+            }
+        )
+    ]
+
+
+def _turns(snapshot: Snapshot, session_id: str) -> list[_Turn]:
+    """Return the turns that no summary stands for."""
+    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_TURNS, (session_id,)).fetchall()
+    return [_Turn(*row) for row in rows]
+
+
+def _held_tokens(snapshot: Snapshot, session_id: str, budget_tokens: int) -> int:
+    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_SUMMARIES, (session_id,)).fetchall()
+    return sum(estimate_tokens(one["content"]) for one in _summary_message([row[2] for row in rows], budget_tokens))
+
+
+def _summary_message(summaries: Sequence[str], budget_tokens: int) -> list[dict[str, str]]:
+    """Return the message that stands for the turns before, if any: all summaries, shortened when they are long."""
+    if not summaries:
+        return []
+    tokens_max = max(16, int(_SUMMARY_SHARE * budget_tokens) - 8)
+    text = " ".join(summaries)
+    if estimate_tokens(text) > tokens_max:
+        told = [Told(at, "", one, None, 5) for at, one in enumerate(summaries)]
+        text = summarise(told, [None] * len(told), tokens_max)
+    return [{"role": "system", "name": "recollect", "content": f"[Conversation summary: {text}]"}]
+
+
+def _latest(turns: Sequence[_Turn], tokens_max: int) -> list[_Turn]:
+    """Return the latest turns that fit."""
+    kept: list[_Turn] = []
+    for turn in reversed(turns):
+        tokens_max -= turn.tokens
+        if tokens_max < 0:
+            break
+        kept.append(turn)
+    return kept[::-1]
