@@ -161,7 +161,7 @@ def _short_forms(context: JobContext, _: str, snapshot: Snapshot) -> Sequence[Ev
     rows: list[tuple[Any, ...]] = snapshot.connection.execute(
         _LONG, (policy.long_message_tokens, _ITEMS_MAX)
     ).fetchall()
-    turns = [_Turn(*row) for row in found]
+    turns = [_Turn(*row) for row in rows]
     if not turns:
         return []
     summaries = [{"event_id": turn.id, "text": _short(turn, policy.short_form_tokens)} for turn in turns]
