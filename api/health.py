@@ -90,6 +90,7 @@ def health(memory: Recollect) -> dict[str, Any]:
             for beat in back.beats
         ],
         "dead_letters": len(back.dead_letters),
+        "llm": memory.context.llm.status() if memory.context.llm else None,
     }
 
 
@@ -136,6 +137,9 @@ def metrics(memory: Recollect) -> bytes:
     roles = [beat.role for beat in back.beats if beat.is_alive(present_us)]
     alive = {role: float(roles.count(role)) for role in ROLES}
     gauge("processes_alive", "Workers and schedulers that were heard of lately", alive, "role")
+    if memory.context.llm is not None:
+        spent = memory.context.llm.status()
+        gauge("llm_tokens_today", "Tokens that the language model has cost today (UTC)", {"": spent["tokens_today"]})
     gauge("broker_up", "Whether the broker answers", {"": float(back.problem is None)})
     return generate_latest(registry)
 

@@ -34,6 +34,7 @@ from recollect.jobs.compaction.tiers import Tier, tiers
 from recollect.jobs.context import JobContext
 from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.lag import Lag
+from recollect.jobs.llm.llm import Llm
 from recollect.jobs.workers import Workers
 from recollect.projections.embedder import Embedder
 from recollect.projections.history import History
@@ -89,8 +90,15 @@ class Recollect:
         )
         self._retriever = Retriever(self.models, self.history, self.spaces.in_use, budget_ms=chosen.retrieval_budget_ms)
         self._traces = Traces(chosen.data / "traces", bytes_max=chosen.traces_bytes_max)
+        self._llm = Llm(chosen, chosen.data) if chosen.llm else None
         #: What jobs work with.
-        self.context = JobContext(log=self.log, models=self.models, vectors_in_use=self.spaces.in_use, policy=chosen)
+        self.context = JobContext(
+            log=self.log,
+            models=self.models,
+            vectors_in_use=self.spaces.in_use,
+            policy=chosen,
+            llm=self._llm,
+        )
         self.lag = Lag(self.log, self.models, self.spaces.in_use)
         #: What is known of jobs, wherever they run.
         self.records = open_records(chosen.broker, chosen.data)
@@ -297,6 +305,8 @@ class Recollect:
             self.workers.stop()
         self._retriever.close()
         self._traces.close()
+        if self._llm is not None:
+            self._llm.close()
         self.records.close()
         self.history.close()
         self.spaces.close()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from recollect.events.log import EventLog
+from recollect.jobs.llm.llm import Llm
 from recollect.jobs.policy import Policy
 from recollect.projections.models import ReadModels
 from recollect.projections.vectors import VectorsInUse
@@ -20,6 +21,8 @@ class JobContext:
     models: ReadModels
     vectors_in_use: VectorsInUse
     policy: Policy = field(default_factory=Policy)
+    #: The language model; None: the rules do the work.
+    llm: Llm | None = None
     #: Set when the process ends; a job then stops at the next point where nothing is half done.
     stop: threading.Event = field(default_factory=threading.Event)
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from recollect.jobs.compaction.policy import CompactionPolicy
 from recollect.jobs.conversation.policy import ConversationPolicy
 from recollect.jobs.extraction.policy import ExtractionPolicy
+from recollect.jobs.llm.policy import LlmPolicy
 
 
 def _known_zone(name: str) -> str:
@@ -39,5 +40,5 @@ class SchedulePolicy(BaseModel):
     job_seconds_max: Annotated[float, Field(gt=0)] = 600.0
 
 
-class Policy(CompactionPolicy, ExtractionPolicy, ConversationPolicy, SchedulePolicy):
+class Policy(CompactionPolicy, ExtractionPolicy, ConversationPolicy, SchedulePolicy, LlmPolicy):
     """What jobs go by."""

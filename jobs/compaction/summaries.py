@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import BaseModel, Field
 
 from recollect.jobs.compaction.extractive import Told, summarise
 from recollect.jobs.context import JobContext
+from recollect.jobs.llm.llm import Llm
 from recollect.projections.models import Snapshot
 from recollect.projections.tokens import estimate_tokens
 
+
+class Telling(BaseModel):
+    """What a language model says a conversation was about."""
+
+    summary: Annotated[str, Field(min_length=1)]
+
+
 #: However little there was: a sentence needs some room.
 _TOKENS_MIN = 16
+#: How much longer than asked a language model's summary may be: it counts tokens in another way.
+_OVER_MAX = 1.25
 #: What a summary of turns without any words says.
 _WORDLESS = "(nothing was said)"
 
@@ -41,5 +53,14 @@ def summary_of(
     source_tokens = sum(estimate_tokens(f"{turn.speaker}: {turn.line()}") for turn in turns)
     budget = max(_TOKENS_MIN, int(share * source_tokens)) if tokens_max is None else tokens_max
     vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in turns])
-    text = summarise(turns, [vectors.get(turn.version) for turn in turns], budget) or _WORDLESS
+    told = _told_by(context.llm, namespace, turns, budget) if context.llm is not None else None
+    text = told or summarise(turns, [vectors.get(turn.version) for turn in turns], budget) or _WORDLESS
     return Summary(text, estimate_tokens(text), source_tokens)
+
+
+def _told_by(llm: Llm, namespace: str, turns: Sequence[Told], budget: int) -> str | None:
+    """Return the language model's summary; None when it could not be asked, or does not keep to the budget."""
+    lines = "\n".join(f"{turn.speaker}: {turn.line()}" for turn in turns)
+    telling = llm.ask(namespace, "summarise", f"(at most {budget} tokens)\n{lines}", Telling)
+    fits = telling is not None and estimate_tokens(telling.summary) <= budget * _OVER_MAX
+    return telling.summary if telling is not None and fits else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from recollect.events.envelope import EventDraft, RecordedEvent, instant
@@ -12,6 +13,7 @@ from recollect.jobs.context import JobContext
 from recollect.jobs.derivation import derive, derived_id
 from recollect.jobs.extraction.corrections import Statement
 from recollect.jobs.extraction.reader import Found, Said, read
+from recollect.jobs.extraction.reading import read_with
 from recollect.projections.models import Snapshot
 from recollect.projections.turns import told
 
@@ -21,6 +23,8 @@ RULES = "rules"
 _KNOWN_MAX = 40
 #: Extractions in one run; the next run goes on.
 _ROUNDS_MAX = 10_000
+#: After this a conversation is quiet.
+_QUIET_US = 300_000_000
 #: Roles that tell something about people.
 _ROLES = ("user", "assistant")
 
@@ -32,20 +36,20 @@ WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
 """
 
 
-def extract(context: JobContext, namespace: str, _: int) -> int:
+def extract(context: JobContext, namespace: str, now_us: int) -> int:
     """Read the messages of `namespace` that nobody has read yet; return how many events were appended."""
     appended = 0
     for _round in range(_ROUNDS_MAX):
         if context.stop.is_set():
             break
-        new = derive(context, namespace, lambda snapshot: _extraction(context, namespace, snapshot))
+        new = derive(context, namespace, partial(_extraction, context, namespace, now_us))
         if not new:
             break
         appended += new
     return appended
 
 
-def _extraction(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequence[EventDraft]:
+def _extraction(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `facts.extracted` for the next messages.
 
     When they say nothing it is appended only if there were as many as one extraction looks at: so nothing is read again and
@@ -58,22 +62,25 @@ def _extraction(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequ
     )
     if last is None:
         return []
-    before = _known(snapshot)
-    found = [one for event, said in messages for one in read(said, before) if event]
-    if not found and len(messages) < policy.extraction_messages_max:
+    asking = context.llm is not None
+    if asking and len(messages) < policy.llm_messages_min and now_us - last.occurred_at_us < _QUIET_US:
+        # More is said right now, and is better read together.
+        return []
+    found, extractor = _read(context, namespace, snapshot, messages)
+    if not found and not asking and len(messages) < policy.extraction_messages_max:
         return []
     sources = list(dict.fromkeys(id for one in found for id in _sources(one.item))) or [last.id]
     return [
         draft(
             {
-                "id": derived_id("extract", RULES, last.id),
+                "id": derived_id("extract", last.id),
                 "type": "facts.extracted",
                 "occurred_at": instant(last.occurred_at_us),
                 "actor": "extraction",
                 "payload": {
                     "source_events": sources,
                     "through": last.version,
-                    "extractor": RULES,
+                    "extractor": extractor,
                     **_by_kind(found, policy.extraction_confidence_min),
                 },
             }
@@ -81,11 +88,26 @@ def _extraction(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequ
     ]
 
 
+def _read(context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[Said]) -> tuple[list[Found], str]:
+    """Return what is read in `messages`, and who read it: the language model, or the rules where there is none.
+
+    Dates and questions are read by the rules in any case: they do that exactly.
+    """
+    before = _known(snapshot)
+    by_rules = [one for said in messages for one in read(said, before)]
+    people = [said for said in messages if not said.assistant]
+    by_llm = read_with(context.llm, namespace, people) if context.llm is not None and people else None
+    if by_llm is None or context.llm is None:
+        return by_rules, RULES
+    exact = [one for one in by_rules if one.kind in ("dates", "questions", "procedures")]
+    return [*by_llm, *exact], context.llm.name
+
+
 def _next_messages(
     log: EventLog, namespace: str, after: int, snapshot: Snapshot, most: int
-) -> tuple[list[tuple[RecordedEvent, Said]], RecordedEvent | None]:
+) -> tuple[list[Said], RecordedEvent | None]:
     """Return up to `most` messages after the version `after`, and the last event that was looked at."""
-    messages: list[tuple[RecordedEvent, Said]] = []
+    messages: list[Said] = []
     last: RecordedEvent | None = None
     while after < snapshot.version and len(messages) < most:
         for event in log.read(namespace, after=after, limit=min(1_000, snapshot.version - after)):
@@ -94,7 +116,7 @@ def _next_messages(
                 last = event
                 said = _said(event)
                 if said is not None:
-                    messages.append((event, said))
+                    messages.append(said)
                 if len(messages) == most:
                     break
     return messages, last

@@ -1,0 +1,1 @@
+"""A language model, when one is configured: asked within a budget, never needed."""

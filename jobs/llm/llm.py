@@ -1,0 +1,146 @@
+"""A language model, asked for typed answers. Whatever goes wrong, the answer is None, and the rules do the work."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from concurrent.futures import TimeoutError as FutureTimeout
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel
+
+from recollect.jobs.llm.breaker import Breaker
+from recollect.jobs.llm.policy import LlmPolicy
+from recollect.jobs.llm.spend import Spend
+
+if TYPE_CHECKING:
+    from pydantic_ai import Agent
+
+_logger = logging.getLogger(__name__)
+
+#: How often malformed output is asked for again.
+_RETRIES = 2
+#: Beside the time-outs of the requests: the asking as a whole.
+_SLACK_SECONDS = 5.0
+
+Output = TypeVar("Output", bound=BaseModel)
+
+
+class Llm:
+    """The language model of the settings. Safe to use from many threads.
+
+    Parameters:
+        policy: which model, and its limits.
+        data: the folder that the spend is kept in.
+    """
+
+    def __init__(self, policy: LlmPolicy, data: Path) -> None:
+        assert policy.llm is not None
+        #: Who is named as the one who read.
+        self.name = policy.llm
+        self._policy = policy
+        self._spend = Spend(data / "llm-spend.json")
+        self._breaker = Breaker(policy.llm_failures_max, policy.llm_pause_seconds)
+        # One loop for all calls: HTTP clients belong to the loop they were made in.
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="recollect-llm", daemon=True)
+        self._thread.start()
+        self._model: Any = None
+
+    def ask(self, namespace: str, prompt: str, text: str, output: type[Output]) -> Output | None:
+        """Return what the model answers; None when it may not be asked now, or has failed.
+
+        Parameters:
+            prompt: the name of a file in `prompts`.
+            text: what it is about; put between marks as data.
+        """
+        if self._spend.today() >= self._policy.llm_tokens_per_day or not self._breaker.allows(namespace):
+            return None
+        asked = asyncio.run_coroutine_threadsafe(self._ask(prompt, text, output), self._loop)
+        try:
+            answer = asked.result(self._policy.llm_timeout_seconds * (_RETRIES + 1) + _SLACK_SECONDS)
+        except (Exception, FutureTimeout) as error:
+            asked.cancel()
+            _logger.warning("the language model did not answer for namespace %r: %s", namespace, _short(error))
+            self._breaker.failed(namespace)
+            return None
+        self._breaker.succeeded(namespace)
+        return answer
+
+    def status(self) -> dict[str, Any]:
+        """Return the model, what today has cost, and how many namespaces are left to the rules for now."""
+        return {
+            "model": self.name,
+            "tokens_today": self._spend.today(),
+            "tokens_per_day": self._policy.llm_tokens_per_day,
+            "paused_namespaces": self._breaker.open_count(),
+        }
+
+    def close(self) -> None:
+        """Close the connections and end the thread; a second call does nothing."""
+        if self._loop.is_closed():
+            return
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(_SLACK_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_SLACK_SECONDS)
+        self._loop.close()
+
+    async def _close(self) -> None:
+        for task in asyncio.all_tasks():
+            if task is not asyncio.current_task():
+                task.cancel()
+        client: Any = getattr(self._model, "client", None)
+        if client is not None:
+            await client.close()
+
+    async def _ask(self, prompt: str, text: str, output: type[Output]) -> Output:
+        # The import takes a second, which only those who have a model pay.
+        from pydantic_ai import Agent, RunUsage, UsageLimits  # noqa: PLC0415
+
+        agent: Agent[Any, Output] = Agent(
+            self._opened_model(),
+            output_type=output,
+            instructions=_prompt(prompt),
+            retries=_RETRIES,
+            model_settings={"timeout": self._policy.llm_timeout_seconds, "temperature": 0.0},
+        )
+        usage = RunUsage()
+        try:
+            result = await agent.run(
+                f"<conversation>\n{text.replace('</conversation>', '')}\n</conversation>",
+                usage=usage,
+                usage_limits=UsageLimits(request_limit=_RETRIES + 1),
+            )
+        finally:
+            # What failed has cost as well.
+            self._spend.add(usage.total_tokens)
+        return result.output
+
+    def _opened_model(self) -> Any:
+        if self._model is None:
+            if self._policy.llm_base_url is None:
+                from pydantic_ai.models import infer_model  # noqa: PLC0415
+
+                self._model = infer_model(self.name)
+            else:
+                from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
+                from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+
+                key = os.environ.get("OPENAI_API_KEY") or "none"
+                provider = OpenAIProvider(base_url=self._policy.llm_base_url, api_key=key)
+                self._model = OpenAIChatModel(self.name.removeprefix("openai:"), provider=provider)
+        return self._model
+
+
+@cache
+def _prompt(name: str) -> str:
+    return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+
+
+def _short(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
