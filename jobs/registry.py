@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from recollect.events.sqlite import SqliteLog
 from recollect.jobs.compaction.nightly import compact
 from recollect.jobs.context import Job, JobContext
 from recollect.jobs.conversation.observer import observe
 from recollect.jobs.extraction.extract import extract
+
+#: Events of a namespace that are worth a segment.
+_SEALED_EVENTS_MIN = 10_000
 
 
 class Live(NamedTuple):
@@ -31,10 +35,18 @@ def repair(context: JobContext, namespace: str, _: int) -> int:
     return 0
 
 
+def seal(context: JobContext, namespace: str, _: int) -> int:
+    """Seal what has come since the last segment, when it is much; on PostgreSQL `recollect archive` does it."""
+    if isinstance(context.log, SqliteLog):
+        context.log.archive.seal(context.log, namespace, min_events=_SEALED_EVENTS_MIN)
+    return 0
+
+
 #: In the order in which they are done for news.
 LIVE: dict[str, Live] = {"extract": Live(extract), "observe": Live(observe)}
 
 SCHEDULED: dict[str, Scheduled] = {
     "compact": Scheduled(compact, "0 3 * * *"),
     "repair": Scheduled(repair, "0 5 * * *"),
+    "seal": Scheduled(seal, "0 6 * * sun"),
 }

@@ -194,4 +194,8 @@ class Workers:
 
 
 def _worker(broker: dramatiq.Broker, queues: set[str], threads: int) -> dramatiq.Worker:
-    return dramatiq.Worker(broker, queues=queues, worker_threads=threads, worker_timeout=100)
+    # Two workers on one broker are meant: dramatiq warns of the second one's middleware.
+    broker.logger.disabled = True
+    worker = dramatiq.Worker(broker, queues=queues, worker_threads=threads, worker_timeout=100)
+    broker.logger.disabled = False
+    return worker

@@ -24,11 +24,13 @@ _LINE_TOKENS_MAX = 60
 _ITEMS_MAX = 20
 _ROUNDS_MAX = 1_000
 
+# Only sessions that were spoken in lately: the others were looked at when they were.
 _UNOBSERVED = """
-SELECT episodes.session_id FROM episodes LEFT JOIN observed ON observed.session_id = episodes.session_id
-WHERE tier = 'raw' AND type = 'conversation' AND status = 'active' AND version > coalesce(through, 0)
-    AND episodes.session_id IS NOT NULL
-GROUP BY episodes.session_id HAVING sum(token_count) >= ? ORDER BY min(version) LIMIT ?
+SELECT recent.id FROM (SELECT id FROM sessions ORDER BY last_version DESC LIMIT ?2) AS recent
+LEFT JOIN observed ON observed.session_id = recent.id
+JOIN episodes ON episodes.session_id = recent.id AND version > coalesce(through, 0)
+WHERE tier = 'raw' AND type = 'conversation' AND status = 'active'
+GROUP BY recent.id HAVING sum(token_count) >= ?1 ORDER BY min(version)
 """
 _TURNS = """
 SELECT version, id, speaker, text, caption, importance, occurred_at_us FROM episodes
@@ -43,7 +45,8 @@ GROUP BY session_id HAVING sum(token_count) > ? ORDER BY session_id LIMIT ?
 _LINES = "SELECT event_id, text FROM observations WHERE session_id = ? AND status = 'active' ORDER BY key"
 _LONG = """
 SELECT version, id, speaker, text, caption, importance, occurred_at_us FROM episodes
-WHERE tier = 'raw' AND type = 'conversation' AND short IS NULL AND token_count > ? ORDER BY version LIMIT ?
+WHERE tier = 'raw' AND type = 'conversation' AND short IS NULL AND token_count > 100 AND token_count > ?
+ORDER BY version LIMIT ?
 """
 
 

@@ -21,5 +21,5 @@ class ConversationPolicy(BaseModel):
     #: Turns that stay as they were said, when there are so many; 30 % of them otherwise.
     window_turns_kept: Annotated[int, Field(ge=1)] = 10
     #: Tokens over which a message gets a short form, and how many that has.
-    long_message_tokens: Annotated[int, Field(ge=50)] = 300
+    long_message_tokens: Annotated[int, Field(ge=100)] = 300
     short_form_tokens: Annotated[int, Field(ge=16)] = 60

@@ -25,6 +25,8 @@ _KNOWN_MAX = 40
 _ROUNDS_MAX = 10_000
 #: After this a conversation is quiet.
 _QUIET_US = 300_000_000
+#: What can wait until there is more: alone it is not worth an event for each message.
+_PATIENT = ("questions", "dates")
 #: Roles that tell something about people.
 _ROLES = ("user", "assistant")
 
@@ -67,7 +69,9 @@ def _extraction(context: JobContext, namespace: str, now_us: int, snapshot: Snap
         # More is said right now, and is better read together.
         return []
     found, extractor = _read(context, namespace, snapshot, messages)
-    if not found and not asking and len(messages) < policy.extraction_messages_max:
+    quiet = now_us - last.occurred_at_us >= _QUIET_US
+    waits = not found or (not quiet and all(one.kind in _PATIENT for one in found))
+    if waits and not asking and len(messages) < policy.extraction_messages_max:
         return []
     sources = list(dict.fromkeys(id for one in found for id in _sources(one.item))) or [last.id]
     return [

@@ -27,6 +27,7 @@ from recollect.events.validation import drafts
 from recollect.jobs.actors import PAGE_NAMESPACES, declare_actors
 from recollect.jobs.broker import open_broker
 from recollect.jobs.records import new_beat
+from recollect.jobs.registry import SCHEDULED
 from recollect.projections.digest import digest
 
 NAMESPACES = [f"n{number}" for number in range(2 * PAGE_NAMESPACES + 5)]
@@ -197,7 +198,7 @@ def test_two_schedulers_begin_each_slot_once_and_a_third_goes_on_where_one_was_k
     with memory_of(settings) as memory:
         fill(memory)
         # A slot of the past is known, so that the present one is not the first of this memory.
-        for job in ("compact", "repair"):
+        for job in SCHEDULED:
             memory.records.claim(job, 1, 1, 1)
             memory.records.end(job, 1, 1)
         processes = Processes(tmp_path, redis, "none")

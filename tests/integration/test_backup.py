@@ -127,7 +127,7 @@ def test_a_folder_that_is_there_and_one_that_is_no_backup_are_refused(tmp_path: 
 def test_backup_and_restore_on_the_command_line(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with serving(data) as server:
-        answer = httpx.post(f"{server.base}/v1/namespaces/ann/events", json=message("I moved to Lisbon"))
+        answer = httpx.post(f"{server.base}/v1/namespaces/ann/events", json=message("Good morning, Lisbon"))
         assert answer.status_code == 201
         done = recollect("backup", str(tmp_path / "backup"), data=data)
         assert (done.returncode, done.stdout.splitlines()[0][:18]) == (0, "1 events, verified"), done.stderr
