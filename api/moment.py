@@ -59,7 +59,10 @@ def past_us(value: object, *, field: str) -> int:
     present_us = now_us()
     if value is None:
         return present_us
-    found = moment(value) if isinstance(value, str | datetime) else None
+    try:
+        found = moment(value)
+    except InvalidInput:
+        found = None
     if not isinstance(found, datetime):
         raise InvalidInput("give a time with its zone, such as 2026-11-20T09:00:00Z", field=field)
     if microseconds(found) > present_us:
