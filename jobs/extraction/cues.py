@@ -28,7 +28,7 @@ _JOKE = re.compile(
 #: Said to somebody who helps: what is to be done in every conversation from now on.
 _STANDING = re.compile(
     r"^(?:please,?\s+)?(?:(?:from now on|in (?:the )?future|going forward|for all (?:my|future) \w+|every time|whenever)\b"
-    r"|(?:always|never)\s+(?!(?:been|had|was|is|wanted|mind|heard|seen|knew|thought|said|here|there|good|great|nice|a|an|the|"
+    r"|(?:always|never)\s+(?!(?:be|been|had|was|is|wanted|mind|heard|seen|knew|thought|said|here|there|good|great|nice|a|an|the|"
     r"in|on|love|happy|glad|fun|been|too|again|know|mine|remember)\b)\w+"
     r"|do not ever\b|(?:keep|make) (?:your|all|the) (?:answers?|repl(?:y|ies)|responses?|code|explanations?)\b"
     r"|(?:answer|respond|reply|write|talk|speak)(?: to me)? (?:only |always )?in (?:[A-Z]\w+|plain|short|bullet)"

@@ -36,6 +36,9 @@ _ELLIPSIS = re.compile(
 #: Facts and preferences whose objects are lists.
 _LISTED = frozenset(("likes", "dislikes", "speaks", "plays", "allergic to", "owns"))
 #: Objects that say nothing by themselves.
+_ARTICLES = frozenset(("a", "an", "the", "my", "our"))
+#: What points at something that was said before.
+_POINTING = re.compile(r"(?:them|this|that|it|these|those|him|her)\b")
 #: What a phrase that was cut off ends with.
 _DANGLING = re.compile(r"(?:\s+(?:to|about|of|with|for|and|the|a|an|that|in|on|at|my|by|from|fully|or))+$")
 #: What is said of this one thing here and now, and of what somebody else has.
@@ -180,8 +183,11 @@ def _listed(found: Found) -> Iterator[Found]:
         parts = [whole]
     for part in parts:
         clean = _DANGLING.sub("", part.strip(" .,;:!\"'-")).strip(" -")
-        says_something = clean and clean.split()[0].casefold() not in _EMPTY
+        said = clean.casefold().split()
+        says_something = said and (said[0] not in _EMPTY or (len(said) > 1 and said[0] in _ARTICLES))
         if found.kind == "preferences" and _PASSING.search(clean):
+            continue
+        if says == "decided" and _POINTING.match(clean):
             continue
         if (says_something or (found.kind == "facts" and len(clean.split()) > 2)) and len(clean) <= _CHARS_MAX:
             yield Found(found.kind, found.item | {name: clean})

@@ -141,6 +141,8 @@ def _at(sentence: str, start: int) -> Match | None:
         match = rule.pattern.match(sentence, who.end() if who and rule.about_who else start)
         if match is None:
             continue
+        if who is not None and rule.about_who and not _agrees(who["who"], match.group()):
+            continue
         named = match.groupdict() | ({"who": who["who"]} if who and rule.about_who else {})
         if all(_is_name(named[group], at_start=start == 0) for group in ("name", "who") if named.get(group)):
             values = {name: " ".join(value.split()).strip(" ,") for name, value in named.items() if value}
@@ -189,6 +191,11 @@ def _regex(say: str) -> str:
 
 def _filled(template: str, values: dict[str, str]) -> str:
     return _FINAL.sub(lambda match: values.get(match[1], ""), template).strip()
+
+
+def _agrees(who: str, said: str) -> bool:
+    """Tell whether the verb can belong to whom it is about: `Exam study is hard` says nothing of somebody called Exam."""
+    return who in ("I", "we", "We") or said.split(maxsplit=1)[0] not in words.FIRST_PERSON_VERBS
 
 
 def _is_name(who: str, *, at_start: bool) -> bool:

@@ -44,7 +44,7 @@ def sentences(text: str) -> list[Sentence]:
     start = 0
     for match in [*_ENDS.finditer(plain), None]:
         end = len(plain) if match is None else match.start()
-        sentence = " ".join(plain[start:end].split()).strip(" -*•#>")
+        sentence = " ".join(plain[start:end].split()).strip(" -*•>")
         if sentence:
             found.append(Sentence(_spelled_out(sentence), "" if match is None else match.group().strip()))
         start = end if match is None else match.end()

@@ -82,3 +82,10 @@ NOT_NAMES = frozenset(
     Finally First Second Next Last Once Sounds Glad Happy Love Like
     """.split()
 )
+
+#: Verbs in the form that goes with `I` and `we`, not with a name.
+FIRST_PERSON_VERBS = frozenset(
+    """
+    adore am are come drive enjoy go hate have like live love need own play prefer reside speak study use work
+    """.split()
+)
