@@ -29,6 +29,8 @@ _WORDS_ENOUGH = 12
 _CONTENT_WEIGHT = 1.0
 _REDUNDANCY_WEIGHT = 0.7
 _IMPORTANCE_WEIGHT = 0.1
+#: Less than this only fills the rest of a budget.
+_CONTENT_MIN = 0.2
 #: What is left of a budget is not worth another round when it is less than this part.
 _REST = 0.08
 
@@ -80,7 +82,7 @@ def summarise(turns: Sequence[Told], vectors: Sequence[Vector | None], tokens_ma
         best = max(candidates, key=lambda at: (worth[at] - _REDUNDANCY_WEIGHT * likeness[at], -at))
         candidates.discard(best)
         cost = estimate_tokens(f"{turns[sentences[best].turn].speaker}: {sentences[best].text} ")
-        if cost <= left:
+        if cost <= left and not (chosen and _content(sentences[best].text) < _CONTENT_MIN):
             chosen.append(best)
             left -= cost
             near: Vector = np.dot(rows, rows[sentences[best].turn])
@@ -129,12 +131,15 @@ def _worth(turns: Sequence[Told], sentences: Sequence[_Sentence], rows: Vector) 
 
 
 def _content(text: str) -> float:
-    """Return from 0 to 1 how much a sentence can say: words that mean something, names, numbers; questions say less."""
+    """Return from 0 to 1 how much a sentence can say: by words that mean something, names, numbers.
+
+    Questions and exclamations say less.
+    """
     words = min(1.0, len(distinct_words(text)) / _WORDS_ENOUGH)
     named = min(1.0, len(_NAME.findall(text)) / 2)
     numbers = 1.0 if _NUMBER.search(text) else 0.0
     score = 0.6 * words + 0.25 * named + 0.15 * numbers
-    return score * (0.4 if text.endswith("?") else 1.0)
+    return score * (0.4 if text.endswith("?") else 0.7 if text.endswith("!") else 1.0)
 
 
 def _told(turns: Sequence[Told], sentences: Sequence[_Sentence]) -> str:

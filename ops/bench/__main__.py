@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import append_bench
 import archive_bench
+import extract_bench
 import http_bench
 import nightly_bench
 import postgres_bench
@@ -27,6 +28,7 @@ import retrieve_bench
 PARTS: dict[str, Callable[[Path], None]] = {
     "append": append_bench.run,
     "postgres": postgres_bench.run,
+    "extract": extract_bench.run,
     "http": http_bench.run,
     "nightly": nightly_bench.run,
     "archive": archive_bench.run,

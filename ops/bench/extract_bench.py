@@ -1,0 +1,31 @@
+"""Extraction by rules: messages a second on one core (floor: splitting the same messages into sentences)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import texts
+from table import compare, heading, seconds
+
+from recollect.jobs.extraction.reader import Said, read
+from recollect.jobs.extraction.sentences import sentences
+
+MESSAGES = 5_000
+
+
+def run(_: Path) -> None:
+    heading(f"Extraction by rules, {MESSAGES:,} messages (floor: their sentences)")
+    said = [
+        Said(event["id"], event.get("session_id"), "Ann", event["payload"]["text"], datetime.now(UTC), assistant=False)
+        for event in texts.real(MESSAGES)
+    ]
+
+    def read_all() -> None:
+        for one in said:
+            list(read(one, []))
+
+    read_all()
+    ours = MESSAGES / seconds(read_all)
+    floor = MESSAGES / seconds(lambda: [sentences(one.text) for one in said])
+    compare("read", ours, floor, "messages/s")
