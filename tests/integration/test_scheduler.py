@@ -1,0 +1,112 @@
+"""Slots: when jobs are due, in whose time zone, once; and how far behind projections are."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from support.events import message
+
+from recollect import Recollect
+from recollect.api.settings import Settings, load_settings
+from recollect.events.errors import InvalidInput
+from recollect.jobs.actors import declare_actors
+from recollect.jobs.broker import open_broker
+from recollect.jobs.policy import Policy
+from recollect.jobs.registry import SCHEDULED
+from recollect.jobs.scheduler import Scheduler
+
+
+class Setting:
+    """A scheduler whose messages nobody works off."""
+
+    def __init__(self, memory: Recollect, policy: Policy) -> None:
+        self.memory = memory
+        self.broker = open_broker("memory://", memory.records, policy)
+        self.scheduler = Scheduler(declare_actors(self.broker, memory.context, memory.records), memory.records, policy)
+
+    def sent(self) -> int:
+        queues: dict[str, object] = getattr(self.broker, "queues")  # noqa: B009 -- the stub broker's
+        return getattr(queues["think"], "qsize")()  # noqa: B009
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Generator[Recollect]:
+    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+        yield memory
+
+
+def see_a_first_slot(memory: Recollect) -> None:
+    for job in SCHEDULED:
+        memory.records.claim(job, 1, 1, 1)
+        memory.records.end(job, 1, 1)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kolkata"])
+def test_a_night_begins_at_three_where_the_user_lives(zone: str, memory: Recollect) -> None:
+    slot_us = Setting(memory, Policy(timezone=zone)).scheduler.latest_slot_us("compact")
+    assert slot_us is not None
+    slot = datetime.fromtimestamp(slot_us / 1e6, UTC).astimezone(ZoneInfo(zone))
+    assert (slot.hour, slot.minute) == (3, 0)
+    assert 0 <= (datetime.now(UTC) - slot.astimezone(UTC)).total_seconds() <= 25 * 3_600
+
+
+def test_a_time_zone_that_there_is_not_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_TIMEZONE", "Moon/Copernicus")
+    with pytest.raises(InvalidInput, match="RECOLLECT_TIMEZONE"):
+        load_settings()
+
+
+def test_a_new_memory_waits_for_its_first_night(memory: Recollect) -> None:
+    setting = Setting(memory, Policy())
+    setting.scheduler.check()
+    assert setting.sent() == 0
+
+
+def test_a_slot_that_was_missed_is_begun_once_whoever_looks(memory: Recollect) -> None:
+    see_a_first_slot(memory)
+    first, second = Setting(memory, Policy()), Setting(memory, Policy())
+    for setting in (first, second, first):
+        setting.scheduler.check()
+    assert (first.sent(), second.sent()) == (len(SCHEDULED), 0)
+
+
+def test_a_slot_whose_scheduler_died_before_it_sent_is_begun_by_another(memory: Recollect) -> None:
+    see_a_first_slot(memory)
+    policy = Policy(slot_stale_seconds=0.001)
+    setting = Setting(memory, policy)
+    for job in SCHEDULED:
+        slot_us = setting.scheduler.latest_slot_us(job)
+        assert slot_us is not None
+        # Claimed long ago, and nothing was heard since.
+        assert memory.records.claim(job, slot_us, 1, 1)
+    setting.scheduler.check()
+    assert setting.sent() == len(SCHEDULED)
+
+
+def test_a_settled_namespace_is_not_opened_again_before_its_head_moves(
+    memory: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.append("a", message("hello"))
+    behind, seen = memory.lag.behind()
+    assert [(one.namespace, one.events, one.messages) for one in behind] == [("a", 1, 0)]
+    assert seen == 1
+    memory.episodes("a")
+    assert memory.lag.behind() == ([], 1)
+
+    opened: list[str] = []
+    progress = memory.models.progress
+
+    def counted(namespace: str) -> object:
+        opened.append(namespace)
+        return progress(namespace)
+
+    monkeypatch.setattr(memory.models, "progress", counted)
+    assert memory.lag.behind() == ([], 1)
+    assert opened == []
+    memory.append("a", message("hello again"))
+    assert [one.namespace for one in memory.lag.behind()[0]] == ["a"]
+    assert opened == ["a"]
