@@ -1,0 +1,104 @@
+"""The extraction job: each message is read once, whoever runs it, and what is read is an event."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.events import Event, message
+
+from recollect import Recollect
+from recollect.api.settings import Settings
+from recollect.events.envelope import microseconds
+from recollect.jobs.extraction.extract import extract
+from recollect.projections.fence import fenced
+
+_START = datetime(2026, 1, 5, 9, tzinfo=UTC)
+_SOON_US = microseconds(_START + timedelta(minutes=2))
+_LATER_US = microseconds(_START + timedelta(days=1))
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Generator[Recollect]:
+    settings = Settings(data=tmp_path, embedding_model="none", extraction_messages_max=10)
+    with Recollect(settings=settings, workers=False) as memory:
+        yield memory
+
+
+def said(text: str, *, name: str = "Ann", **fields: Any) -> Event:
+    return message(text, name=name, session_id="s1", occurred_at=_START, **fields)
+
+
+def facts(memory: Recollect) -> list[tuple[str, str, str]]:
+    return [(one["subject"], one["object"], one["status"]) for one in memory.facts("a")["items"]]
+
+
+def test_what_is_read_names_its_message_and_is_read_once(memory: Recollect) -> None:
+    memory.append("a", [said("Hello!", id="m1"), said("I live in Porto.", id="m2")])
+    assert extract(memory.context, "a", _SOON_US) == 1
+    (fact,) = memory.facts("a")["items"]
+    assert (fact["predicate"], fact["object"], fact["source_events"]) == ("lives in", "Porto", ["m2"])
+    assert extract(memory.context, "a", _SOON_US) == 0
+
+
+def test_two_at_once_append_what_one_would(memory: Recollect) -> None:
+    memory.append("a", [said(f"I live in Porto, house {at}.") for at in range(40)])
+    done: list[int] = []
+    threads = [threading.Thread(target=lambda: done.append(extract(memory.context, "a", _SOON_US))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    events = [event for event in memory.log.read("a", after=40, limit=100) if event.type == "facts.extracted"]
+    assert sum(done) == len(events) == 4
+    assert memory.check("a").equal
+
+
+def test_a_correction_finds_what_was_read_in_an_earlier_run(memory: Recollect) -> None:
+    memory.append("a", said("I live in Porto."))
+    extract(memory.context, "a", _SOON_US)
+    memory.append("a", said("Sorry, I meant Lisbon, not Porto."))
+    extract(memory.context, "a", _SOON_US)
+    assert facts(memory) == [("Ann", "Porto", "superseded"), ("Ann", "Lisbon", "active")]
+    memory.append("a", said("I live in Porto."))
+    extract(memory.context, "a", _SOON_US)
+    assert [one for one in facts(memory) if one[2] == "active"] == [("Ann", "Lisbon", "active")]
+
+
+def test_each_speaker_is_somebody_else(memory: Recollect) -> None:
+    memory.append("a", [said("I live in Porto."), said("I live in Oslo.", name="Bob")])
+    extract(memory.context, "a", _SOON_US)
+    assert facts(memory) == [("Ann", "Porto", "active"), ("Bob", "Oslo", "active")]
+
+
+def test_tools_systems_and_assistants_tell_nothing_about_themselves(memory: Recollect) -> None:
+    roles = ("system", "tool:search", "assistant")
+    memory.append("a", [message("I live in Porto.", role=role, occurred_at=_START) for role in roles])
+    extract(memory.context, "a", _LATER_US)
+    assert facts(memory) == []
+
+
+def test_recalled_memory_that_comes_back_is_not_read_again(memory: Recollect) -> None:
+    memory.append("a", said(fenced(["I live in Porto."]) + "\nGood morning."))
+    extract(memory.context, "a", _LATER_US)
+    assert facts(memory) == []
+
+
+def test_idle_talk_does_not_fill_the_log_and_is_not_read_for_ever(memory: Recollect) -> None:
+    memory.append("a", [said("Good morning.") for _ in range(9)])
+    assert extract(memory.context, "a", _LATER_US) == 0
+    memory.append("a", said("Good night."))
+    assert extract(memory.context, "a", _LATER_US) == 1
+    assert extract(memory.context, "a", _LATER_US) == 0
+
+
+def test_questions_and_dates_wait_until_the_conversation_is_quiet(memory: Recollect) -> None:
+    memory.append("a", said("Did you see the storm yesterday?"))
+    assert extract(memory.context, "a", _SOON_US) == 0
+    assert extract(memory.context, "a", _LATER_US) == 1
+    assert memory.list("a", "questions")["items"][0]["text"] == "Did you see the storm yesterday?"
+    assert memory.list("a", "dates")["items"][0]["start"] == "2026-01-04T00:00:00Z"
