@@ -103,7 +103,8 @@ class Recollect:
         #: What is known of jobs, wherever they run.
         self.records = open_records(chosen.broker, chosen.data)
         self.workers: Workers | None = None
-        if workers or schedule:
+        # On a broker of its own others work, who want to be told.
+        if workers or schedule or chosen.broker != "memory://":
             self._start_workers(work=workers, schedule=workers if schedule is None else schedule)
 
     def __enter__(self) -> Self:

@@ -42,7 +42,7 @@ class Workers:
         records: those that go with the broker; the caller closes them.
         lag: finds the namespaces that are behind.
         work: whether this process works off messages, and sweeps.
-        schedule: whether it begins what is due.
+        schedule: whether it begins what is due. With neither it only tells the workers elsewhere who has news.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Workers:
     def status(self) -> dict[str, Any]:
         """Return what health shows: whether the workers run, on which broker, and when the last sweep was."""
         return {
-            "running": self._running,
+            "running": self._running and bool(self._workers),
             "broker": self._broker_url.partition("://")[0],
             "last_sweep": rfc3339(self._last_sweep_us) if self._last_sweep_us else None,
         }
@@ -139,7 +139,7 @@ class Workers:
         while True:
             with self._has_news:
                 self._has_news.wait_for(lambda: self._news or self._context.stop.is_set())
-                if self._context.stop.is_set():
+                if self._context.stop.is_set() and (not self._news or self._workers):
                     return
             self._context.stop.wait(_NEWS_SECONDS)
             with self._has_news:

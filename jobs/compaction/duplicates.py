@@ -35,10 +35,15 @@ def merge_duplicates(context: JobContext, namespace: str, snapshot: Snapshot, no
     Numbers, names and negations must agree: they hardly move a vector, and are what a fact is about.
     """
     drafts: list[EventDraft] = []
-    for group in _groups(snapshot):
-        vectors = context.vectors_in_use().of_texts(namespace, snapshot, [one.text for one in group])
-        if vectors is None:
-            return []
+    groups = list(_groups(snapshot))
+    # All at once: the model is faster with many.
+    rows = context.vectors_in_use().of_texts(namespace, snapshot, [one.text for group in groups for one in group])
+    if rows is None:
+        return []
+    first = 0
+    for group in groups:
+        vectors = rows[first : first + len(group)]
+        first += len(group)
         similar = vectors @ vectors.T
         order = sorted(range(len(group)), key=lambda at: (tuple(-part for part in group[at].weight), at))
         merged: set[int] = set()

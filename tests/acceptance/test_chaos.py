@@ -218,6 +218,16 @@ def test_two_schedulers_begin_each_slot_once_and_a_third_goes_on_where_one_was_k
         assert kinds.count("episodes.compressed") == kinds.count("episode.distilled") == 2
 
 
+def test_who_appends_without_workers_tells_those_elsewhere(tmp_path: Path, redis: RedisServer) -> None:
+    settings = settings_for(tmp_path, redis, "none").model_copy(update={"sweep_seconds": 3_600.0})
+    with memory_of(settings) as memory:
+        memory.append("a", message("I live in Porto."))
+    with memory_of(settings) as memory:
+        assert memory.workers is not None
+        assert memory.workers.status()["running"] is False
+        assert memory.workers.queue_depths()["project"] == 1
+
+
 def test_what_is_appended_while_redis_is_away_is_embedded_when_it_is_back(
     tmp_path: Path, redis: RedisServer, tiny_model: str
 ) -> None:
