@@ -6,8 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from recollect.api.bench.retrieval import Bench, Conversation, OnProgress, Report, Score, read_conversation
 from recollect.events.envelope import microseconds
@@ -51,7 +52,7 @@ def run_compaction_bench(
     Raises:
         InvalidInput: a file has another shape.
     """
-    conversations = [read_conversation(file) for file in files]
+    conversations = [_in_the_past(read_conversation(file), max(days, default=0)) for file in files]
     bench = Bench(data, embedding_model)
     try:
         bench.wait(on_progress)
@@ -74,13 +75,33 @@ def run_compaction_bench(
         bench.close()
 
 
+def _in_the_past(conversation: Conversation, days: int) -> Conversation:
+    """Return a conversation that ended `days` ago at least, by whole weeks: the log takes nothing from the future."""
+    late = _last(conversation) + timedelta(days=days + 1) - datetime.now(UTC)
+    if late < timedelta():
+        return conversation
+    shift = timedelta(weeks=late // timedelta(weeks=1) + 1)
+
+    def earlier(one: dict[str, Any], name: str) -> dict[str, Any]:
+        return one | {name: (datetime.fromisoformat(one[name]) - shift).isoformat()} if one.get(name) else one
+
+    return conversation._replace(
+        events=[earlier(event, "occurred_at") for event in conversation.events],
+        questions=[earlier(question, "until") for question in conversation.questions],
+    )
+
+
+def _last(conversation: Conversation) -> datetime:
+    return max(datetime.fromisoformat(event["occurred_at"]) for event in conversation.events)
+
+
 def _compact(
     bench: Bench, conversations: Sequence[Conversation], day: int, policy: Policy, on_progress: OnProgress
 ) -> None:
     context = JobContext(log=bench.log, models=bench.models, vectors_in_use=lambda: bench.vectors, policy=policy)
     for number, conversation in enumerate(conversations, start=1):
-        last = max(datetime.fromisoformat(event["occurred_at"]) for event in conversation.events)
-        compact_steps(context, conversation.namespace, microseconds(last + timedelta(days=day)))
+        now = _last(conversation) + timedelta(days=day)
+        compact_steps(context, conversation.namespace, microseconds(now))
         on_progress(f"compacting after {day} days", number, len(conversations))
 
 
