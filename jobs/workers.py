@@ -85,8 +85,11 @@ class Workers:
         """Start the threads; the first sweep follows at once, and another whenever a model has become ready."""
         # A worker that runs inside another program has to say this itself, once: time limits depend on it.
         self.broker.emit_after("process_boot")
+        # Two workers on one broker are meant: dramatiq warns of the second one's middleware.
+        self.broker.logger.disabled = True
         for worker in self._workers:
             worker.start()
+        self.broker.logger.disabled = False
         if self._scheduler is not None:
             self._scheduler.start()
         self._running = True
@@ -194,8 +197,4 @@ class Workers:
 
 
 def _worker(broker: dramatiq.Broker, queues: set[str], threads: int) -> dramatiq.Worker:
-    # Two workers on one broker are meant: dramatiq warns of the second one's middleware.
-    broker.logger.disabled = True
-    worker = dramatiq.Worker(broker, queues=queues, worker_threads=threads, worker_timeout=100)
-    broker.logger.disabled = False
-    return worker
+    return dramatiq.Worker(broker, queues=queues, worker_threads=threads, worker_timeout=100)
