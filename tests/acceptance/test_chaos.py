@@ -149,7 +149,7 @@ def redis(redis_server: RedisServer) -> Generator[RedisServer]:
 
 
 def test_a_nightly_run_among_kills_and_flushes_leaves_what_an_undisturbed_one_does(
-    tmp_path: Path, redis: RedisServer, tiny_model: str, seed: int
+    tmp_path: Path, redis: RedisServer, seed: int, outage_seconds: float
 ) -> None:
     slot_us = microseconds(_START + timedelta(days=20))
     with memory_of(Settings(data=tmp_path / "calm", embedding_model="none")) as calm:
@@ -176,7 +176,7 @@ def test_a_nightly_run_among_kills_and_flushes_leaves_what_an_undisturbed_one_do
                     redis.flush()
                 elif disturbance == "outage":
                     redis.stop()
-                    time.sleep(2)
+                    time.sleep(outage_seconds)
                     redis.start()
                 # Whatever got lost or is under way: begin it again, twice.
                 begin(memory, redis, slot_us)
