@@ -53,9 +53,9 @@ class Lag:
         """
         found: list[Behind] = []
         seen = 0
+        tag = self._model_tag()
         for head in each_head(self._log):
             seen += 1
-            tag = self._model_tag()
             with self._lock:
                 if self._settled.get(head.namespace) == (head.version, tag):
                     continue

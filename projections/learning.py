@@ -100,7 +100,6 @@ def _facts_extracted(changes: Changes, event: RecordedEvent, payload: dict[str, 
 
 
 def _observations_recorded(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.looked("observation", payload.get("through"))
     changes.deferred.add(event, lambda: changes.knowledge.observe(event, payload))
 
 

@@ -53,7 +53,7 @@ CREATE TABLE digests (
     occurred_at_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- How far jobs have looked that read every event once: `extraction`, `observation`.
+-- How far jobs have looked that read every event once: `extraction`.
 CREATE TABLE looked (
     job     TEXT PRIMARY KEY,
     through INTEGER NOT NULL             -- version of the last event looked at

@@ -41,7 +41,7 @@ def cluster(context: JobContext, namespace: str, snapshot: Snapshot, now_us: int
     found: list[dict[str, Any]] = []
     for members in grouped(vectors, context.policy.cluster_similarity):
         said = [texts[ids[at]] for at in members]
-        label = " ".join(keywords(snapshot.connection, said, without="", tokens_max=_LABEL_TOKENS)) or said[0]
+        label = " ".join(keywords(snapshot.connection, said, tokens_max=_LABEL_TOKENS)) or said[0]
         found.append({"label": label, "memory_ids": [ids[at] for at in members]})
     return [
         draft(

@@ -18,12 +18,11 @@ _WORD = re.compile(r"\w[\w'’-]*")
 _CHARS_MIN = 3
 
 
-def keywords(connection: apsw.Connection, texts: Sequence[str], *, without: str, tokens_max: int) -> list[str]:
+def keywords(connection: apsw.Connection, texts: Sequence[str], *, tokens_max: int) -> list[str]:
     """Return the words of `texts` that are rare in this memory and frequent here, best first (tf × idf).
 
     Parameters:
         connection: the read model; its keyword index knows how many episodes hold a word.
-        without: a text whose words need not be said again.
         tokens_max: estimated tokens of all of them together.
     """
     stem = connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
@@ -37,12 +36,11 @@ def keywords(connection: apsw.Connection, texts: Sequence[str], *, without: str,
                 if terms:
                     yield terms[0], word
 
-    known = {term for term, _ in stems(without)}
     spelling: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for text in texts:
         found = dict(stems(text))
-        counts.update(found.keys() - known)
+        counts.update(found.keys())
         for term, word in found.items():
             spelling.setdefault(term, word)
     episodes: Any = connection.execute("SELECT count(*) FROM episodes").fetchall()[0][0]

@@ -22,6 +22,8 @@ class Telling(BaseModel):
 
 #: However little there was: a sentence needs some room.
 _TOKENS_MIN = 16
+#: However much: nobody reads more, and an event has room for it.
+_TOKENS_MAX = 16_000
 #: How much longer than asked a language model's summary may be: it counts tokens in another way.
 _OVER_MAX = 1.25
 #: What a summary of turns without any words says.
@@ -51,7 +53,8 @@ def summary_of(
         tokens_max: its length; a `share` of what it stands for when None.
     """
     source_tokens = sum(estimate_tokens(f"{turn.speaker}: {turn.line()}") for turn in turns)
-    budget = max(_TOKENS_MIN, int(share * source_tokens)) if tokens_max is None else tokens_max
+    wanted = int(share * source_tokens) if tokens_max is None else tokens_max
+    budget = min(max(_TOKENS_MIN, wanted), _TOKENS_MAX)
     vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in turns])
     told = _told_by(context.llm, namespace, turns, budget) if context.llm is not None else None
     text = told or summarise(turns, [vectors.get(turn.version) for turn in turns], budget) or _WORDLESS

@@ -17,6 +17,8 @@ from recollect.projections.tokens import estimate_tokens
 
 #: Turns that one observation tells of, at most; a change of topic begins another one before.
 _TURNS_MAX = 6
+#: Turns that one event tells of; the next one goes on.
+_TURNS_READ_MAX = 1_000
 #: Tokens of an observation, as a share of its turns, and at most.
 _SHARE = 0.25
 _LINE_TOKENS_MAX = 60
@@ -36,7 +38,7 @@ _TURNS = """
 SELECT version, id, speaker, text, caption, importance, occurred_at_us FROM episodes
 LEFT JOIN observed ON observed.session_id = episodes.session_id
 WHERE episodes.session_id = ? AND tier = 'raw' AND type = 'conversation' AND status = 'active'
-    AND version > coalesce(through, 0) ORDER BY version
+    AND version > coalesce(through, 0) ORDER BY version LIMIT ?
 """
 _FULL = """
 SELECT session_id, max(occurred_at_us) FROM observations WHERE status = 'active' AND session_id IS NOT NULL
@@ -86,7 +88,7 @@ def _observations(context: JobContext, namespace: str, snapshot: Snapshot) -> Se
 
 
 def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_id: str) -> EventDraft:
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_TURNS, (session_id,)).fetchall()
+    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_TURNS, (session_id, _TURNS_READ_MAX)).fetchall()
     turns = [_Turn(*row) for row in rows]
     vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in turns])
     lines: list[str] = []
@@ -183,5 +185,5 @@ def _short_forms(context: JobContext, _: str, snapshot: Snapshot) -> Sequence[Ev
 
 def _short(turn: _Turn, tokens_max: int) -> str:
     """Return the sentences of a message that say most; by their words, since the turn has one vector only."""
-    text = summarise([turn.told()._replace(speaker="")], [None], tokens_max, whole=False)
+    text = summarise([turn.told()._replace(speaker="")], [None], tokens_max)
     return text or "(nothing was said)"

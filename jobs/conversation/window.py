@@ -21,6 +21,8 @@ _KEPT_SHARE = 0.3
 _SUMMARY_SHARE = 0.25
 #: Tokens of a message beside its text.
 _FRAME_TOKENS = 4
+#: Turns that one summary stands for; the next call goes on.
+_TURNS_MAX = 1_000
 #: Turns that tell whether the topic has changed.
 _TOPIC_TURNS = 24
 
@@ -118,7 +120,7 @@ def _compaction(
     summary_tokens = int(_SUMMARY_SHARE * budget_tokens)
     while count < len(turns) - stay and summary_tokens + sum(turn.tokens for turn in turns[count:]) > full:
         count += 1
-    old = turns[:count]
+    old = turns[: min(count, _TURNS_MAX)]
     if not old:
         return []
     told = [turn.told() for turn in old]

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
+from pydantic import ValidationError
+
+from recollect.events.catalogue import (
+    DateMention,
+    Entity,
+    Fact,
+    FactCorrection,
+    Payload,
+    Preference,
+    Procedure,
+    Question,
+    Relationship,
+)
 from recollect.events.envelope import EventDraft, RecordedEvent, instant
 from recollect.events.log import EventLog
 from recollect.events.validation import draft
@@ -25,6 +39,22 @@ _KNOWN_MAX = 40
 _ROUNDS_MAX = 10_000
 #: After this a conversation is quiet.
 _QUIET_US = 300_000_000
+#: Items that are read in one message; a list of a thousand dates is no memory.
+_ITEMS_MAX = 100
+#: Items of one extraction, in JSON; an event has twice as much room.
+_BYTES_MAX = 512 << 10
+#: What each kind of item is in the catalogue.
+_MODELS: dict[str, type[Payload]] = {
+    "facts": Fact,
+    "rejected": Fact,
+    "corrections": FactCorrection,
+    "preferences": Preference,
+    "entities": Entity,
+    "relationships": Relationship,
+    "procedures": Procedure,
+    "dates": DateMention,
+    "questions": Question,
+}
 #: What can wait until there is more: alone it is not worth an event for each message.
 _PATIENT = ("questions", "dates")
 #: Roles that tell something about people.
@@ -69,6 +99,7 @@ def _extraction(context: JobContext, namespace: str, now_us: int, snapshot: Snap
         # More is said right now, and is better read together.
         return []
     found, extractor = _read(context, namespace, snapshot, messages)
+    found = _recordable(found)
     quiet = now_us - last.occurred_at_us >= _QUIET_US
     waits = not found or (not quiet and all(one.kind in _PATIENT for one in found))
     if waits and not asking and len(messages) < policy.extraction_messages_max:
@@ -98,7 +129,7 @@ def _read(context: JobContext, namespace: str, snapshot: Snapshot, messages: Seq
     Dates and questions are read by the rules in any case: they do that exactly.
     """
     before = _known(snapshot)
-    by_rules = [one for said in messages for one in read(said, before)]
+    by_rules = [one for said in messages for one in islice(read(said, before), _ITEMS_MAX)]
     people = [said for said in messages if not said.assistant]
     by_llm = read_with(context.llm, namespace, people) if context.llm is not None and people else None
     if by_llm is None or context.llm is None:
@@ -149,6 +180,21 @@ def _known(snapshot: Snapshot) -> list[Statement]:
         Statement(session_id, speaker, {"subject": subject, "predicate": predicate, "object": object})
         for session_id, speaker, subject, predicate, object in reversed(rows)
     ]
+
+
+def _recordable(found: Sequence[Found]) -> list[Found]:
+    """Return what the catalogue takes, in one event: a word of a thousand letters must not stop the reading for good."""
+    kept: list[Found] = []
+    left = _BYTES_MAX
+    for one in found:
+        try:
+            left -= len(_MODELS[one.kind].model_validate(one.item).model_dump_json())
+        except ValidationError:
+            continue
+        if left < 0:
+            break
+        kept.append(one)
+    return kept
 
 
 def _sources(item: dict[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from recollect.events.catalogue import FactType, PreferenceCategory
 from recollect.jobs.extraction.reader import Found, Said
@@ -14,7 +14,13 @@ from recollect.projections.words import content_words
 
 #: The part of an item's words that its line must have.
 _GROUNDED_MIN = 0.6
-_Short = Annotated[str, Field(min_length=1, max_length=180)]
+
+
+def _one_line(value: object) -> object:
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
+_Short = Annotated[str, BeforeValidator(_one_line), Field(min_length=1, max_length=180)]
 _Line = Annotated[int, Field(ge=1)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 

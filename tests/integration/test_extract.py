@@ -102,3 +102,14 @@ def test_questions_and_dates_wait_until_the_conversation_is_quiet(memory: Recoll
     assert extract(memory.context, "a", _LATER_US) == 1
     assert memory.list("a", "questions")["items"][0]["text"] == "Did you see the storm yesterday?"
     assert memory.list("a", "dates")["items"][0]["start"] == "2026-01-04T00:00:00Z"
+
+
+def test_nothing_that_is_said_stops_the_reading_for_good(memory: Recollect) -> None:
+    huge = "a" * 5_000
+    memory.append("a", [said(f"My favourite {huge} is {huge}. I like {huge}."), said("Why " + "so " * 9_000 + "?")])
+    memory.append("a", [said("Yesterday. " * 20_000), said(f"My sister B{huge} is here."), said("I live in Porto.")])
+    memory.append("a", said("I live in Faro.", name="N" * 200))
+    memory.append("a", said("My sister works as a nurse.", name="N" * 200))
+    extract(memory.context, "a", _LATER_US)
+    assert {one[1] for one in facts(memory)} == {"Porto", "Faro"}
+    assert extract(memory.context, "a", _LATER_US) == 0
