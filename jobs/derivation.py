@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 
-from recollect.events.envelope import EventDraft
+from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import EventIdConflict, VersionConflict
 from recollect.events.limits import BATCH_EVENTS_MAX
 from recollect.jobs.context import JobContext
@@ -17,6 +17,9 @@ _HARMLESS = frozenset({"session.started", "message.added", "action.recorded", "o
 _DECISIONS_MAX = 5
 #: Appends of one decision, each overtaken by messages.
 _APPENDS_MAX = 50
+
+#: Parts of one job; the next run goes on.
+_ROUNDS_MAX = 10_000
 
 #: What a job decides from a read model: events with deterministic ids.
 Decide = Callable[[Snapshot], Sequence[EventDraft]]
@@ -46,22 +49,42 @@ def derive(context: JobContext, namespace: str, decide: Decide) -> int:
     return 0
 
 
+def derive_all(context: JobContext, namespace: str, decide: Decide) -> int:
+    """Call `derive` until there is nothing left to do, or the process ends; return how many events are new.
+
+    A decision does a bounded part of the work, so that no read model is held for long.
+    """
+    total = 0
+    for _ in range(_ROUNDS_MAX):
+        if context.stop.is_set():
+            break
+        new = derive(context, namespace, decide)
+        if not new:
+            break
+        total += new
+    return total
+
+
 def _append(context: JobContext, namespace: str, drafts: Sequence[EventDraft], version: int) -> int:
     """Append in batches, each behind the one before; raise the conflict when it cannot be left aside."""
     new = 0
     for first in range(0, len(drafts), BATCH_EVENTS_MAX):
-        batch = drafts[first : first + BATCH_EVENTS_MAX]
-        for attempt in range(_APPENDS_MAX):
-            try:
-                recorded = context.log.append(namespace, batch, expected_version=version)
-                break
-            except VersionConflict:
-                came = context.log.read(namespace, after=version, limit=BATCH_EVENTS_MAX)
-                if attempt + 1 == _APPENDS_MAX or any(event.type not in _HARMLESS for event in came):
-                    raise
-                version = came[-1].version if came else version
-        else:  # pragma: no cover -- the last attempt raises
-            raise AssertionError
+        recorded = _append_behind(context, namespace, drafts[first : first + BATCH_EVENTS_MAX], version)
         new += sum(not one.duplicate for one in recorded)
         version = max(version, *(one.version for one in recorded))
     return new
+
+
+def _append_behind(
+    context: JobContext, namespace: str, batch: Sequence[EventDraft], version: int
+) -> Sequence[Appended]:
+    """Append a batch behind `version` and the messages that came since."""
+    for _ in range(_APPENDS_MAX):
+        try:
+            return context.log.append(namespace, batch, expected_version=version)
+        except VersionConflict:
+            came = context.log.read(namespace, after=version, limit=BATCH_EVENTS_MAX)
+            if not came or any(event.type not in _HARMLESS for event in came):
+                raise
+            version = came[-1].version
+    return context.log.append(namespace, batch, expected_version=version)

@@ -23,11 +23,11 @@ ON CONFLICT (job, slot_us) DO UPDATE SET touched_us = ?3 WHERE ended_us IS NULL 
 """
 _ATTEMPT = "INSERT INTO attempts VALUES (?, 1) ON CONFLICT (message_id) DO UPDATE SET count = count + 1 RETURNING count"
 _LAST = "SELECT * FROM runs WHERE (job, slot_us) IN (SELECT job, max(slot_us) FROM runs GROUP BY job) ORDER BY job"
-_FORGET = (
+_FORGET_RUNS = (
     "DELETE FROM runs WHERE job = ?1 AND slot_us NOT IN "
-    "(SELECT slot_us FROM runs WHERE job = ?1 ORDER BY slot_us DESC LIMIT ?2)",
-    "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELECT slot_us FROM runs WHERE job = ?1 AND ?2)",
+    "(SELECT slot_us FROM runs WHERE job = ?1 ORDER BY slot_us DESC LIMIT ?2)"
 )
+_FORGET_PAGES = "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELECT slot_us FROM runs WHERE job = ?1)"
 
 
 class FileRecords:
@@ -48,8 +48,9 @@ class FileRecords:
         with self._lock, storage_errors(self._path):
             self._connection.execute(_CLAIM, (job, slot_us, now_us, stale_us))
             claimed = self._connection.changes() > 0
-            for query in _FORGET:
-                self._connection.execute(query, (job, _SLOTS_MAX))
+            if claimed:
+                self._connection.execute(_FORGET_RUNS, (job, _SLOTS_MAX))
+                self._connection.execute(_FORGET_PAGES, (job,))
             return claimed
 
     def touch(self, job: str, slot_us: int, now_us: int, *, events: int = 0, error: str | None = None) -> None:

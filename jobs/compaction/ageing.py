@@ -18,7 +18,7 @@ _LOSS_MIN = 0.1
 _FACTS_MAX = 500
 
 
-def age(_: JobContext, __: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+def age(_: JobContext, __: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `memory.status_changed` to stale for memories past their time to live."""
     return [
         stale(memory.id, "past its time to live", now_us)
@@ -40,7 +40,7 @@ def stale(memory_id: str, reason: str, now_us: int) -> EventDraft:
     )
 
 
-def decay(context: JobContext, _: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+def decay(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `facts.decayed` for inferred facts, by half-life since they last changed; stale below the floor."""
     policy = context.policy
     decayed: list[dict[str, str | float]] = []

@@ -20,7 +20,7 @@ ORDER BY importance DESC, occurred_at_us DESC, version DESC LIMIT -1 OFFSET ?
 """
 
 
-def cap(context: JobContext, _: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+def cap(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return what takes a namespace back to its cap: memories become stale, summaries expire.
 
     Least important is what has the least confidence, then what was said least often, then what is oldest.

@@ -28,7 +28,7 @@ SELECT id, text FROM episodes WHERE tier = 'distilled' AND status = 'active' ORD
 _CLUSTERED = "SELECT memory_id FROM clusters ORDER BY memory_id"
 
 
-def cluster(context: JobContext, namespace: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+def cluster(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `memories.clustered` when memories have come and gone since the clusters were made."""
     texts = _memories(snapshot)
     known = {row[0] for row in list[Any](snapshot.connection.execute(_CLUSTERED))}

@@ -20,7 +20,7 @@ _GROUPS_MAX = 20
 _HOUR_US = 3_600_000_000
 
 
-def compress(context: JobContext, namespace: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+def compress(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `episodes.compressed` for the next groups of raw episodes that are old enough."""
     policy = context.policy
     # A read model that has grown too large is compressed at once.

@@ -23,7 +23,7 @@ ORDER BY version LIMIT 2000
 """
 
 
-def digest_days(context: JobContext, namespace: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+def digest_days(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `day.digested` for those of the last days (UTC) that are over, had turns, and are not told yet."""
     known = {row[0] for row in list[Any](snapshot.connection.execute("SELECT day FROM digests"))}
     today = now_us // DAY_US

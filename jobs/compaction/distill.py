@@ -34,7 +34,7 @@ class _Compressed(NamedTuple):
     importance: int
 
 
-def distill(context: JobContext, namespace: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+def distill(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `episode.distilled` for the next compressed episodes that are old enough."""
     cutoff_us = now_us - int(context.policy.distill_after_days * DAY_US)
     rows: list[tuple[Any, ...]] = snapshot.connection.execute(_COMPRESSED, (cutoff_us, _SUMMARIES_MAX)).fetchall()

@@ -29,7 +29,7 @@ class _Candidate(NamedTuple):
     weight: tuple[float, int]
 
 
-def merge_duplicates(context: JobContext, namespace: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+def merge_duplicates(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `memories.merged` for active memories that say the same: of one kind and topic, and one in vector space.
 
     Numbers, names and negations must agree: they hardly move a vector, and are what a fact is about.

@@ -29,7 +29,7 @@ ORDER BY version LIMIT ?
 _SUMMARIES = "SELECT id FROM episodes WHERE pinned = 0 AND expires_at_us < ? ORDER BY version LIMIT ?"
 
 
-def expire(context: JobContext, _: str, snapshot: Snapshot, now_us: int) -> Sequence[EventDraft]:
+def expire(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `episodes.expired` for what is past its time."""
     policy = context.policy
     cutoff_us = now_us - int(policy.raw_expires_after_days * DAY_US)

@@ -17,15 +17,12 @@ from recollect.jobs.compaction.duplicates import merge_duplicates
 from recollect.jobs.compaction.expire import expire
 from recollect.jobs.compaction.size import keep_size
 from recollect.jobs.context import JobContext
-from recollect.jobs.derivation import derive
+from recollect.jobs.derivation import derive_all
 from recollect.jobs.extraction.extract import extract
 from recollect.projections.models import Snapshot
 
-#: Rounds of one step: each does a bounded part of it, so that no read model is held for long.
-_ROUNDS_MAX = 10_000
-
-#: A step: called with the context, the namespace, the read model and the time; returns what it would append.
-Step = Callable[[JobContext, str, Snapshot, int], Sequence[EventDraft]]
+#: A step: called with the context, the namespace, the time and the read model; returns what it would append.
+Step = Callable[[JobContext, str, int, Snapshot], Sequence[EventDraft]]
 
 #: In this order: a day is told while its words are there, and what was told apart is merged before the cap counts it.
 STEPS: dict[str, Step] = {
@@ -59,14 +56,7 @@ def compact_steps(context: JobContext, namespace: str, now_us: int) -> Compactio
     """Do what `compact` does, and tell the events by step."""
     done = {"extract": extract(context, namespace, now_us)}
     for name, step in STEPS.items():
-        done[name] = 0
-        for _ in range(_ROUNDS_MAX):
-            if context.stop.is_set():
-                break
-            appended = derive(context, namespace, partial(_decided, context, namespace, step, now_us))
-            done[name] += appended
-            if not appended:
-                break
+        done[name] = derive_all(context, namespace, partial(step, context, namespace, now_us))
     keep_size(context, namespace)
     return Compaction(namespace=namespace, events={name: count for name, count in done.items() if count})
 
@@ -75,9 +65,5 @@ def preview(context: JobContext, namespace: str, now_us: int) -> Compaction:
     """Tell what the next round of each step would append, and append nothing."""
     context.models.catch_up(namespace)
     with context.models.reading(namespace) as snapshot:
-        found = {name: len(step(context, namespace, snapshot, now_us)) for name, step in STEPS.items()}
+        found = {name: len(step(context, namespace, now_us, snapshot)) for name, step in STEPS.items()}
     return Compaction(namespace=namespace, events={name: count for name, count in found.items() if count})
-
-
-def _decided(context: JobContext, namespace: str, step: Step, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
-    return step(context, namespace, snapshot, now_us)

@@ -11,7 +11,7 @@ from recollect.events.validation import draft
 from recollect.jobs.compaction.extractive import Told, summarise
 from recollect.jobs.context import JobContext
 from recollect.jobs.conversation.topics import changes
-from recollect.jobs.derivation import derive, derived_id
+from recollect.jobs.derivation import derive_all, derived_id
 from recollect.projections.models import Snapshot
 from recollect.projections.tokens import estimate_tokens
 
@@ -24,7 +24,6 @@ _SHARE = 0.25
 _LINE_TOKENS_MAX = 60
 #: Sessions, or long messages, in one append.
 _ITEMS_MAX = 20
-_ROUNDS_MAX = 1_000
 
 # Only sessions that were spoken in lately: the others were looked at when they were.
 _UNOBSERVED = """
@@ -67,16 +66,8 @@ class _Turn(NamedTuple):
 
 def observe(context: JobContext, namespace: str, _: int) -> int:
     """Observe what is due, condense observations that are too many, shorten long messages; return events appended."""
-    appended = 0
-    for step in (_observations, _reflections, _short_forms):
-        for _round in range(_ROUNDS_MAX):
-            if context.stop.is_set():
-                return appended
-            new = derive(context, namespace, partial(step, context, namespace))
-            if not new:
-                break
-            appended += new
-    return appended
+    steps = (_observations, _reflections, _short_forms)
+    return sum(derive_all(context, namespace, partial(step, context, namespace)) for step in steps)
 
 
 def _observations(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequence[EventDraft]:

@@ -24,7 +24,7 @@ from recollect.events.envelope import EventDraft, RecordedEvent, instant
 from recollect.events.log import EventLog
 from recollect.events.validation import draft
 from recollect.jobs.context import JobContext
-from recollect.jobs.derivation import derive, derived_id
+from recollect.jobs.derivation import derive_all, derived_id
 from recollect.jobs.extraction.corrections import Statement
 from recollect.jobs.extraction.reader import Found, Said, read
 from recollect.jobs.extraction.reading import read_with
@@ -35,8 +35,6 @@ from recollect.projections.turns import told
 RULES = "rules"
 #: Facts that a correction may be about: the latest ones.
 _KNOWN_MAX = 40
-#: Extractions in one run; the next run goes on.
-_ROUNDS_MAX = 10_000
 #: After this a conversation is quiet.
 _QUIET_US = 300_000_000
 #: Items that are read in one message; a list of a thousand dates is no memory.
@@ -70,15 +68,7 @@ WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
 
 def extract(context: JobContext, namespace: str, now_us: int) -> int:
     """Read the messages of `namespace` that nobody has read yet; return how many events were appended."""
-    appended = 0
-    for _round in range(_ROUNDS_MAX):
-        if context.stop.is_set():
-            break
-        new = derive(context, namespace, partial(_extraction, context, namespace, now_us))
-        if not new:
-            break
-        appended += new
-    return appended
+    return derive_all(context, namespace, partial(_extraction, context, namespace, now_us))
 
 
 def _extraction(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
