@@ -37,7 +37,8 @@ SEGMENT_EVENTS_MAX = 8 * BLOCK_EVENTS
 _BLOCKS_MAX = 4
 _MANIFEST = "manifest.json"
 
-_COLUMNS: dict[str, str] = {
+#: The columns of a segment, with DuckDB's types.
+SEGMENT_COLUMNS: dict[str, str] = {
     "version": "BIGINT",
     "id": "VARCHAR",
     "type": "VARCHAR",
@@ -55,7 +56,7 @@ _COLUMNS: dict[str, str] = {
 }
 _WRITE = (
     "COPY (SELECT "
-    + ", ".join(f"{name}::{kind} AS {name}" for name, kind in _COLUMNS.items())
+    + ", ".join(f"{name}::{kind} AS {name}" for name, kind in SEGMENT_COLUMNS.items())
     + " FROM rows) TO '{path}' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 9, ROW_GROUP_SIZE {block})"
 )
 _READ = "SELECT * FROM read_parquet(?) WHERE version >= ? AND version <= ? ORDER BY version"
@@ -208,7 +209,7 @@ class Archive:
         import numpy as np  # noqa: PLC0415
 
         rows: dict[str, Any] = {}
-        for at, (name, kind) in enumerate(_COLUMNS.items(), start=1):
+        for at, (name, kind) in enumerate(SEGMENT_COLUMNS.items(), start=1):
             values = [event[at] for event in events]
             if name == "hash":
                 last = len(events) - 1

@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 
 from recollect.api.retrieval.traces import trace_files
-from recollect.events.archive import Archive
+from recollect.events.archive import SEGMENT_COLUMNS, Archive
 from recollect.events.log import EventLog, each_head
 from recollect.projections.models import ReadModels
 
@@ -23,18 +23,7 @@ _MEMORY = "1GB"
 
 _EVENT_FIELDS: dict[str, str] = {
     "namespace": "VARCHAR",
-    "version": "BIGINT",
-    "id": "VARCHAR",
-    "type": "VARCHAR",
-    "schema_version": "INTEGER",
-    "occurred_at_us": "BIGINT",
-    "recorded_at_us": "BIGINT",
-    "session_id": "VARCHAR",
-    "actor": "VARCHAR",
-    "causation_id": "VARCHAR",
-    "correlation_id": "VARCHAR",
-    "encoding": "VARCHAR",
-    "payload": "BLOB",
+    **{name: kind for name, kind in SEGMENT_COLUMNS.items() if name not in ("leaf", "hash")},
 }
 _EPISODE_FIELDS: dict[str, str] = {
     "namespace": "VARCHAR",

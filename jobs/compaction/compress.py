@@ -7,12 +7,12 @@ from itertools import islice
 
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.compaction.extractive import Told
-from recollect.jobs.compaction.groups import DAY_US, Raw, due_groups
+from recollect.jobs.compaction.groups import DAY_US, due_groups
 from recollect.jobs.compaction.size import size_bytes
 from recollect.jobs.compaction.summaries import summary_of
 from recollect.jobs.context import JobContext
 from recollect.jobs.derivation import derived_id
+from recollect.jobs.turns import Turn
 from recollect.projections.models import Snapshot
 
 #: Summaries decided from one read model: what a race with another worker can cost.
@@ -30,10 +30,9 @@ def compress(context: JobContext, namespace: str, now_us: int, snapshot: Snapsho
     return [_compressed(context, namespace, snapshot, group) for group in islice(groups, _GROUPS_MAX)]
 
 
-def _compressed(context: JobContext, namespace: str, snapshot: Snapshot, group: Sequence[Raw]) -> EventDraft:
+def _compressed(context: JobContext, namespace: str, snapshot: Snapshot, group: Sequence[Turn]) -> EventDraft:
     policy = context.policy
-    told = [Told(raw.version, raw.speaker, raw.text, raw.caption, raw.importance) for raw in group]
-    summary = summary_of(context, namespace, snapshot, told, share=policy.compressed_share)
+    summary = summary_of(context, namespace, snapshot, group, share=policy.compressed_share)
     # Dated like what it tells of, so that whoever makes it, and whenever, makes the same.
     occurred_at_us = max(raw.occurred_at_us for raw in group)
     expires_at_us = occurred_at_us + int(policy.compressed_expires_after_days * DAY_US)

@@ -8,18 +8,16 @@ from typing import Any
 
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.compaction.extractive import Told
 from recollect.jobs.compaction.groups import DAY_US
 from recollect.jobs.compaction.summaries import summary_of
 from recollect.jobs.context import JobContext
 from recollect.jobs.derivation import derived_id
+from recollect.jobs.turns import read_turns
 from recollect.projections.models import Snapshot
 from recollect.projections.tiers import DIGESTS_KEPT
 
 _TURNS = """
-SELECT version, speaker, text, caption, importance, id FROM episodes
-WHERE tier = 'raw' AND status = 'active' AND occurred_at_us >= ? AND occurred_at_us < ?
-ORDER BY version LIMIT 2000
+WHERE tier = 'raw' AND status = 'active' AND occurred_at_us >= ? AND occurred_at_us < ? ORDER BY version LIMIT 2000
 """
 
 
@@ -31,11 +29,9 @@ def digest_days(context: JobContext, namespace: str, now_us: int, snapshot: Snap
     for day in range(today - DIGESTS_KEPT, today):
         name = datetime.fromtimestamp(day * DAY_US // 1_000_000, UTC).date().isoformat()
         bounds = (day * DAY_US, (day + 1) * DAY_US)
-        rows: list[tuple[Any, ...]] = [] if name in known else snapshot.connection.execute(_TURNS, bounds).fetchall()
-        if rows:
-            summary = summary_of(
-                context, namespace, snapshot, [Told(*row[:5]) for row in rows], tokens_max=context.policy.digest_tokens
-            )
+        turns = [] if name in known else read_turns(snapshot.connection, _TURNS, bounds)
+        if turns:
+            summary = summary_of(context, namespace, snapshot, turns, tokens_max=context.policy.digest_tokens)
             drafts.append(
                 draft(
                     {
@@ -43,7 +39,7 @@ def digest_days(context: JobContext, namespace: str, now_us: int, snapshot: Snap
                         "type": "day.digested",
                         "occurred_at": instant((day + 1) * DAY_US),
                         "actor": "compaction",
-                        "payload": {"day": name, "text": summary.text, "source_events": [row[5] for row in rows]},
+                        "payload": {"day": name, "text": summary.text, "source_events": [turn.id for turn in turns]},
                     }
                 )
             )

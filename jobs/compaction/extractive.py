@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recollect.jobs.turns import Turn
 from recollect.projections.embedder import Vector
 from recollect.projections.tokens import estimate_tokens
 from recollect.projections.words import distinct_words
@@ -35,28 +36,12 @@ _CONTENT_MIN = 0.2
 _REST = 0.08
 
 
-class Told(NamedTuple):
-    """A turn on its way into a summary."""
-
-    version: int
-    speaker: str
-    text: str
-    #: What its attachments show.
-    caption: str | None
-    #: 1 to 10.
-    importance: int
-
-    def line(self) -> str:
-        """Return what was said and shown."""
-        return f"{self.text} ({self.caption})" if self.caption else self.text
-
-
 class _Sentence(NamedTuple):
     turn: int
     text: str
 
 
-def summarise(turns: Sequence[Told], vectors: Sequence[Vector | None], tokens_max: int, *, whole: bool = False) -> str:
+def summarise(turns: Sequence[Turn], vectors: Sequence[Vector | None], tokens_max: int, *, whole: bool = False) -> str:
     """Return a summary of `turns` in at most `tokens_max` tokens: sentences as they were said, by speaker, in order.
 
     Parameters:
@@ -64,9 +49,9 @@ def summarise(turns: Sequence[Told], vectors: Sequence[Vector | None], tokens_ma
         whole: choose turns, not sentences, and put each on a line of its own.
     """
     sentences = [
-        _Sentence(turn, part)
-        for turn, told in enumerate(turns)
-        for part in ([told.line()] if whole else split(told.line()))
+        _Sentence(at, part)
+        for at, turn in enumerate(turns)
+        for part in ([turn.line()] if whole else split(turn.line()))
         if part.strip()
     ]
     if not sentences:
@@ -100,7 +85,7 @@ def split(text: str) -> list[str]:
     return [" ".join(part.split()) for part in _END.split(text) if part and part.strip()]
 
 
-def _rows(turns: Sequence[Told], vectors: Sequence[Vector | None]) -> Vector:
+def _rows(turns: Sequence[Turn], vectors: Sequence[Vector | None]) -> Vector:
     """Return one normalised row a turn, shape (turns, dimensions)."""
     known = [vector for vector in vectors if vector is not None]
     if known:
@@ -115,7 +100,7 @@ def _rows(turns: Sequence[Told], vectors: Sequence[Vector | None]) -> Vector:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
-def _worth(turns: Sequence[Told], sentences: Sequence[_Sentence], rows: Vector) -> Vector:
+def _worth(turns: Sequence[Turn], sentences: Sequence[_Sentence], rows: Vector) -> Vector:
     """Return how much each sentence says: the nearness of its turn to the centre, its content, its importance."""
     centre = rows.mean(axis=0)
     central = rows @ (centre / max(float(np.linalg.norm(centre)), 1e-9))
@@ -142,7 +127,7 @@ def _content(text: str) -> float:
     return score * (0.4 if text.endswith("?") else 0.7 if text.endswith("!") else 1.0)
 
 
-def _told(turns: Sequence[Told], sentences: Sequence[_Sentence]) -> str:
+def _told(turns: Sequence[Turn], sentences: Sequence[_Sentence]) -> str:
     """Join sentences; whoever speaks is named where the speaker changes, unless nobody is."""
     parts: list[str] = []
     speaker: str | None = None

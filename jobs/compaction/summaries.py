@@ -7,9 +7,10 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from recollect.jobs.compaction.extractive import Told, summarise
+from recollect.jobs.compaction.extractive import summarise
 from recollect.jobs.context import JobContext
 from recollect.jobs.llm.llm import Llm
+from recollect.jobs.turns import Turn
 from recollect.projections.models import Snapshot
 from recollect.projections.tokens import estimate_tokens
 
@@ -42,7 +43,7 @@ def summary_of(
     context: JobContext,
     namespace: str,
     snapshot: Snapshot,
-    turns: Sequence[Told],
+    turns: Sequence[Turn],
     *,
     tokens_max: int | None = None,
     share: float = 0,
@@ -61,7 +62,7 @@ def summary_of(
     return Summary(text, estimate_tokens(text), source_tokens)
 
 
-def _told_by(llm: Llm, namespace: str, turns: Sequence[Told], budget: int) -> str | None:
+def _told_by(llm: Llm, namespace: str, turns: Sequence[Turn], budget: int) -> str | None:
     """Return the language model's summary; None when it could not be asked, or does not keep to the budget."""
     lines = "\n".join(f"{turn.speaker}: {turn.line()}" for turn in turns)
     telling = llm.ask(namespace, "summarise", f"(at most {budget} tokens)\n{lines}", Telling)

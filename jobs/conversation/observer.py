@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.compaction.extractive import Told, summarise
+from recollect.jobs.compaction.extractive import summarise
 from recollect.jobs.context import JobContext
 from recollect.jobs.conversation.topics import changes
 from recollect.jobs.derivation import derive_all, derived_id
+from recollect.jobs.turns import Turn, lines, read_turns
 from recollect.projections.models import Snapshot
 from recollect.projections.tokens import estimate_tokens
 
@@ -34,7 +35,6 @@ WHERE tier = 'raw' AND type = 'conversation' AND status = 'active'
 GROUP BY recent.id HAVING sum(token_count) >= ?1 ORDER BY min(version)
 """
 _TURNS = """
-SELECT version, id, speaker, text, caption, importance, occurred_at_us FROM episodes
 LEFT JOIN observed ON observed.session_id = episodes.session_id
 WHERE episodes.session_id = ? AND tier = 'raw' AND type = 'conversation' AND status = 'active'
     AND version > coalesce(through, 0) ORDER BY version LIMIT ?
@@ -45,23 +45,9 @@ GROUP BY session_id HAVING sum(token_count) > ? ORDER BY session_id LIMIT ?
 """
 _LINES = "SELECT event_id, text FROM observations WHERE session_id = ? AND status = 'active' ORDER BY key"
 _LONG = """
-SELECT version, id, speaker, text, caption, importance, occurred_at_us FROM episodes
 WHERE tier = 'raw' AND type = 'conversation' AND short IS NULL AND token_count > 100 AND token_count > ?
 ORDER BY version LIMIT ?
 """
-
-
-class _Turn(NamedTuple):
-    version: int
-    id: str
-    speaker: str
-    text: str
-    caption: str | None
-    importance: int
-    occurred_at_us: int
-
-    def told(self) -> Told:
-        return Told(self.version, self.speaker, self.text, self.caption, self.importance)
 
 
 def observe(context: JobContext, namespace: str, _: int) -> int:
@@ -79,20 +65,16 @@ def _observations(context: JobContext, namespace: str, snapshot: Snapshot) -> Se
 
 
 def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_id: str) -> EventDraft:
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_TURNS, (session_id, _TURNS_READ_MAX)).fetchall()
-    turns = [_Turn(*row) for row in rows]
+    turns = read_turns(snapshot.connection, _TURNS, (session_id, _TURNS_READ_MAX))
     vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in turns])
-    lines: list[str] = []
+    observations: list[str] = []
     left = context.policy.observations_tokens_max
     for segment in _segments(turns, [vectors.get(turn.version) for turn in turns]):
-        told = [turn.told() for turn in segment]
-        tokens = sum(estimate_tokens(turn.line()) for turn in told)
-        text = summarise(
-            told, [vectors.get(turn.version) for turn in told], min(_LINE_TOKENS_MAX, int(_SHARE * tokens) + 12)
-        )
+        tokens_max = min(_LINE_TOKENS_MAX, int(_SHARE * sum(estimate_tokens(turn.line()) for turn in segment)) + 12)
+        text = summarise(segment, [vectors.get(turn.version) for turn in segment], tokens_max)
         line = f"[{instant(segment[0].occurred_at_us):%Y-%m-%d}] {text}"
         if text and estimate_tokens(line) <= left:
-            lines.append(line)
+            observations.append(line)
             left -= estimate_tokens(line)
     return draft(
         {
@@ -102,7 +84,7 @@ def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_i
             "occurred_at": instant(turns[-1].occurred_at_us),
             "actor": "observer",
             "payload": {
-                "observations": lines or ["(nothing was said)"],
+                "observations": observations or ["(nothing was said)"],
                 "source_events": [turn.id for turn in turns],
                 "through": turns[-1].version,
             },
@@ -110,11 +92,11 @@ def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_i
     )
 
 
-def _segments(turns: Sequence[_Turn], vectors: Sequence[Any]) -> Iterator[list[_Turn]]:
+def _segments(turns: Sequence[Turn], vectors: Sequence[Any]) -> Iterator[list[Turn]]:
     """Yield runs of turns about one topic, none too long."""
     known = [vector for vector in vectors if vector is not None]
     starts = set(changes(known)) if len(known) == len(turns) else set[int]()
-    segment: list[_Turn] = []
+    segment: list[Turn] = []
     for at, turn in enumerate(turns):
         if segment and (at in starts or len(segment) == _TURNS_MAX):
             yield segment
@@ -130,12 +112,12 @@ def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Seq
     drafts: list[EventDraft] = []
     rows: list[tuple[Any, ...]] = snapshot.connection.execute(_FULL, (policy.reflect_tokens, _ITEMS_MAX)).fetchall()
     for session_id, occurred_at_us in rows:
-        lines: list[tuple[Any, ...]] = snapshot.connection.execute(_LINES, (session_id,)).fetchall()
-        vectors = context.vectors_in_use().of_texts(namespace, snapshot, [text for _, text in lines])
-        told = [Told(at, "", text, None, 5) for at, (_, text) in enumerate(lines)]
-        rows_of = [None] * len(lines) if vectors is None else list(vectors)
-        kept = summarise(told, rows_of, policy.reflect_tokens // 2, whole=True).splitlines()
-        events = list(dict.fromkeys(event_id for event_id, _ in lines))
+        found: list[tuple[Any, ...]] = snapshot.connection.execute(_LINES, (session_id,)).fetchall()
+        texts = [text for _, text in found]
+        vectors = context.vectors_in_use().of_texts(namespace, snapshot, texts)
+        known = [None] * len(texts) if vectors is None else list(vectors)
+        kept = summarise(lines(texts), known, policy.reflect_tokens // 2, whole=True).splitlines()
+        events = list(dict.fromkeys(event_id for event_id, _ in found))
         drafts.append(
             draft(
                 {
@@ -154,10 +136,7 @@ def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Seq
 def _short_forms(context: JobContext, _: str, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `turns.summarised` for the next long messages."""
     policy = context.policy
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(
-        _LONG, (policy.long_message_tokens, _ITEMS_MAX)
-    ).fetchall()
-    turns = [_Turn(*row) for row in rows]
+    turns = read_turns(snapshot.connection, _LONG, (policy.long_message_tokens, _ITEMS_MAX))
     if not turns:
         return []
     summaries = [{"event_id": turn.id, "text": _short(turn, policy.short_form_tokens)} for turn in turns]
@@ -174,7 +153,7 @@ def _short_forms(context: JobContext, _: str, snapshot: Snapshot) -> Sequence[Ev
     ]
 
 
-def _short(turn: _Turn, tokens_max: int) -> str:
+def _short(turn: Turn, tokens_max: int) -> str:
     """Return the sentences of a message that say most; by their words, since the turn has one vector only."""
-    text = summarise([turn.told()._replace(speaker="")], [None], tokens_max)
+    text = summarise([turn._replace(speaker="")], [None], tokens_max)
     return text or "(nothing was said)"

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.compaction.extractive import Told, summarise
+from recollect.jobs.compaction.extractive import summarise
 from recollect.jobs.context import JobContext
 from recollect.jobs.conversation.topics import topic_changed
 from recollect.jobs.derivation import derive, derived_id
+from recollect.jobs.turns import Turn, lines, read_turns
 from recollect.projections.models import Snapshot
 from recollect.projections.tokens import estimate_tokens
 
@@ -27,7 +28,6 @@ _TURNS_MAX = 1_000
 _TOPIC_TURNS = 24
 
 _TURNS = """
-SELECT version, id, role, speaker, text, caption, importance, occurred_at_us FROM episodes
 WHERE session_id = ? AND tier = 'raw' AND type = 'conversation' AND status = 'active'
     AND NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = episodes.version)
 ORDER BY version
@@ -52,28 +52,6 @@ class Window(NamedTuple):
     version: int
 
 
-class _Turn(NamedTuple):
-    version: int
-    id: str
-    role: str | None
-    speaker: str
-    text: str
-    caption: str | None
-    importance: int
-    occurred_at_us: int
-
-    @property
-    def content(self) -> str:
-        return f"{self.text} ({self.caption})" if self.caption else self.text
-
-    @property
-    def tokens(self) -> int:
-        return estimate_tokens(self.content) + _FRAME_TOKENS
-
-    def told(self) -> Told:
-        return Told(self.version, self.speaker, self.text, self.caption, self.importance)
-
-
 def fit_window(context: JobContext, namespace: str, session_id: str, budget_tokens: int) -> Window:
     """Return the conversation within `budget_tokens`; over 75 % of them its oldest half is summed up first, for good.
 
@@ -90,13 +68,13 @@ def fit_window(context: JobContext, namespace: str, session_id: str, budget_toke
         known = [vectors[turn.version] for turn in recent if turn.version in vectors]
         version = snapshot.version
     messages = _summary_message([text for *_, text in summaries], budget_tokens)
-    left = budget_tokens - sum(estimate_tokens(one["content"]) + _FRAME_TOKENS for one in messages)
+    left = budget_tokens - sum(_tokens(one["content"]) for one in messages)
     kept = _latest(turns, left)
-    messages += [{"role": turn.role or "user", "name": turn.speaker, "content": turn.content} for turn in kept]
+    messages += [{"role": turn.role or "user", "name": turn.speaker, "content": turn.line()} for turn in kept]
     missing = len(turns) - len(kept)
     return Window(
         messages=messages,
-        tokens=sum(estimate_tokens(one["content"]) + _FRAME_TOKENS for one in messages),
+        tokens=sum(_tokens(one["content"]) for one in messages),
         compacted=compacted,
         summary_id=summaries[-1][1] if summaries else None,
         topic_changed=topic_changed(known) if len(known) == len(recent) > 1 else None,
@@ -113,21 +91,20 @@ def _compaction(
     turns = _turns(snapshot, session_id)
     full = policy.window_full_share * budget_tokens
     held = _held_tokens(snapshot, session_id, budget_tokens)
-    if held + sum(turn.tokens for turn in turns) <= full:
+    if held + sum(_tokens(turn.line()) for turn in turns) <= full:
         return []
     stay = max(1, min(policy.window_turns_kept, int(len(turns) * _KEPT_SHARE)))
     count = len(turns) // 2
     summary_tokens = int(_SUMMARY_SHARE * budget_tokens)
-    while count < len(turns) - stay and summary_tokens + sum(turn.tokens for turn in turns[count:]) > full:
+    while count < len(turns) - stay and summary_tokens + sum(_tokens(turn.line()) for turn in turns[count:]) > full:
         count += 1
     old = turns[: min(count, _TURNS_MAX)]
     if not old:
         return []
-    told = [turn.told() for turn in old]
-    source_tokens = sum(estimate_tokens(turn.line()) for turn in told)
+    source_tokens = sum(estimate_tokens(turn.line()) for turn in old)
     vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in old])
     tokens_max = max(16, min(summary_tokens // 2, int(policy.compressed_share * source_tokens)))
-    text = summarise(told, [vectors.get(turn.version) for turn in old], tokens_max) or "(nothing was said)"
+    text = summarise(old, [vectors.get(turn.version) for turn in old], tokens_max) or "(nothing was said)"
     return [
         draft(
             {
@@ -148,10 +125,9 @@ def _compaction(
     ]
 
 
-def _turns(snapshot: Snapshot, session_id: str) -> list[_Turn]:
+def _turns(snapshot: Snapshot, session_id: str) -> list[Turn]:
     """Return the turns that no summary stands for."""
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_TURNS, (session_id,)).fetchall()
-    return [_Turn(*row) for row in rows]
+    return read_turns(snapshot.connection, _TURNS, (session_id,))
 
 
 def _held_tokens(snapshot: Snapshot, session_id: str, budget_tokens: int) -> int:
@@ -166,17 +142,21 @@ def _summary_message(summaries: Sequence[str], budget_tokens: int) -> list[dict[
     tokens_max = max(16, int(_SUMMARY_SHARE * budget_tokens) - 8)
     text = " ".join(summaries)
     if estimate_tokens(text) > tokens_max:
-        told = [Told(at, "", one, None, 5) for at, one in enumerate(summaries)]
-        text = summarise(told, [None] * len(told), tokens_max)
+        text = summarise(lines(summaries), [None] * len(summaries), tokens_max)
     return [{"role": "system", "name": "recollect", "content": f"[Conversation summary: {text}]"}]
 
 
-def _latest(turns: Sequence[_Turn], tokens_max: int) -> list[_Turn]:
+def _latest(turns: Sequence[Turn], tokens_max: int) -> list[Turn]:
     """Return the latest turns that fit."""
-    kept: list[_Turn] = []
+    kept: list[Turn] = []
     for turn in reversed(turns):
-        tokens_max -= turn.tokens
+        tokens_max -= _tokens(turn.line())
         if tokens_max < 0:
             break
         kept.append(turn)
     return kept[::-1]
+
+
+def _tokens(content: str) -> int:
+    """Return what a message costs."""
+    return estimate_tokens(content) + _FRAME_TOKENS

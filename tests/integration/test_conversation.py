@@ -16,10 +16,11 @@ from support.events import message
 from recollect import Recollect
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput
-from recollect.jobs.compaction.extractive import Told, split, summarise
+from recollect.jobs.compaction.extractive import split, summarise
 from recollect.jobs.conversation.observer import observe
 from recollect.jobs.conversation.topics import changes, topic_changed
 from recollect.jobs.policy import Policy
+from recollect.jobs.turns import lines
 from recollect.projections.tokens import estimate_tokens
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -183,7 +184,7 @@ _TEXTS = st.lists(
 def test_a_summary_is_made_of_sentences_in_order_and_keeps_its_budget(
     texts: list[str], tokens_max: int, embedded: bool
 ) -> None:
-    turns = [Told(at, ("Ann", "Bob")[at % 2], text, None, 5) for at, text in enumerate(texts)]
+    turns = [turn._replace(speaker=("Ann", "Bob")[turn.version % 2]) for turn in lines(texts)]
     vectors = [HashingEmbedder().embed_query(text) if embedded else None for text in texts]
     summary = summarise(turns, vectors, tokens_max)
     assert summary == summarise(turns, vectors, tokens_max)
