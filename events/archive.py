@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from recollect.events.chain import link
-from recollect.events.database import storage_errors
+from recollect.events.database import storage_errors, sync
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ForeignFile, StorageError
 from recollect.events.log import GENESIS, EventLog
@@ -200,9 +200,9 @@ class Archive:
             )
             if self._read_back(namespace, unfinished, segment) != events:
                 raise StorageError(f"{unfinished} does not read back as it was written; check the disk")
-            _sync(unfinished)
+            sync(unfinished)
             unfinished.rename(folder / name)
-            _sync(folder)
+            sync(folder)
         return segment
 
     def _write_file(self, path: Path, events: Sequence[RecordedEvent]) -> None:
@@ -314,7 +314,7 @@ class Archive:
                 file.flush()
                 os.fsync(file.fileno())
             unfinished.rename(folder / _MANIFEST)
-            _sync(folder)
+            sync(folder)
 
     @cached_property
     def _duckdb(self) -> duckdb.DuckDBPyConnection:
@@ -336,11 +336,3 @@ def _check_chain(namespace: str, after: int, last: int, events: Sequence[Recorde
         previous_hash = event.hash
     if version != last:
         raise ForeignFile(f"namespace {namespace!r} has no version {version + 1}, but a later one; run verify")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -11,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from recollect.events.audit import audit
-from recollect.events.database import connect, storage_errors
+from recollect.events.database import connect, storage_errors, sync
 from recollect.events.envelope import now_us
 from recollect.events.errors import ForeignFile, InvalidInput
 from recollect.events.log import each_head
@@ -46,7 +45,7 @@ def backup(log: Path, target: Path, *, on_progress: OnProgress | None = None) ->
         _copy(log, log.parent / ARCHIVE_NAME, unfinished, on_progress)
         events = _verified(unfinished)
         unfinished.rename(target)
-        _sync(target.parent)
+        sync(target.parent)
     return events
 
 
@@ -72,7 +71,7 @@ def restore(source: Path, log: Path, *, on_progress: OnProgress | None = None) -
             (incoming / ARCHIVE_NAME).rename(archive)
         # Last: before it the folder has no log, and the backup is still whole.
         (incoming / LOG_NAME).rename(log)
-        _sync(log.parent)
+        sync(log.parent)
         incoming.rmdir()
     return events
 
@@ -92,7 +91,7 @@ def _copy(log: Path, archive: Path, folder: Path, on_progress: OnProgress | None
     if archive.is_dir():
         shutil.copytree(archive, folder / ARCHIVE_NAME)
     for path in (*folder.rglob("*"), folder):
-        _sync(path)
+        sync(path)
 
 
 def _verified(folder: Path) -> int:
@@ -123,12 +122,3 @@ def _put_aside(log: Path, archive: Path) -> None:
         log.rename(log.with_name(f"{log.name}.{aside}"))
     if archive.exists():
         archive.rename(archive.with_name(f"{archive.name}.{aside}"))
-
-
-def _sync(path: Path) -> None:
-    """Have a closed file, or a folder's list of files, on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

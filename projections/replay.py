@@ -6,13 +6,13 @@ becomes a generation only when it is whole and on disk.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
 
+from recollect.events.database import sync
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
 from recollect.events.log import GENESIS, EventLog
@@ -67,12 +67,7 @@ def build(
         connection.pragma("journal_mode", "WAL")
     finally:
         connection.close()
-    # No connection is left on it, so a plain descriptor takes no lock away.
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(path)
     return version
 
 
