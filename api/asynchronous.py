@@ -47,6 +47,22 @@ class AsyncRecollect:
         """Do what `Recollect.retrieve` does."""
         return await asyncio.to_thread(self.memory.retrieve, namespace, query, **options)
 
+    async def append_and_retrieve(
+        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None, **options: Any
+    ) -> tuple[Sequence[Appended], RetrieveResult | None]:
+        """Do what `Recollect.append_and_retrieve` does."""
+        return await asyncio.to_thread(
+            self.memory.append_and_retrieve, namespace, events, expected_version=expected_version, **options
+        )
+
+    async def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
+        """Do what `Recollect.trace` does."""
+        return await asyncio.to_thread(self.memory.trace, namespace, trace_id)
+
+    async def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Do what `Recollect.traces` does."""
+        return await asyncio.to_thread(self.memory.traces, namespace, after=after, limit=limit)
+
     async def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Do what `Recollect.events` does."""
         return await asyncio.to_thread(self.memory.events, namespace, after=after, limit=limit, as_of=as_of)

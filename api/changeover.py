@@ -11,7 +11,7 @@ from recollect.api.folder import changing_model
 from recollect.events.errors import InvalidInput, StorageError
 from recollect.events.log import EventLog, each_head
 from recollect.projections.choice import Choice, Model, read_choice, write_choice
-from recollect.projections.embedder import NO_MODEL, Embedder, open_embedder
+from recollect.projections.embedder import NO_MODEL, Embedder
 from recollect.projections.models import ReadModels
 from recollect.projections.spaces import Spaces
 from recollect.projections.vectors import Vectors
@@ -69,7 +69,7 @@ def change_model(
             "name a model or its path; to turn embeddings off, set RECOLLECT_EMBEDDING_MODEL to none", field="model"
         )
     with changing_model(data):
-        embedder = open_embedder(model_name(name))
+        embedder = spaces.embedder(model_name(name))
         loaded(embedder, on_progress)
         vectors = spaces.open(embedder)
         try:

@@ -23,7 +23,7 @@ _List = Callable[[apsw.Connection, str, int], Page]
 
 def list_events(log: EventLog, namespace: str, after: str, limit: int, until: int | None = None) -> Page:
     """Return events with versions over `after`, up to `until` when it is given, in order."""
-    start, most = _number(after), _checked(limit)
+    start, most = _number(after), checked_limit(limit)
     if until is not None:
         most = min(most, until - start)
     events = log.read(namespace, after=start, limit=most) if most > 0 else []
@@ -34,14 +34,14 @@ def list_namespaces(log: EventLog, after: str, limit: int) -> Page:
     """Return namespaces with names over `after`, by name, each with its head."""
     items = [
         {"namespace": head.namespace, "version": head.version, "hash": head.hash.hex()}
-        for head in log.heads(after=after, limit=_checked(limit))
+        for head in log.heads(after=after, limit=checked_limit(limit))
     ]
     return _page(items, limit, lambda item: item["namespace"])
 
 
 def list_rows(connection: apsw.Connection, name: str, after: str, limit: int) -> Page:
     """Return a page of the list `name`, one of `LISTS`."""
-    return LISTS[name](connection, after, _checked(limit))
+    return LISTS[name](connection, after, checked_limit(limit))
 
 
 _EPISODES = """
@@ -179,7 +179,8 @@ def _page(items: list[dict[str, Any]], limit: int, cursor: Callable[[dict[str, A
     return {"items": items, "next": str(cursor(items[-1])) if len(items) == limit else None}
 
 
-def _checked(limit: int) -> int:
+def checked_limit(limit: int) -> int:
+    """Return `limit`, or raise `InvalidInput`: a page has from 1 to 1,000 items."""
     if not 1 <= limit <= PAGE_ITEMS_MAX:
         raise InvalidInput(f"give a number from 1 to {PAGE_ITEMS_MAX:,}", field="limit")
     return limit

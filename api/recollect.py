@@ -12,18 +12,21 @@ from pydantic import ValidationError
 
 from recollect.api.changeover import OnProgress, change_model, embed_missing, loaded, no_progress, undo_change
 from recollect.api.graph import graph
-from recollect.api.lists import PAGE_ITEMS, Page, list_events, list_namespaces, list_rows
+from recollect.api.lists import PAGE_ITEMS, Page, checked_limit, list_events, list_namespaces, list_rows
 from recollect.api.moment import AsOf, moment, past_us
 from recollect.api.retrieval.expansion import sources_of
+from recollect.api.retrieval.found import Thresholds
+from recollect.api.retrieval.inline import turn_request
 from recollect.api.retrieval.request import RetrieveRequest
+from recollect.api.retrieval.reranker import Reranker
 from recollect.api.retrieval.result import RetrieveResult, Source
 from recollect.api.retrieval.retriever import Retriever
-from recollect.api.retrieval.traces import Traces
+from recollect.api.retrieval.traces import Traces, find_trace, list_traces
 from recollect.api.settings import Settings, load_settings
 from recollect.events.backend import open_log
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended
-from recollect.events.errors import InvalidInput
+from recollect.events.errors import InvalidInput, NotFound
 from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
 from recollect.events.validation import drafts
@@ -84,11 +87,31 @@ class Recollect:
         chosen = self.settings
         self.log = open_log(chosen.log_url)
         self.models = ReadModels(chosen.data, self.log, open_files_max=chosen.open_models_max)
-        self.spaces = Spaces(chosen.data, self.models, chosen.embedding_model, index_bytes_max=chosen.index_bytes_max)
+        self.spaces = Spaces(
+            chosen.data,
+            self.models,
+            chosen.embedding_model,
+            runtime=chosen.embedding_runtime,
+            index_bytes_max=chosen.index_bytes_max,
+        )
         self.history = History(
             chosen.data, self.log, self.models, files_max=chosen.as_of_files_max, bytes_max=chosen.as_of_bytes_max
         )
-        self._retriever = Retriever(self.models, self.history, self.spaces.in_use, budget_ms=chosen.retrieval_budget_ms)
+        #: The cross-encoder in use, if one is set.
+        self.reranker = Reranker(chosen.reranker) if chosen.reranker else None
+        self._retriever = Retriever(
+            self.models,
+            self.history,
+            self.spaces.in_use,
+            budget_ms=chosen.retrieval_budget_ms,
+            thresholds=Thresholds(
+                answer_min=chosen.gate_answer_min,
+                keyword_answer_min=chosen.gate_keyword_answer_min,
+                item_min=chosen.gate_item_min,
+                passive_item_min=chosen.gate_passive_item_min,
+            ),
+            reranker=self.reranker,
+        )
         self._traces = Traces(chosen.data / "traces", bytes_max=chosen.traces_bytes_max)
         self._llm = Llm(chosen, chosen.data) if chosen.llm else None
         #: What jobs work with.
@@ -147,10 +170,51 @@ class Recollect:
         """
         check_namespace(namespace)
         request = query if isinstance(query, RetrieveRequest) else _request({"query": query, **options})
-        self.embedder.start()
-        result = self._retriever.retrieve(namespace, request)
-        self._traces.add(namespace, request, result)
-        return result
+        return self._traced(namespace, request)
+
+    def append_and_retrieve(
+        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None, **options: Any
+    ) -> tuple[list[Appended], RetrieveResult | None]:
+        """Record events, and return what belongs to the last message among them: in one call for one turn of a bot.
+
+        The retrieval is a passive one: its query is the message, its session the message's.
+
+        Parameters:
+            options: other fields of `RetrieveRequest`, such as ``budget_tokens=1_000``.
+
+        Returns:
+            where the events are; the retrieval, None when none of them is a message.
+
+        Raises:
+            what `append` raises, before anything is recorded; InvalidInput: an option is wrong, likewise.
+        """
+        made = drafts(listed(events))
+        asked = turn_request(made, options)
+        recorded = self.log.append(namespace, made, expected_version=expected_version)
+        return recorded, None if asked is None else self.retrieve_for(namespace, asked, recorded)
+
+    def retrieve_for(self, namespace: str, request: RetrieveRequest, recorded: Sequence[Appended]) -> RetrieveResult:
+        """Return what belongs to a turn that was just recorded; the turn itself is not among it."""
+        return self._traced(namespace, request, exclude=[one.id for one in recorded])
+
+    def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
+        """Return how a retrieval came about.
+
+        Raises:
+            NotFound: there is no such trace, or it has given way to newer ones. InvalidNamespace: the name.
+        """
+        self._traces.flush()
+        found = find_trace(self.settings.data / "traces", check_namespace(namespace), trace_id)
+        if found is None:
+            raise NotFound("there is no such trace here; old ones give way to new ones", field="trace_id")
+        return found
+
+    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Return a page of the latest retrievals, newest first; `after` is the id of the last one before."""
+        check_namespace(namespace)
+        self._traces.flush()
+        items = list_traces(self.settings.data / "traces", namespace, after, checked_limit(limit))
+        return {"items": items, "next": items[-1]["trace_id"] if len(items) == limit else None}
 
     def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Return a page of the log: events with versions over `after`, recorded up to `as_of`."""
@@ -323,6 +387,14 @@ class Recollect:
         reading = self.models.reading(namespace) if version is None else self.history.reading(namespace, version)
         with reading as snapshot:
             yield snapshot
+
+    def _traced(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:
+        self.embedder.start()
+        if self.reranker is not None:
+            self.reranker.start()
+        result = self._retriever.retrieve(namespace, request, exclude=exclude)
+        self._traces.add(namespace, request, result)
+        return result
 
     def _start_workers(self, *, work: bool, schedule: bool) -> None:
         if work:

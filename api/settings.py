@@ -8,12 +8,14 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from recollect.api.retrieval.gate import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.api.retrieval.retriever import BUDGET_MS
 from recollect.api.retrieval.traces import TRACES_BYTES_MAX
 from recollect.events.errors import InvalidInput
 from recollect.jobs.policy import Policy
 from recollect.projections.history import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
 from recollect.projections.models import OPEN_MODELS_MAX
+from recollect.projections.runtime import RuntimeChoice
 from recollect.projections.vectors import INDEX_BYTES_MAX
 from recollect.projections.weights import DEFAULT_MODEL
 
@@ -31,10 +33,20 @@ class Settings(Policy, BaseSettings):
     broker: str = "memory://"
     #: A name, a path, or ``none``. Once its model was changed, a folder's own record names the model instead.
     embedding_model: str = DEFAULT_MODEL
+    #: What runs it. ``auto`` is OpenVINO where that is installed and takes the model, PyTorch elsewhere.
+    embedding_runtime: RuntimeChoice = "auto"
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8787
     #: How long one retrieval may take.
     retrieval_budget_ms: Annotated[float, Field(gt=0)] = BUDGET_MS
+    #: A cross-encoder that looks at the first items again, by name or path; none when empty.
+    reranker: str = ""
+    #: From which probability on memory answers: with vectors, and by keywords alone.
+    gate_answer_min: Annotated[float, Field(ge=0, le=1)] = ANSWER_MIN
+    gate_keyword_answer_min: Annotated[float, Field(ge=0, le=1)] = KEYWORD_ANSWER_MIN
+    #: From which probability on an item belongs to the answer: when it was asked for, and in a passive retrieval.
+    gate_item_min: Annotated[float, Field(ge=0, le=1)] = ITEM_MIN
+    gate_passive_item_min: Annotated[float, Field(ge=0, le=1)] = PASSIVE_ITEM_MIN
     #: Namespaces whose files are open at once.
     open_models_max: Annotated[int, Field(ge=1)] = OPEN_MODELS_MAX
     #: Memory for vectors.

@@ -429,6 +429,23 @@ class MemoryInvalidated(Envelope):
     payload: MemoryReference
 
 
+class RetrievalRating(Payload):
+    """How good a retrieval was, or some memories in it."""
+
+    trace_id: Name
+    rating: Literal["useful", "noise", "misleading"]
+    #: Which memories are meant; the whole answer when there are none.
+    memory_ids: Annotated[list[Name], Field(max_length=100)] = Field(default_factory=list[Name])
+    reason: Text | None = None
+
+
+class RetrievalRated(Envelope):
+    """`retrieval.rated`: somebody said how good a retrieval was. Rated memories come up sooner or later than others."""
+
+    type: Literal["retrieval.rated"] = "retrieval.rated"
+    payload: RetrievalRating
+
+
 class Erasure(Payload):
     """Why a namespace is erased."""
 
@@ -701,6 +718,7 @@ PRODUCER_EVENTS: tuple[type[Envelope], ...] = (
     DocumentRemoved,
     MemoryPinned,
     MemoryInvalidated,
+    RetrievalRated,
     NamespaceErased,
 )
 DERIVED_EVENTS: tuple[type[Envelope], ...] = (
@@ -749,6 +767,7 @@ NewEvent = Annotated[
     | DocumentRemoved
     | MemoryPinned
     | MemoryInvalidated
+    | RetrievalRated
     | NamespaceErased
     | EpisodesCompressed
     | EpisodeDistilled

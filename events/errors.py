@@ -4,7 +4,8 @@ RecollectError
 ├── InvalidInput            the caller's input; nothing was written        HTTP 422, exit 2
 │   ├── InvalidEvent        an event's field                               HTTP 422
 │   ├── InvalidNamespace    a namespace's name                             HTTP 422
-│   └── TooLarge            over a stated limit                            HTTP 413
+│   ├── TooLarge            over a stated limit                            HTTP 413
+│   └── NotFound            what is named is not there                     HTTP 404
 ├── Conflict                the log holds something else; nothing written  HTTP 409, exit 2
 │   ├── EventIdConflict     same id, other content
 │   └── VersionConflict     `expected_version` is not the head
@@ -53,6 +54,10 @@ class InvalidNamespace(InvalidInput):
 
 class TooLarge(InvalidInput):
     """An event, a batch or a request is over its limit."""
+
+
+class NotFound(InvalidInput):
+    """What the caller names is not there."""
 
 
 class Conflict(RecollectError):

@@ -15,12 +15,13 @@ from recollect.projections.deferred import Deferred
 from recollect.projections.facts import Facts
 from recollect.projections.knowledge import Knowledge
 from recollect.projections.names import mentioned_names
+from recollect.projections.segments import segments
 from recollect.projections.tiers import Tiers
 from recollect.projections.tokens import estimate_tokens
 from recollect.projections.turns import Episode
 
 _ADD_EPISODE = (
-    "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, NULL, NULL, NULL, NULL)"
+    "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, NULL, NULL, ?, NULL)"
 )
 _ADD_SUMMARY = (
     "INSERT INTO episodes VALUES (?, ?, ?, NULL, ?, 'conversation', NULL, 'summary', ?, NULL, ?, NULL, ?, ?, "
@@ -129,6 +130,8 @@ class Changes:
         self._mentions: list[tuple[int, int]] = []
         self._looked: dict[str, int] = {}
         self._summaries: list[tuple[Any, ...]] = []
+        #: Version of the last event that changed what is known.
+        self.learned = 0
         #: Changes to rows that are there.
         self.deferred = Deferred(connection, new=new)
         self.tiers = Tiers(connection, self.deferred)
@@ -176,6 +179,7 @@ class Changes:
                 episode.importance,
                 episode.outcome,
                 estimate_tokens(text),
+                " ".join(segments(f"{text} {episode.caption}" if episode.caption else text)) or None,
             )
         )
         names = mentioned_names(text, self._names)
@@ -264,6 +268,8 @@ class Changes:
         seen = [(at.first_us, at.last_us, at.mentions, at.spoken, id) for id, at in self._seen.items()]
         self._connection.executemany(_SEEN, seen)
         self._connection.executemany(_LOOKED, self._looked.items())
+        if self.learned:
+            self._connection.execute("UPDATE model SET learned = ?", (self.learned,))
 
     def _entity(self, event: RecordedEvent, name: str) -> int:
         """Return the id of the entity that `name` leads to; a new one when nobody has named it before."""

@@ -9,7 +9,7 @@ import orjson
 
 #: Every table with its order. The row of `model` counts by its checkpoint alone: attempts and parking are not content.
 _TABLES = (
-    "SELECT schema_version, log_id, namespace, checkpoint, removal FROM model",
+    "SELECT schema_version, log_id, namespace, checkpoint, removal, learned FROM model",
     "SELECT * FROM episodes ORDER BY version",
     "SELECT * FROM sessions ORDER BY id",
     "SELECT * FROM entities ORDER BY id",
@@ -28,6 +28,7 @@ _TABLES = (
     "SELECT * FROM observations ORDER BY key",
     "SELECT * FROM observed ORDER BY session_id",
     "SELECT * FROM clusters ORDER BY memory_id",
+    "SELECT * FROM ratings ORDER BY memory_id",
     "SELECT * FROM date_mentions ORDER BY key",
     "SELECT * FROM questions ORDER BY key",
     "SELECT * FROM looked ORDER BY job",

@@ -6,23 +6,30 @@ import contextlib
 import logging
 import threading
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recollect.projections.weights import DEFAULT_MODEL, model_source, model_tag
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+from recollect.projections.codes import Vector, principal_directions
+from recollect.projections.runtime import (
+    Embedding,
+    Runtime,
+    RuntimeChoice,
+    RuntimeName,
+    RuntimeRefused,
+    load_runtime,
+)
+from recollect.projections.weights import DEFAULT_MODEL, model_tag
 
 _logger = logging.getLogger(__name__)
 
-Vector = NDArray[np.float32]
 State = Literal["off", "loading", "ready", "failed"]
 
 #: The name that means no model.
 NO_MODEL = "none"
+#: Words of the vocabulary that the basis for token codes is fitted to, and how many make one text.
+_BASIS_WORDS = 4_096
+_BASIS_TEXT_WORDS = 16
 #: Texts that are embedded at once. A query waits for one batch at most: about 50 ms.
 _BATCH_TEXTS = 32
 
@@ -55,6 +62,11 @@ class Embedder(Protocol):
         """Say why the state is not ``ready``, and what to do about it."""
         ...
 
+    @property
+    def runtime(self) -> RuntimeName:
+        """Return what runs the model; ``none`` before it is ready."""
+        ...
+
     def start(self) -> None:
         """Begin to load, in the background. A second call does nothing."""
         ...
@@ -67,8 +79,16 @@ class Embedder(Protocol):
         """Return one normalised row a text, shape (len(texts), dimensions). Queries go first meanwhile."""
         ...
 
-    def embed_query(self, text: str) -> Vector:
-        """Return the normalised vector of a query, shape (dimensions,)."""
+    def embed_tokens(self, texts: Sequence[str]) -> list[Embedding]:
+        """Return an embedding a text. Queries go first meanwhile."""
+        ...
+
+    def embed_query(self, text: str) -> Embedding:
+        """Return the embedding of a query, with the places of its pieces."""
+        ...
+
+    def basis(self) -> Vector:
+        """Return `CODE_DIMENSIONS` directions that token vectors differ most in, shape (dimensions, at most those)."""
         ...
 
 
@@ -80,6 +100,7 @@ class NoEmbedder:
     dimensions = 0
     state: State = "off"
     reason = "turned off; name a model in RECOLLECT_EMBEDDING_MODEL"
+    runtime: RuntimeName = "none"
 
     def start(self) -> None:
         """Do nothing."""
@@ -92,9 +113,17 @@ class NoEmbedder:
         """Refuse: there is no model."""
         raise RuntimeError(f"cannot embed {len(texts)} texts: {self.reason}")
 
-    def embed_query(self, text: str) -> Vector:
+    def embed_tokens(self, texts: Sequence[str]) -> list[Embedding]:
         """Refuse: there is no model."""
-        return self.embed([text])[0]
+        raise RuntimeError(f"cannot embed {len(texts)} texts: {self.reason}")
+
+    def embed_query(self, text: str) -> Embedding:
+        """Refuse: there is no model."""
+        return self.embed_tokens([text])[0]
+
+    def basis(self) -> Vector:
+        """Refuse: there is no model."""
+        raise RuntimeError(f"there is no basis: {self.reason}")
 
 
 class SentenceEmbedder:
@@ -105,12 +134,13 @@ class SentenceEmbedder:
 
     Parameters:
         model: `DEFAULT_MODEL`, any name on the model hub, or a folder.
+        runtime: what shall run it.
     """
 
-    def __init__(self, model: str = DEFAULT_MODEL) -> None:
+    def __init__(self, model: str = DEFAULT_MODEL, runtime: RuntimeChoice = "auto") -> None:
         self.name = model
-        #: A SentenceTransformer; its methods are typed too loosely to be of use.
-        self._model: Any = None
+        self._choice: RuntimeChoice = runtime
+        self._runtime: Runtime | None = None
         self._gate = _Gate()
         self._settled = threading.Event()
         self._starting = threading.Lock()
@@ -119,6 +149,7 @@ class SentenceEmbedder:
         self.dimensions = 0
         self.state: State = "loading"
         self.reason = "model loading"
+        self.runtime: RuntimeName = "none"
 
     def start(self) -> None:
         """Begin to load, in the background."""
@@ -133,47 +164,93 @@ class SentenceEmbedder:
         return self.state == "ready"
 
     def embed(self, texts: Sequence[str]) -> Vector:
-        """Return one normalised row a text; longest texts together, since a batch is as slow as its longest text."""
+        """Return one normalised row a text."""
         vectors = np.empty((len(texts), self.dimensions), np.float32)
+        for at, embedding in enumerate(self.embed_tokens(texts)):
+            vectors[at] = embedding.vector
+        return vectors
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[Embedding]:
+        """Return an embedding a text; longest texts together, since a batch is as slow as its longest text."""
+        found: dict[int, Embedding] = {}
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]), reverse=True)
         for start in range(0, len(order), _BATCH_TEXTS):
             batch = order[start : start + _BATCH_TEXTS]
             with self._gate.bulk():
-                vectors[batch] = self._encode([texts[at] for at in batch])
-        return vectors
+                found |= zip(batch, self._ready().encode([texts[at] for at in batch]), strict=True)
+        return [found[at] for at in range(len(texts))]
 
-    def embed_query(self, text: str) -> Vector:
-        """Return the normalised vector of a query."""
+    def embed_query(self, text: str) -> Embedding:
+        """Return the embedding of a query, with the places of its pieces."""
+        runtime = self._ready()
         with self._gate.query():
-            return self._encode([text])[0]
+            found = runtime.encode([text])[0]
+            # Here as well: a tokenizer that two threads use with other settings fails.
+            spans = piece_spans(runtime.tokenizer, text, runtime.pieces_max)
+        # A model that puts a prompt before the text reads more than its pieces.
+        return found._replace(spans=spans) if len(spans) == len(found.tokens) else found
 
-    def _encode(self, texts: list[str]) -> Vector:
-        if self._model is None:
+    def basis(self) -> Vector:
+        """Return the first principal directions of the tokens of texts made of the model's own vocabulary.
+
+        So the same model gives the same basis, and nothing of what users said is in it.
+        """
+        words = sorted(word for word in self._ready().tokenizer.get_vocab() if word.isalpha() and len(word) > 2)
+        step = max(1, len(words) // _BASIS_WORDS)
+        chosen = words[::step]
+        # Neighbours in the alphabet are alike: deal them out.
+        count = max(1, len(chosen) // _BASIS_TEXT_WORDS)
+        texts = [" ".join(chosen[start::count]) for start in range(count)]
+        tokens = np.concatenate([embedding.tokens for embedding in self.embed_tokens(texts)])
+        return principal_directions(tokens)
+
+    def _ready(self) -> Runtime:
+        if self._runtime is None:
             raise RuntimeError(f"cannot embed: {self.reason}")
-        encoded: Any = self._model.encode(texts, show_progress_bar=False, batch_size=len(texts))
-        vectors: Vector = np.asarray(encoded, np.float32)
-        # Normalised here, in float32: in bfloat16 lengths are off by up to 0.4 %.
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return self._runtime
 
     def _load(self) -> None:
         try:
-            self._model = _load_model(self.name)
-            self.dimensions = self._encode(["warm up"]).shape[1]
+            self._runtime = load_runtime(self.name, self._choice)
+            self.dimensions = len(self._runtime.encode(["warm up"])[0].vector)
             self.model_tag = model_tag(self.name)
+        except RuntimeRefused as error:
+            self._fail(str(error))
         except Exception as error:
             cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            self.reason = (
+            self._fail(
                 f"model {self.name!r} could not be loaded ({cause}); check the "
                 "network and its name or path, in RECOLLECT_EMBEDDING_MODEL or in --model of `recollect embed`"
             )
-            self.state = "failed"
-            _logger.warning("the %s", self.reason)
-            _logger.debug("the embedding model %r", self.name, exc_info=True)
         else:
+            self.runtime = self._runtime.name
             self.reason = ""
             self.state = "ready"
+            _logger.info("embedding model %r: runs on %s", self.name, self.runtime)
         finally:
             self._settled.set()
+
+    def _fail(self, reason: str) -> None:
+        self.reason = reason
+        self.state = "failed"
+        _logger.warning("embeddings: %s", reason)
+        _logger.debug("the embedding model %r", self.name, exc_info=True)
+
+
+def piece_spans(tokenizer: Any, text: str, pieces_max: int | None) -> tuple[tuple[int, int], ...]:
+    """Return where the pieces of `text` stand that the model reads; nothing when its tokenizer cannot tell."""
+    if not getattr(tokenizer, "is_fast", False):
+        return ()
+    read: Any = tokenizer(
+        text,
+        truncation=True,
+        max_length=pieces_max,
+        return_offsets_mapping=True,
+        return_special_tokens_mask=True,
+    )
+    marks: list[int] = read["special_tokens_mask"]
+    spans: list[tuple[int, int]] = read["offset_mapping"]
+    return tuple((start, end) for mark, (start, end) in zip(marks, spans, strict=True) if not mark)
 
 
 class _Gate:
@@ -209,18 +286,6 @@ class _Gate:
                 self._condition.notify_all()
 
 
-def open_embedder(model: str) -> Embedder:
+def open_embedder(model: str, runtime: RuntimeChoice = "auto") -> Embedder:
     """Return the embedder that the setting `model` names: ``none``, a name or a path."""
-    return NoEmbedder() if model == NO_MODEL else SentenceEmbedder(model)
-
-
-def _load_model(name: str) -> SentenceTransformer:
-    # The import takes seconds, which is why it stands here and this runs in the background.
-    import torch  # noqa: PLC0415
-    from sentence_transformers import SentenceTransformer  # noqa: PLC0415
-    from transformers.utils import logging as transformers_logging  # noqa: PLC0415
-
-    transformers_logging.disable_progress_bar()
-    has_amx: Any = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-    dtype = torch.bfloat16 if has_amx() and not torch.cuda.is_available() else torch.float32
-    return SentenceTransformer(model_source(name), model_kwargs={"dtype": dtype})
+    return NoEmbedder() if model == NO_MODEL else SentenceEmbedder(model, runtime)

@@ -24,6 +24,8 @@ def fold(changes: Changes, event: RecordedEvent) -> None:
     handler = _HANDLERS.get(event.type)
     if handler is not None:
         handler(changes, event, event.data())
+    if event.type in KNOWLEDGE_HANDLERS:
+        changes.learned = event.version
 
 
 def _session_started(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:

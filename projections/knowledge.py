@@ -30,6 +30,8 @@ WEIGHTS = {
 WEIGHT = 0.5
 #: Uses that a procedure's first confidence is worth, when its success rate is smoothed (Beta prior).
 _PRIOR_USES = 2
+#: What each word of a rating counts.
+RATINGS = {"useful": 1.0, "noise": -0.5, "misleading": -1.0}
 #: Tables of memories that have a status and can be pinned.
 _KINDS = ("facts", "preferences", "procedures", "relationships")
 
@@ -251,6 +253,13 @@ class Knowledge:
         )
 
     # -- any kind -----------------------------------------------------------------------------------------------------
+
+    def rate(self, payload: dict[str, Any]) -> None:
+        """Add what was said of memories to what was said of them before."""
+        self._connection.executemany(
+            "INSERT INTO ratings VALUES (?, ?) ON CONFLICT (memory_id) DO UPDATE SET rating = rating + excluded.rating",
+            [(memory_id, RATINGS[payload["rating"]]) for memory_id in payload.get("memory_ids", [])],
+        )
 
     def pin(self, memory_id: str) -> None:
         """Keep a memory whatever its age."""

@@ -160,6 +160,12 @@ CREATE TABLE clusters (
     label     TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- What was said of retrieved memories: 1 useful, -0.5 noise, -1 misleading, added up.
+CREATE TABLE ratings (
+    memory_id TEXT PRIMARY KEY,
+    rating    REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Dates that messages name, as the ranges they mean; questions that they ask.
 CREATE TABLE date_mentions (
     key      INTEGER PRIMARY KEY,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import threading
 from hashlib import sha256
 from pathlib import Path
 
@@ -35,3 +38,15 @@ def remove_database(path: Path) -> None:
     """Remove a SQLite file with its WAL, whether they are there or not."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def write_once(path: Path, content: bytes) -> None:
+    """Make the file `path` unless it is there: of several processes one makes it, and nobody sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        new.write_bytes(content)
+        with contextlib.suppress(FileExistsError):
+            os.link(new, path)
+    finally:
+        new.unlink(missing_ok=True)

@@ -159,6 +159,10 @@ def _procedure(changes: Changes, event: RecordedEvent, id: str, payload: dict[st
     changes.deferred.add(event, lambda: changes.knowledge.record_procedure(event, id, payload))
 
 
+def _retrieval_rated(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.deferred.add(event, lambda: changes.knowledge.rate(payload))
+
+
 KNOWLEDGE_HANDLERS: dict[str, Handler] = {
     "fact.stated": _fact_stated,
     "fact.corrected": _fact_corrected,
@@ -180,4 +184,5 @@ KNOWLEDGE_HANDLERS: dict[str, Handler] = {
     "memory.invalidated": _memory_invalidated,
     "memory.status_changed": _memory_status_changed,
     "memories.merged": _memories_merged,
+    "retrieval.rated": _retrieval_rated,
 }

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import apsw
 
-from recollect.events.database import connect, storage_errors
+from recollect.events.database import BUSY_TIMEOUT_MS, connect, storage_errors
 from recollect.events.errors import ForeignFile, LogRewound, ProjectionFailed, StorageError
 from recollect.events.log import EventLog
 from recollect.projections.digest import digest, search_matches
@@ -125,6 +125,21 @@ class _OpenModel:
             if reader.in_transaction:
                 reader.execute("ROLLBACK")
             self._readers.append(reader)
+
+    @contextmanager
+    def patient_until(self, deadline: float | None) -> Generator[None]:
+        """Wait for another process's write until `deadline`, and not as long as everybody else; as long for None."""
+        if deadline is None:
+            yield
+            return
+        self._connection.set_busy_timeout(int(max(0.0, deadline - time.monotonic()) * 1_000))
+        try:
+            yield
+        except apsw.BusyError:
+            # Another process folds, maybe the very same events.
+            return
+        finally:
+            self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
 
     def search_matches(self) -> bool:
         with self.lock, storage_errors(self.path):
@@ -257,7 +272,7 @@ class ReadModels:
             return
         try:
             batch = FIRST_BATCH_EVENTS
-            with storage_errors(model.path):
+            with storage_errors(model.path), model.patient_until(deadline):
                 while model.projector.row.checkpoint < head and model.projector.advance(batch):
                     if deadline is not None and time.monotonic() > deadline:
                         return

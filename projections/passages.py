@@ -1,19 +1,21 @@
 """Which texts stand for an episode in vector space.
 
-Each episode has two parts: *turn*, what was said and by whom, and *window*, the same with the two turns before it,
-since a turn alone is often too little to be found by. Long text is cut into chunks; the best one counts.
+Each episode has up to three parts: *turn*, what was said and by whom; *window*, the same with the two turns before it,
+since a turn alone is often too little to be found by; *told*, where people are named, the same in the third person
+("Ann said: Ann moved to Lisbon"), which is how questions name them. Long text is cut into chunks; the best one counts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-Part = Literal["turn", "window"]
-PARTS: tuple[Part, ...] = ("turn", "window")
+Part = Literal["turn", "window", "told"]
+PARTS: tuple[Part, ...] = ("turn", "window", "told")
 
 #: Changed with the rules below: vectors of other passages are made anew.
-PASSAGES_VERSION = 1
+PASSAGES_VERSION = 2
 #: Words in a chunk, and how many of them the next chunk repeats (see `RETRIEVAL.md`; the model reads 256 tokens).
 CHUNK_WORDS = 170
 OVERLAP_WORDS = 20
@@ -29,6 +31,8 @@ class Turn(NamedTuple):
     speaker: str
     text: str
     caption: str | None
+    #: Whether the speaker is known by a name, and not as user, assistant or a tool.
+    named: bool = False
 
     def line(self) -> str:
         """Return the turn as one line: who said what, and what the attachments show."""
@@ -57,6 +61,10 @@ def passages(turn: Turn, before: Sequence[Turn]) -> Iterator[Passage]:
     context = [" ".join(earlier.line().split()[-_CONTEXT_WORDS:]) for earlier in before]
     for number, chunk in enumerate(parts):
         yield Passage("window", number, "\n".join([*context, chunk]) if number == 0 else chunk)
+    if turn.named:
+        others = [earlier.speaker for earlier in before if earlier.named and earlier.speaker != turn.speaker]
+        for number, chunk in enumerate(chunks(_told(turn, others[-1] if others else None))):
+            yield Passage("told", number, chunk)
 
 
 def summary_passages(summary: Turn, sources: Sequence[Turn]) -> Iterator[Passage]:
@@ -80,3 +88,30 @@ def chunks(text: str) -> list[str]:
         return [" ".join(words)]
     step = CHUNK_WORDS - OVERLAP_WORDS
     return [" ".join(words[start : start + CHUNK_WORDS]) for start in range(0, len(words) - OVERLAP_WORDS, step)]
+
+
+_PERSONS = (
+    (re.compile(r"\b(?:I|me|myself)\b"), "{speaker}"),
+    (re.compile(r"\b(?:[Mm]y|[Mm]ine)\b"), "{speaker}'s"),
+    (re.compile(r"\b(?:[Yy]our|[Yy]ours)\b"), "{other}'s"),
+    (re.compile(r"\b(?:[Yy]ou|[Yy]ourself)\b"), "{other}"),
+)
+_CONTRACTIONS = (
+    (re.compile(r"\bI['’]m\b"), "I is"),
+    (re.compile(r"\bI['’]ve\b"), "I has"),
+    (re.compile(r"\bI['’]ll\b"), "I will"),
+)
+
+
+def _told(turn: Turn, other: str | None) -> str:
+    """Return what was said with the names of who speaks and who is spoken to in place of `I` and `you`."""
+    text = turn.text
+    for pattern, words in _CONTRACTIONS:
+        text = pattern.sub(words, text)
+    names = {"speaker": turn.speaker, "other": other}
+    for pattern, template in _PERSONS:
+        if other is not None or "{other}" not in template:
+            name = template.format(**names)
+            text = pattern.sub(lambda _, name=name: name, text)
+    caption = f" ({turn.caption})" if turn.caption else ""
+    return f"{turn.speaker} said: {text}{caption}"

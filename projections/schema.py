@@ -11,7 +11,7 @@ import apsw
 from recollect.events.log import GENESIS
 
 #: Changed with every change of the SQL files or of what handlers write; a model of another version is built anew.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 class ModelRow(NamedTuple):
@@ -31,6 +31,8 @@ class ModelRow(NamedTuple):
     parked_error: str | None
     #: Version of the last event that took episodes away.
     removal: int
+    #: Version of the last event that changed what is known.
+    learned: int
 
 
 def create_tables(connection: apsw.Connection, *, log_id: str, namespace: str) -> None:
@@ -38,7 +40,7 @@ def create_tables(connection: apsw.Connection, *, log_id: str, namespace: str) -
     connection.execute(_sql("tables.sql"))
     connection.execute(_sql("knowledge.sql"))
     connection.execute(
-        "INSERT INTO model VALUES (?, ?, ?, 0, ?, 0, NULL, NULL, 0)",
+        "INSERT INTO model VALUES (?, ?, ?, 0, ?, 0, NULL, NULL, 0, 0)",
         (SCHEMA_VERSION, log_id, namespace, GENESIS),
     )
 
@@ -58,7 +60,8 @@ def model_row(connection: apsw.Connection) -> ModelRow:
     row: tuple[Any, ...] | None = connection.execute("SELECT * FROM model").fetchone()
     if row is None:
         raise LookupError("the table model is empty")
-    return ModelRow(*row)
+    # Of another version it may have fewer columns; which version is all that matters then.
+    return ModelRow(*row[: len(ModelRow._fields)], *(0,) * (len(ModelRow._fields) - len(row)))
 
 
 @cache

@@ -1,8 +1,9 @@
 -- Keyword search over an episode and the one before it: a turn alone is often too little to be found by.
+-- With the terms that other languages than English are found by (segments.py).
 CREATE VIEW episodes_search AS
 SELECT
     episode.version, episode.text, concat_ws(' ', episode.caption, episode.terms) AS caption,
-    concat_ws(' ', previous.text, previous.caption) AS previous
+    concat_ws(' ', previous.text, previous.caption, previous.terms) AS previous
 FROM episodes AS episode LEFT JOIN episodes AS previous ON previous.version = episode.previous
 WHERE episode.status = 'active';
 

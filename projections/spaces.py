@@ -11,6 +11,7 @@ from recollect.events.errors import StorageError
 from recollect.projections.choice import Choice, Model, choice_path, read_choice, write_choice
 from recollect.projections.embedder import NO_MODEL, Embedder, open_embedder
 from recollect.projections.models import ReadModels
+from recollect.projections.runtime import RuntimeChoice
 from recollect.projections.vectors import INDEX_BYTES_MAX, Vectors
 from recollect.projections.weights import model_name, model_tag
 
@@ -29,23 +30,33 @@ class Spaces:
     Parameters:
         models: the read models that the texts come from.
         setting: ``none``, a model's name or its path.
+        runtime: what shall run it.
         index_bytes_max: memory for indexes.
 
     Raises:
         ForeignFile: the record is damaged. StorageError: it cannot be read.
     """
 
-    def __init__(self, data: Path, models: ReadModels, setting: str, *, index_bytes_max: int = INDEX_BYTES_MAX) -> None:
+    def __init__(
+        self,
+        data: Path,
+        models: ReadModels,
+        setting: str,
+        *,
+        runtime: RuntimeChoice = "auto",
+        index_bytes_max: int = INDEX_BYTES_MAX,
+    ) -> None:
         self._data = data
         self._models = models
         self._setting = setting
+        self._runtime: RuntimeChoice = runtime
         self._index_bytes_max = index_bytes_max
         self._lock = threading.Lock()
         # Looked at before the record is read: what is written in between is noticed as a change.
         self._stamp: _Stamp = None
         self._stamp = self._stamp_now()
         choice = None if self._off else read_choice(data)
-        self._vectors = self.open(open_embedder(setting if choice is None else choice.current.name))
+        self._vectors = self.open(self.embedder(setting if choice is None else choice.current.name))
         self._next: Vectors | None = None
         _logger.info("embedding model %r: %s", self._vectors.embedder.name, self._reason(choice))
 
@@ -75,6 +86,10 @@ class Spaces:
             return Model(recorded.name, model_tag(recorded.name))
         except (OSError, ValueError):
             return recorded if recorded.tag else None
+
+    def embedder(self, name: str) -> Embedder:
+        """Return the model `name`, not loaded yet, for the runtime that is set."""
+        return open_embedder(name, self._runtime)
 
     def open(self, embedder: Embedder) -> Vectors:
         """Return the vectors of another model, beside those in use. Close them, unless `take_up` did take them."""
@@ -144,7 +159,7 @@ class Spaces:
         self._next = None
         if wanted.tag != self._vectors.embedder.model_tag:
             _logger.info("embedding model %r: %s; loading", wanted.name, self._reason(choice))
-            self._next = self.open(open_embedder(wanted.name))
+            self._next = self.open(self.embedder(wanted.name))
             self._next.embedder.start()
 
     def _switch_when_ready(self) -> None:
@@ -159,4 +174,9 @@ class Spaces:
 
 def _status(vectors: Vectors) -> dict[str, Any]:
     embedder = vectors.embedder
-    return {"model": embedder.name, "state": embedder.state, "reason": embedder.reason}
+    return {
+        "model": embedder.name,
+        "state": embedder.state,
+        "reason": embedder.reason,
+        "runtime": embedder.runtime,
+    }

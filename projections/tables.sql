@@ -11,7 +11,8 @@ CREATE TABLE model (
     attempts        INTEGER NOT NULL,  -- begun on the next batch and not finished; counted before the work
     parked_version  INTEGER,           -- the event that could not be folded; folding stops before it
     parked_error    TEXT,
-    removal         INTEGER NOT NULL   -- version of the last event that took episodes away; 0: none did
+    removal         INTEGER NOT NULL,  -- version of the last event that took episodes away; 0: none did
+    learned         INTEGER NOT NULL   -- version of the last event that changed what is known; 0: none did
 ) STRICT;
 
 -- What happened: one row a message, action or observation.
@@ -34,7 +35,7 @@ CREATE TABLE episodes (
     pinned         INTEGER NOT NULL,     -- 1: kept whatever its age
     expires_at_us  INTEGER,              -- leaves the read model at the first compaction after it; NULL: never
     short          TEXT,                 -- what a long message says in short
-    terms          TEXT,                 -- of a summary: the distinct words of what it stands for, to be found by
+    terms          TEXT,                 -- to be found by: segments of its text; of a summary the words of what it stands for
     source_tokens  INTEGER               -- of a summary: tokens of what it stands for
 ) STRICT;
 

@@ -13,6 +13,7 @@ import apsw
 
 from recollect.events.envelope import RecordedEvent
 from recollect.projections.deferred import Deferred
+from recollect.projections.segments import segments
 from recollect.projections.words import distinct_words
 
 #: Days in a few sentences that are kept; older ones stay in the log.
@@ -33,9 +34,10 @@ _NEXT = (
     "WHERE session_id = ? AND version > ? AND previous IS NOT NULL ORDER BY version LIMIT 1"
 )
 _RAW_TEXTS = """
-SELECT concat_ws(' ', text, caption) FROM episodes
+SELECT concat_ws(' ', text, caption, terms) FROM episodes
 WHERE version IN (SELECT source FROM episode_sources WHERE version = ?) ORDER BY version
 """
+_OWN_TEXT = "SELECT text FROM episodes WHERE version = ?"
 _INHERIT_MENTIONS = (
     "INSERT OR IGNORE INTO mentions SELECT DISTINCT entity_id, ?1 FROM mentions "
     "WHERE version IN (SELECT source FROM episode_sources WHERE version = ?1)"
@@ -116,6 +118,8 @@ class Tiers:
             rows += self._connection.execute("SELECT terms FROM episodes WHERE version = ?", (version,))
         for (text,) in list[Any](rows):
             words.update(dict.fromkeys(distinct_words(text or "")))
+        for (text,) in list[Any](self._connection.execute(_OWN_TEXT, (event.version,))):
+            words.update(dict.fromkeys(segments(text)))
         self._connection.execute(_UNINDEX, (event.version,))
         self._connection.execute(
             "UPDATE episodes SET terms = ? WHERE version = ?", (" ".join(words) or None, event.version)

@@ -7,14 +7,15 @@ from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recollect.events.database import connect, storage_errors
 from recollect.events.log import EventLog
-from recollect.projections.embedder import Vector
+from recollect.projections.codes import Codes, Vector
 from recollect.projections.index import VectorIndex
 from recollect.projections.models import Snapshot
 from recollect.projections.passages import PARTS, Passage
@@ -34,6 +35,13 @@ SELECT vectors.vector FROM embeddings JOIN vectors ON vectors.key = embeddings.v
 WHERE embeddings.model = ? AND embeddings.version = ? AND embeddings.part = 'turn' AND embeddings.chunk = 0
 """
 
+# In two steps: one after the other, each table's pages stay in SQLite's cache.
+_TURN_KEYS = """
+SELECT vector_key, version FROM embeddings WHERE model = ? AND version IN (%s) AND part = 'turn' AND chunk < ?
+ORDER BY version, chunk
+"""
+_CODES = "SELECT vector_key, codes FROM token_codes WHERE vector_key IN (%s)"
+
 # Never back: where another process embeds the same, it may have come further.
 _SAVE_PROGRESS = """
 INSERT INTO embedded VALUES (?, ?, ?, ?)
@@ -46,8 +54,25 @@ _REMOVALS = (
     "DELETE FROM embedded WHERE model = ?1 AND ?2",
     "DELETE FROM embeddings WHERE model = ?1 AND (version, part, chunk) IN "
     "(SELECT version, part, chunk FROM embeddings WHERE model = ?1 LIMIT ?2)",
+    "DELETE FROM token_codes WHERE vector_key IN (SELECT vector_key FROM token_codes JOIN vectors "
+    "ON key = vector_key WHERE model = ?1 LIMIT ?2)",
     "DELETE FROM vectors WHERE key IN (SELECT key FROM vectors WHERE model = ?1 LIMIT ?2)",
 )
+
+
+#: Versions whose vectors are loaded before others have their turn: some 10 ms.
+_LOADED_VERSIONS = 2_000
+#: Chunks of one text that are compared piece by piece: of longer texts the beginning.
+_CODED_CHUNKS_MAX = 10
+_eras = count()
+
+
+class Kept(NamedTuple):
+    """What is kept of one text."""
+
+    vector: Vector
+    #: Of a turn: its pieces.
+    codes: Codes | None = None
 
 
 class Store:
@@ -60,8 +85,14 @@ class Store:
         self._connection = connect(path)
         #: Held while the connection or the index changes.
         self.lock = threading.Lock()
+        #: Held while the index is loaded.
+        self._loading = threading.Lock()
+        #: Whole, up to the checkpoint of the last call.
         self.index: VectorIndex | None = None
+        self._loaded: VectorIndex | None = None
         self._indexed = 0
+        #: Another number whenever episodes may have got other vectors.
+        self.era = next(_eras)
         self._agreed = False
         self.users = 0
         self.dropped = False
@@ -94,15 +125,20 @@ class Store:
                 self._connection.execute("DELETE FROM embedded WHERE model = ?", (self._model,))
         self._agreed = True
 
-    def missing(self, texts: dict[bytes, str]) -> dict[bytes, str]:
-        """Return those of `texts`, by digest, that were never embedded."""
+    def missing(self, texts: dict[bytes, str], *, with_codes: Collection[bytes] = ()) -> dict[bytes, str]:
+        """Return those of `texts`, by digest, that were never embedded, or of which codes are wanted and not there."""
         find = "SELECT 1 FROM vectors WHERE model = ? AND digest = ?"
-        known = {digest for digest in texts if self._connection.execute(find, (self._model, digest)).fetchone()}
+        coded = "SELECT 1 FROM vectors JOIN token_codes ON vector_key = key WHERE model = ? AND digest = ?"
+        known = {
+            digest
+            for digest in texts
+            if self._connection.execute(coded if digest in with_codes else find, (self._model, digest)).fetchone()
+        }
         return {digest: text for digest, text in texts.items() if digest not in known}
 
     def save(
         self,
-        vectors: dict[bytes, Vector],
+        vectors: dict[bytes, Kept],
         found: Sequence[tuple[int, Passage, bytes]],
         *,
         after: int,
@@ -132,15 +168,19 @@ class Store:
             self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, *last))
         return True
 
-    def remember(self, vectors: dict[bytes, Vector]) -> None:
-        """Keep vectors of texts, by the digests of these."""
+    def remember(self, vectors: dict[bytes, Kept]) -> None:
+        """Keep what became of texts, by the digests of these."""
         with self._transaction():
             self._remember(vectors)
 
-    def _remember(self, vectors: dict[bytes, Vector]) -> None:
+    def _remember(self, vectors: dict[bytes, Kept]) -> None:
         self._connection.executemany(
             "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)",
-            [(self._model, digest, vector.astype("<f4").tobytes()) for digest, vector in vectors.items()],
+            [(self._model, digest, kept.vector.astype("<f4").tobytes()) for digest, kept in vectors.items()],
+        )
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO token_codes SELECT key, ? FROM vectors WHERE model = ? AND digest = ?",
+            [(kept.codes.tobytes(), self._model, digest) for digest, kept in vectors.items() if kept.codes is not None],
         )
 
     def remembered(self, digest: bytes) -> Vector | None:
@@ -150,6 +190,20 @@ class Store:
     def of_turn(self, version: int) -> Vector | None:
         """Return the vector of an episode's turn, of its first chunk when it is long."""
         return self._vector(_TURN_VECTOR, version)
+
+    def codes(self, versions: Sequence[int]) -> dict[int, list[bytes]]:
+        """Return the codes of the turns `versions` that have some, by version, of each chunk."""
+        keys: list[tuple[Any, ...]] = self._connection.execute(
+            _TURN_KEYS % _marks(versions), (self._model, *versions, _CODED_CHUNKS_MAX)
+        ).fetchall()
+        wanted = sorted({key for key, _ in keys})
+        rows: list[tuple[Any, ...]] = self._connection.execute(_CODES % _marks(wanted), wanted).fetchall()
+        codes: dict[int, bytes] = dict(rows)
+        chunks: dict[int, list[bytes]] = {}
+        for key, version in keys:
+            if codes.get(key):
+                chunks.setdefault(version, []).append(codes[key])
+        return chunks
 
     def _vector(self, query: str, value: bytes | int) -> Vector | None:
         row: tuple[Any, ...] | None = self._connection.execute(query, (self._model, value)).fetchone()
@@ -181,24 +235,40 @@ class Store:
                 self._connection.execute("ROLLBACK")
 
     def extended_index(self, dimensions: int) -> VectorIndex:
-        """Return the index with what was embedded since the last call."""
-        checkpoint = self.checkpoint()
-        if self.index is None or checkpoint < self._indexed:
-            self.index, self._indexed = VectorIndex(dimensions), 0
-        if checkpoint > self._indexed:
-            rows: list[tuple[Any, ...]] = self._connection.execute(
-                _NEW_ROWS, (self._model, self._indexed, checkpoint)
-            ).fetchall()
-            for part in PARTS:
-                mine = [row for row in rows if row[1] == part]
-                matrix = np.frombuffer(b"".join(row[2] for row in mine), "<f4").reshape(len(mine), dimensions)
-                self.index.add(part, [row[0] for row in mine], matrix)
-            self._indexed = checkpoint
-        return self.index
+        """Return the index with what was embedded since the last call.
+
+        It is loaded by one thread, a little at a time, so that others can use the file meanwhile.
+        """
+        with self._loading:
+            while True:
+                with self.lock:
+                    checkpoint = self.checkpoint()
+                    if self._loaded is None or checkpoint < self._indexed:
+                        self._loaded, self._indexed = VectorIndex(dimensions), 0
+                        self.era = next(_eras)
+                    if checkpoint == self._indexed:
+                        self.index = self._loaded
+                        return self.index
+                    self._load(self._loaded, min(checkpoint, self._indexed + _LOADED_VERSIONS))
+
+    def _load(self, index: VectorIndex, until: int) -> None:
+        """Add what was embedded of the episodes up to the version `until`."""
+        rows: list[tuple[Any, ...]] = self._connection.execute(
+            _NEW_ROWS, (self._model, self._indexed, until)
+        ).fetchall()
+        for part in PARTS:
+            mine = [row for row in rows if row[1] == part]
+            matrix = np.frombuffer(b"".join(row[2] for row in mine), "<f4").reshape(len(mine), index.dimensions)
+            index.add(part, [row[0] for row in mine], matrix)
+        self._indexed = until
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ", ".join("?" * len(values))
 
 
 @cache

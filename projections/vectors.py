@@ -11,10 +11,11 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,17 @@ import numpy as np
 
 from recollect.events.database import storage_errors
 from recollect.events.errors import ForeignFile
-from recollect.projections.embedder import Embedder, Vector
+from recollect.projections.codes import CodeCache, Vector, encoded
+from recollect.projections.embedder import Embedder
 from recollect.projections.index import VectorIndex
-from recollect.projections.layout import namespace_folder, remove_database
+from recollect.projections.layout import namespace_folder, remove_database, write_once
 from recollect.projections.models import ReadModels, Snapshot
 from recollect.projections.passages import PASSAGES_VERSION, Passage, Turn, passages, summary_passages
-from recollect.projections.schema import SCHEMA_VERSION
+from recollect.projections.schema import SCHEMA_VERSION, model_row
+from recollect.projections.shelf import all_known
 from recollect.projections.sources import read_events, source_versions
-from recollect.projections.turns import tells, told
-from recollect.projections.vector_store import Store
+from recollect.projections.turns import Episode, tells, told
+from recollect.projections.vector_store import Kept, Store
 
 _logger = logging.getLogger(__name__)
 
@@ -42,7 +45,9 @@ INDEX_BYTES_MAX = 512 << 20
 _OPEN_MAX = 64
 
 _TURNS = """
-SELECT e.version, e.speaker, e.text, e.caption, p.speaker, p.text, p.caption, q.speaker, q.text, q.caption,
+SELECT e.version, e.speaker, e.text, e.caption, e.role IS NOT NULL AND e.speaker <> e.role,
+    p.speaker, p.text, p.caption, p.role IS NOT NULL AND p.speaker <> p.role,
+    q.speaker, q.text, q.caption, q.role IS NOT NULL AND q.speaker <> q.role,
     e.id, e.tier
 FROM episodes AS e
 LEFT JOIN episodes AS p ON p.version = e.previous
@@ -86,6 +91,10 @@ class Vectors:
         # One at a time embeds: two would only share the same processor.
         self._embedding = threading.Lock()
         self._closed = False
+        self._basis: Vector | None = None
+        self._codes = CodeCache()
+        #: By namespace, the version of the last event whose knowledge was embedded.
+        self._learned: dict[str, int] = {}
 
     def embed_news(
         self,
@@ -114,6 +123,8 @@ class Vectors:
                     with self._models.reading(namespace) as snapshot:
                         pending = self.pending(namespace, snapshot)
                     on_progress(pending.total - pending.missing, pending.total)
+            if self.embedder.state == "ready" and not self._closed:
+                self._embed_knowledge(namespace)
         return done
 
     def pending(self, namespace: str, snapshot: Snapshot) -> Pending:
@@ -126,7 +137,8 @@ class Vectors:
         missing: tuple[Any, ...] = snapshot.connection.execute(count, (checkpoint,)).fetchall()[0]
         if not missing[0]:
             return Pending(0, 0)
-        total: tuple[Any, ...] = snapshot.connection.execute(count, (0,)).fetchall()[0]
+        # Over the shortest index, which a condition on the version would not be.
+        total: tuple[Any, ...] = snapshot.connection.execute("SELECT count(*) FROM episodes").fetchall()[0]
         return Pending(missing[0], total[0])
 
     def index(self, namespace: str, snapshot: Snapshot) -> VectorIndex:
@@ -134,7 +146,7 @@ class Vectors:
         if not self._path(namespace).exists():
             return VectorIndex(self.embedder.dimensions)
         with self._using(namespace, snapshot) as store:
-            with store.lock, storage_errors(self._path(namespace)):
+            with storage_errors(self._path(namespace)):
                 index = store.extended_index(self.embedder.dimensions)
             self._keep_within_memory()
             return index
@@ -158,12 +170,29 @@ class Vectors:
             if missing:
                 vectors = self.embedder.embed(list(missing.values()))
                 with store.lock:
-                    store.remember(dict(zip(missing, vectors, strict=True)))
+                    store.remember({digest: Kept(vector) for digest, vector in zip(missing, vectors, strict=True)})
             with store.lock:
                 found = [store.remembered(digest) for digest in digests]
         whole = [vector for vector in found if vector is not None]
         # Fewer when another process has just removed this model's vectors.
         return np.stack(whole) if len(whole) == len(found) else None
+
+    def remembered(self, namespace: str, snapshot: Snapshot, digests: Sequence[bytes]) -> list[Vector | None]:
+        """Return the vectors of texts that were embedded, by the digests of these. The model must be ready."""
+        if not self._path(namespace).exists():
+            return [None] * len(digests)
+        with self._using(namespace, snapshot) as store, store.lock:
+            return [store.remembered(digest) for digest in digests]
+
+    def _embed_knowledge(self, namespace: str) -> None:
+        """Embed what is known and was not embedded yet."""
+        with self._models.reading(namespace) as snapshot:
+            learned = model_row(snapshot.connection).learned if snapshot.version else 0
+            if self._learned.get(namespace, 0) < learned:
+                texts = [item.text for item in all_known(snapshot.connection)]
+                for start in range(0, len(texts), _BATCH_EPISODES):
+                    self.of_texts(namespace, snapshot, texts[start : start + _BATCH_EPISODES])
+                self._learned[namespace] = learned
 
     def remove_others(self, namespace: str, keep: Collection[str]) -> None:
         """Remove the vectors of `namespace` that are of models whose tags are not in `keep`."""
@@ -199,23 +228,57 @@ class Vectors:
 
     def _passages(self, namespace: str, snapshot: Snapshot, row: tuple[Any, ...]) -> Iterator[Passage]:
         """Yield what stands for the episode `row`; for a summary, what stands for its sources too."""
-        turn = Turn(*row[1:4])
-        if row[11] == "raw":
-            return passages(turn, [Turn(*row[at : at + 3]) for at in (7, 4) if row[at] is not None])
+        turn = Turn(*row[1:5])
+        if row[14] == "raw":
+            return passages(turn, [Turn(*row[at : at + 4]) for at in (9, 5) if row[at] is not None])
         events = read_events(self._models.log, namespace, source_versions(snapshot.connection, row[0]))
         episodes = [told(event, event.data()) for event in events if tells(event)]
-        return summary_passages(turn, [Turn(one.speaker, one.text, one.caption) for one in episodes])
+        return summary_passages(turn, [_turn_of(one) for one in episodes])
 
     def _embed_rows(
         self, store: Store, after: int, rows: Sequence[tuple[Any, ...]], found: Sequence[tuple[int, Passage, bytes]]
     ) -> bool:
         """Embed the episodes of `rows`, which follow the checkpoint `after`; False when they are no longer next."""
+        turns = {digest for _, passage, digest in found if passage.part == "turn"}
         with store.lock:
-            missing = store.missing({digest: passage.text for _, passage, digest in found})
-        vectors = self.embedder.embed(list(missing.values())) if missing else np.empty((0, 0), np.float32)
+            missing = store.missing({digest: passage.text for _, passage, digest in found}, with_codes=turns)
+        kept: dict[bytes, Kept] = {}
+        if missing:
+            basis = self.basis()
+            for digest, one in zip(missing, self.embedder.embed_tokens(list(missing.values())), strict=True):
+                kept[digest] = Kept(one.vector, encoded(one.tokens, basis) if digest in turns else None)
         with store.lock:
-            last = (rows[-1][0], rows[-1][10])
-            return store.save(dict(zip(missing, vectors, strict=True)), found, after=after, last=last)
+            last = (rows[-1][0], rows[-1][13])
+            return store.save(kept, found, after=after, last=last)
+
+    def basis(self) -> Vector:
+        """Return the directions of the codes of this model: kept in the data folder, since codes are of no use without.
+
+        Whoever comes first makes them; the same model makes nearly the same ones, and nearly is not enough.
+        """
+        if self._basis is None:
+            path = self._data / f"basis-{self.embedder.model_tag}.npy"
+            if not path.exists():
+                content = BytesIO()
+                np.save(content, self.embedder.basis())
+                write_once(path, content.getvalue())
+            self._basis = np.load(path)
+        assert self._basis is not None
+        return self._basis
+
+    def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> Mapping[int, Sequence[bytes]]:
+        """Return the codes of those turns that have some, of each chunk, by version. The model must be ready."""
+        if not self._path(namespace).exists() or not versions:
+            return {}
+        with self._using(namespace, snapshot) as store:
+            found = self._codes.of(store.era, versions)
+            missing = [version for version in versions if version not in found]
+            if missing:
+                with store.lock:
+                    era, read = store.era, store.codes(missing)
+                self._codes.keep(era, read)
+                found |= read
+        return found
 
     @contextmanager
     def _using(self, namespace: str, snapshot: Snapshot) -> Generator[Store]:
@@ -283,3 +346,8 @@ class Vectors:
 
     def _path(self, namespace: str) -> Path:
         return namespace_folder(self._data, namespace) / "vectors.db"
+
+
+def _turn_of(episode: Episode) -> Turn:
+    """Return what passages are made of, of one episode."""
+    return Turn(episode.speaker, episode.text, episode.caption, episode.role not in (None, episode.speaker))

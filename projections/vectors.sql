@@ -9,6 +9,12 @@ CREATE TABLE IF NOT EXISTS vectors (
     UNIQUE (model, digest)
 ) STRICT;
 
+-- The pieces of those texts that are turns, each as a code of 64 bytes, one after the other.
+CREATE TABLE IF NOT EXISTS token_codes (
+    vector_key INTEGER PRIMARY KEY,
+    codes      BLOB NOT NULL
+) STRICT;
+
 -- Which vectors stand for which episode.
 CREATE TABLE IF NOT EXISTS embeddings (
     model      TEXT    NOT NULL,

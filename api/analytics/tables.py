@@ -54,6 +54,12 @@ _TRACE_FIELDS: dict[str, str] = {
     "tokens": "INTEGER",
     "context": "VARCHAR",
     "items": "JSON",
+    "trigger": "VARCHAR",
+    "understood": "JSON",
+    "candidates": "JSON",
+    "gate": "JSON",
+    "dropped": "JSON",
+    "answer": "JSON",
 }
 #: Times are UTC.
 _EVENTS_VIEW = """

@@ -10,12 +10,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from recollect.api.bench.retrieval import Bench, Conversation, OnProgress, Report, Score, read_conversation
+from recollect.api.bench.retrieval import Bench, Conversation, OnProgress, read_conversation
+from recollect.api.bench.scores import Report, Score
 from recollect.events.envelope import microseconds
 from recollect.jobs.compaction.nightly import compact_steps
 from recollect.jobs.compaction.tiers import tiers
 from recollect.jobs.context import JobContext
 from recollect.jobs.policy import Policy
+from recollect.projections.runtime import RuntimeChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ def run_compaction_bench(
     days: Sequence[int],
     policy: Policy,
     on_progress: OnProgress,
+    *,
+    runtime: RuntimeChoice = "auto",
 ) -> tuple[list[Stage], Report]:
     """Ask the questions of conversations before compaction, and again after each of `days`, which rise.
 
@@ -53,7 +57,7 @@ def run_compaction_bench(
         InvalidInput: a file has another shape.
     """
     conversations = [_in_the_past(read_conversation(file), max(days, default=0)) for file in files]
-    bench = Bench(data, embedding_model)
+    bench = Bench(data, embedding_model, runtime)
     try:
         bench.wait(on_progress)
         scores: list[Score] = []

@@ -1,40 +1,46 @@
-"""How well retrieval finds the evidence in conversations with known answers, and how long it takes.
-
-Recall at k, turn level: of the messages that hold the evidence, the share among the first k items. Session level: of
-the sessions that hold it, the share among the first k distinct sessions. MRR: 1 / rank of the first message with
-evidence. Each is the mean over the questions, in percent (MRR from 0 to 1).
-"""
+"""How well retrieval finds the evidence in conversations with known answers, how long it takes, what the gate does."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import orjson
 
+from recollect.api.bench.foreign import FOREIGN_QUESTIONS
+from recollect.api.bench.scores import ADVERSARIAL, Report, Score, recall_at_10, score_of
+from recollect.api.retrieval.ranking import Ranking
 from recollect.api.retrieval.request import RetrieveRequest
 from recollect.api.retrieval.result import RetrieveResult
 from recollect.api.retrieval.retriever import Retriever
+from recollect.events.envelope import now_us
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import BATCH_EVENTS_MAX
 from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
+from recollect.jobs.context import JobContext
+from recollect.jobs.extraction.extract import extract
+from recollect.jobs.policy import Policy
 from recollect.projections.embedder import open_embedder
 from recollect.projections.history import History
 from recollect.projections.models import ReadModels
+from recollect.projections.runtime import RuntimeChoice
 from recollect.projections.vectors import Vectors
 
-CUTS = (1, 5, 10, 20, 50)
-#: A question in this category asks about the wrong person (LoCoMo's adversarial one); it is reported apart.
-_ADVERSARIAL = "5"
 #: Items asked for: enough for ten distinct sessions.
 _ITEMS = 100
 #: More than any answer needs, so that the token budget does not decide.
 _TOKENS = 100_000
 _MODEL_SECONDS_MAX = 600
+#: Of the files of a set, in order, every third one is held out: weights are fitted to the others (`ops/fit`).
+_HELD_OUT_EVERY = 3
+#: Of another conversation's questions, every so many-th is asked to one that has no answer to it.
+_FOREIGN_EVERY = 6
+#: Every ranking, the default first.
+RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
 
 #: Called with what is going on, the steps done and the steps in all.
 OnProgress = Callable[[str, int, int], None]
@@ -55,60 +61,18 @@ class Conversation(NamedTuple):
         return f"bench-{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """What came of one question."""
-
-    set_name: str
-    category: str
-    #: Rank by rank, from 1: evidence messages, and evidence sessions, that were found; and how many there are.
-    turn_ranks: tuple[int, ...]
-    turns: int
-    session_ranks: tuple[int, ...]
-    sessions: int
-    latency_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """All scores of a run, and how to show them."""
-
-    scores: tuple[Score, ...]
-    #: What was missing while it ran, such as the model.
-    degraded: tuple[str, ...]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row a set, then one a category within each set; the adversarial questions apart."""
-        rows: list[dict[str, Any]] = []
-        for name in sorted({score.set_name for score in self.scores}):
-            scores = [score for score in self.scores if score.set_name == name]
-            rows.append(_row(name, "all", [score for score in scores if score.category != _ADVERSARIAL]))
-            categories = sorted({score.category for score in scores})
-            rows += [_row(name, it, [score for score in scores if score.category == it]) for it in categories]
-        return rows
-
-    def render(self) -> str:
-        """Return a table in plain text."""
-        head = ["set", "category", "questions", *(f"turn@{k}" for k in CUTS), "MRR"]
-        head += [*(f"sess@{k}" for k in CUTS), "p50 ms", "p99 ms"]
-        table = [head, *([_cell(value) for value in row.values()] for row in self.rows())]
-        widths = [max(len(row[at]) for row in table) for at in range(len(head))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
-        return "\n".join([*lines, *(f"degraded: {part}" for part in self.degraded)])
-
-
 class Bench:
     """A memory to measure: conversations loaded into namespaces of their own, and asked."""
 
-    def __init__(self, data: Path, embedding_model: str) -> None:
+    def __init__(self, data: Path, embedding_model: str, runtime: RuntimeChoice = "auto") -> None:
         self.log = SqliteLog(data / "log.db")
-        self._embedder = open_embedder(embedding_model)
+        self._embedder = open_embedder(embedding_model, runtime)
         self._embedder.start()
         self.models = ReadModels(data, self.log)
         self.vectors = Vectors(data, self.models, self._embedder)
         self._history = History(data, self.log, self.models)
-        # Without a time limit: quality is measured, and a busy machine must not change it.
-        self._retriever = Retriever(self.models, self._history, lambda: self.vectors, budget_ms=60_000)
+        #: Without a time limit: quality is measured, and a busy machine must not change it.
+        self.retriever = Retriever(self.models, self._history, lambda: self.vectors, budget_ms=60_000)
         #: What was missing while it ran.
         self.degraded: dict[str, None] = {}
 
@@ -124,51 +88,168 @@ class Bench:
         self.embed(conversation, on_progress)
 
     def embed(self, conversation: Conversation, on_progress: OnProgress) -> None:
-        """Fold and embed what is new."""
+        """Read out of messages, fold and embed what is new, as workers do."""
+        context = JobContext(log=self.log, models=self.models, vectors_in_use=lambda: self.vectors, policy=Policy())
+        extract(context, conversation.namespace, now_us())
         self.models.catch_up(conversation.namespace)
         what = f"embedding {conversation.name}"
         self.vectors.embed_news(conversation.namespace, on_progress=lambda done, total: on_progress(what, done, total))
 
-    def ask(self, conversation: Conversation, set_name: str, on_progress: OnProgress) -> list[Score]:
-        """Ask the questions of a conversation that have an answer in it."""
+    def ask(
+        self,
+        conversation: Conversation,
+        set_name: str,
+        on_progress: OnProgress,
+        *,
+        ranking: Ranking = "weighted",
+        gate: bool = True,
+        held_out: bool = False,
+        keep: Callable[[dict[str, Any]], None] | None = None,
+    ) -> list[Score]:
+        """Ask the questions of a conversation that have an answer in it.
+
+        Parameters:
+            keep: called with what was found for each question.
+        """
         scores: list[Score] = []
         for done, question in enumerate(conversation.questions, start=1):
-            result = self._retriever.retrieve(conversation.namespace, _request(question))
+            request = _request(question, ranking, gate)
+            result = self.retriever.retrieve(conversation.namespace, request)
             self.degraded.update(dict.fromkeys(result.degraded))
-            scores.append(_score(set_name, question, result))
-            on_progress(f"asking {conversation.name}", done, len(conversation.questions))
+            ids = [item.id for item in result.items]
+            sessions = [item.session_id for item in result.items]
+            score = score_of(set_name, question, ids, sessions, result.latency_ms, ranking=ranking, held_out=held_out)
+            scores.append(score)
+            if keep is not None:
+                keep(_kept(conversation, question, score, result))
+            on_progress(f"asking {conversation.name} ({ranking})", done, len(conversation.questions))
         return scores
+
+    def answers(self, conversation: Conversation, query: str) -> bool:
+        """Tell whether memory says anything on `query`."""
+        request = RetrieveRequest(query=query, kinds=frozenset(("episode",)))
+        return bool(self.retriever.retrieve(conversation.namespace, request).items)
 
     def close(self) -> None:
         """Close everything."""
-        self._retriever.close()
+        self.retriever.close()
         self._history.close()
         self.vectors.close()
         self.models.close()
         self.log.close()
 
 
-def run_retrieval_bench(files: Sequence[Path], data: Path, embedding_model: str, on_progress: OnProgress) -> Report:
+def run_retrieval_bench(
+    files: Sequence[Path],
+    data: Path,
+    embedding_model: str,
+    on_progress: OnProgress,
+    *,
+    rankings: Sequence[Ranking] = ("weighted",),
+    keep: Callable[[dict[str, Any]], None] | None = None,
+    runtime: RuntimeChoice = "auto",
+) -> Report:
     """Load each conversation into a namespace of its own, embed it, ask its questions.
 
     Parameters:
         files: conversations in the shape of ``{"name", "events", "questions"}``.
         data: a folder for the log and the read models; a second run with the same one embeds nothing again.
+        rankings: each asks every question.
+        keep: called with what was found for each question.
 
     Raises:
         InvalidInput: a file has another shape.
     """
-    bench = Bench(data, embedding_model)
+    bench = Bench(data, embedding_model, runtime)
     try:
         bench.wait(on_progress)
+        conversations = [read_conversation(file) for file in files]
+        held = held_out(conversations)
         scores: list[Score] = []
-        for file in files:
-            conversation = read_conversation(file)
+        ungated: list[Score] = []
+        for conversation in conversations:
             bench.load(conversation, on_progress)
-            scores += bench.ask(conversation, conversation.set_name, on_progress)
-        return Report(tuple(scores), tuple(bench.degraded))
+            out = conversation.name in held
+            for ranking in rankings:
+                scores += bench.ask(
+                    conversation, conversation.set_name, on_progress, ranking=ranking, held_out=out, keep=keep
+                )
+            ungated += bench.ask(conversation, conversation.set_name, on_progress, gate=False, held_out=out)
+        notes = [*_gate_notes(bench, conversations, on_progress), *_cost_notes(scores, ungated)]
+        return Report(tuple(scores), tuple(bench.degraded), tuple(notes))
     finally:
         bench.close()
+
+
+def held_out(conversations: Sequence[Conversation]) -> set[str]:
+    """Return the names of the conversations that weights are not fitted to."""
+    place: Counter[str] = Counter()
+    found: set[str] = set()
+    for conversation in conversations:
+        if place[conversation.set_name] % _HELD_OUT_EVERY == _HELD_OUT_EVERY - 1:
+            found.add(conversation.name)
+        place[conversation.set_name] += 1
+    return found
+
+
+def foreign_questions(conversation: Conversation, conversations: Sequence[Conversation]) -> Iterator[tuple[str, str]]:
+    """Yield (kind, question) that `conversation` has no answer to.
+
+    Of general knowledge and nonsense; of other conversations of its set, as they are; and those with the names of the
+    people who do speak here, or else the names alone would give them away.
+    """
+    for query in FOREIGN_QUESTIONS:
+        yield "general", query
+    peers = [one for one in conversations if one.set_name == conversation.set_name and one is not conversation]
+    for number, other in enumerate(peers[:3]):
+        for question in other.questions[number::_FOREIGN_EVERY]:
+            renamed = _renamed(question["query"], other, conversation)
+            yield "others'", question["query"]
+            if renamed != question["query"]:
+                yield "others', renamed", renamed
+
+
+def _renamed(query: str, other: Conversation, conversation: Conversation) -> str:
+    for theirs, ours in zip(_names(other), _names(conversation), strict=False):
+        query = re.sub(rf"\b{re.escape(theirs)}\b", ours, query)
+    return query
+
+
+def _names(conversation: Conversation) -> list[str]:
+    return list(dict.fromkeys(event["payload"]["name"] for event in conversation.events if "name" in event["payload"]))
+
+
+def _gate_notes(bench: Bench, conversations: Sequence[Conversation], on_progress: OnProgress) -> list[str]:
+    """Return how many foreign questions get no answer, by set and kind."""
+    asked: Counter[tuple[str, str]] = Counter()
+    silent: Counter[tuple[str, str]] = Counter()
+    for done, conversation in enumerate(conversations, start=1):
+        for kind, query in foreign_questions(conversation, conversations):
+            asked[conversation.set_name, kind] += 1
+            silent[conversation.set_name, kind] += not bench.answers(conversation, query)
+        on_progress("asking what is not there", done, len(conversations))
+    return [
+        f"gate: {name}, {kind} questions: nothing for {100 * silent[name, kind] / count:.1f} % of {count}"
+        for (name, kind), count in sorted(asked.items())
+    ]
+
+
+def _cost_notes(gated: Sequence[Score], ungated: Sequence[Score]) -> list[str]:
+    """Return what the gate costs of recall at 10, by set."""
+    names = sorted({score.set_name for score in ungated})
+    return [
+        f"gate: {name}: recall@10 {_recall(ungated, name):.1f} without it, {_recall(gated, name):.1f} with it"
+        for name in names
+    ]
+
+
+def _recall(scores: Sequence[Score], set_name: str) -> float:
+    chosen = [
+        recall_at_10(score)
+        for score in scores
+        if (score.set_name, score.ranking) == (set_name, "weighted") and score.category != ADVERSARIAL
+    ]
+    return 100 * sum(chosen) / max(1, len(chosen))
 
 
 def read_conversation(file: Path) -> Conversation:
@@ -185,7 +266,7 @@ def read_conversation(file: Path) -> Conversation:
         raise InvalidInput(f"not a conversation with questions: {error}", field=str(file)) from error
 
 
-def _request(question: dict[str, Any]) -> RetrieveRequest:
+def _request(question: dict[str, Any], ranking: Ranking, gate: bool) -> RetrieveRequest:
     return RetrieveRequest.model_validate(
         {
             "query": question["query"],
@@ -193,50 +274,25 @@ def _request(question: dict[str, Any]) -> RetrieveRequest:
             "budget_tokens": _TOKENS,
             "kinds": ["episode"],
             "until": question.get("until"),
+            "ranking": ranking,
+            "gate": gate,
         }
     )
 
 
-def _score(set_name: str, question: dict[str, Any], result: RetrieveResult) -> Score:
-    ids = [item.id for item in result.items]
-    sessions = list(dict.fromkeys(item.session_id for item in result.items))
-    return Score(
-        set_name,
-        str(question["category"]),
-        _ranks(ids, question["gold"]),
-        len(question["gold"]),
-        _ranks(sessions, question["gold_sessions"]),
-        len(question["gold_sessions"]),
-        result.latency_ms,
-    )
-
-
-def _ranks(found: Sequence[str | None], wanted: Iterable[str]) -> tuple[int, ...]:
-    gold = set(wanted)
-    return tuple(rank for rank, name in enumerate(found, start=1) if name in gold)
-
-
-def _row(set_name: str, category: str, scores: Sequence[Score]) -> dict[str, Any]:
-    with_turns = [score for score in scores if score.turns]
-    with_sessions = [score for score in scores if score.sessions]
-    latencies = sorted(score.latency_ms for score in scores)
-    row: dict[str, Any] = {"set": set_name, "category": category, "questions": len(scores)}
-    for k in CUTS:
-        row[f"turn@{k}"] = _mean(100 * sum(r <= k for r in it.turn_ranks) / it.turns for it in with_turns)
-    row["MRR"] = _mean(1 / it.turn_ranks[0] if it.turn_ranks else 0.0 for it in with_turns)
-    for k in CUTS:
-        row[f"sess@{k}"] = _mean(100 * sum(r <= k for r in it.session_ranks) / it.sessions for it in with_sessions)
-    row["p50_ms"] = statistics.median(latencies)
-    row["p99_ms"] = latencies[int(0.99 * (len(latencies) - 1))]
-    return row
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    numbers = list(values)
-    return statistics.fmean(numbers) if numbers else None
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.3f}" if value <= 1 else f"{value:.1f}"
-    return "–" if value is None else str(value)
+def _kept(conversation: Conversation, question: dict[str, Any], score: Score, result: RetrieveResult) -> dict[str, Any]:
+    return {
+        "set": score.set_name,
+        "conversation": conversation.name,
+        "held_out": score.held_out,
+        "category": score.category,
+        "ranking": score.ranking,
+        "query": question["query"],
+        "gold": question["gold"],
+        "gold_sessions": question["gold_sessions"],
+        "turn_ranks": score.turn_ranks,
+        "session_ranks": score.session_ranks,
+        "found": [item.id for item in result.items],
+        "scores": [round(item.score, 4) for item in result.items],
+        "latency_ms": round(score.latency_ms, 3),
+    }

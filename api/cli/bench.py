@@ -5,12 +5,14 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import orjson
 import typer
 
 from recollect.api.cli.opening import settings_of
 from recollect.api.cli.progress import bars
+from recollect.api.retrieval.ranking import Ranking
 from recollect.events.errors import InvalidInput
 
 app = typer.Typer(help="Benchmarks.", no_args_is_help=True)
@@ -46,7 +48,13 @@ def compaction(
     settings = settings_of(context.obj)
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as data, bars() as shown:
         stages, report = run_compaction_bench(
-            _files(folder), Path(data), settings.embedding_model, days, settings, shown.show
+            _files(folder),
+            Path(data),
+            settings.embedding_model,
+            days,
+            settings,
+            shown.show,
+            runtime=settings.embedding_runtime,
         )
     typer.echo(report.render())
     for stage in stages:
@@ -60,13 +68,37 @@ def retrieval(
     keep: Annotated[
         Path | None, typer.Option(help="A folder for the data, so that a second run need not embed again.")
     ] = None,
+    per_question: Annotated[
+        Path | None, typer.Option(help="A file for what was found for each question, a line of JSON each.")
+    ] = None,
+    rankings: Annotated[
+        str, typer.Option(help="What to compare, with commas: weighted, rrf, seeds, keyword, semantic; or all.")
+    ] = "all",
 ) -> None:
-    """Print recall at turn and session level, MRR and latency, by set and category."""
-    from recollect.api.bench.retrieval import run_retrieval_bench  # noqa: PLC0415
+    """Print recall at turn and session level, MRR, latency and what the gate does, by set, ranking and category."""
+    from recollect.api.bench.retrieval import RANKINGS, run_retrieval_bench  # noqa: PLC0415
 
     files = _files(folder)
+    chosen: list[Ranking] = [one for one in RANKINGS if rankings == "all" or one in rankings.split(",")]
+    if not chosen or (rankings != "all" and len(chosen) != len(set(rankings.split(",")))):
+        raise InvalidInput(f"give some of {', '.join(RANKINGS)}, or all", field="--rankings")
+    lines: list[dict[str, Any]] = []
     with ExitStack() as stack:
         data = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-bench-")))
         shown = stack.enter_context(bars())
-        report = run_retrieval_bench(files, data, settings_of(context.obj).embedding_model, shown.show)
+        settings = settings_of(context.obj)
+        report = run_retrieval_bench(
+            files,
+            data,
+            settings.embedding_model,
+            shown.show,
+            rankings=chosen,
+            keep=lines.append,
+            runtime=settings.embedding_runtime,
+        )
     typer.echo(report.render())
+    if per_question is not None:
+        try:
+            per_question.write_bytes(b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines))
+        except OSError as error:
+            raise InvalidInput(f"cannot be written: {error.strerror}", field=str(per_question)) from error

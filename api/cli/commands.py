@@ -92,6 +92,11 @@ def retrieve(
     limit: Annotated[int, typer.Option(min=1, max=100, help="Most items.")] = 10,
     budget_tokens: Annotated[int, typer.Option(min=0, help="Most tokens in the context.")] = 3_500,
     as_of: _AsOf = None,
+    also: Annotated[list[str] | None, typer.Option(help="Another namespace that counts too; may be repeated.")] = None,
+    form: Annotated[str, typer.Option("--format", help="markdown, preamble or json: how the context is written.")] = (
+        "markdown"
+    ),
+    explain: Annotated[bool, typer.Option(help="Print the trace: why each memory came up, or did not.")] = False,
     as_json: _AsJson = False,
 ) -> None:
     """Print what the memory has for a query. Waits for the model and embeds what is not embedded yet."""
@@ -106,7 +111,13 @@ def retrieve(
         memory.models.catch_up(namespace)
         memory.embedder.wait_ready(_MODEL_SECONDS_MAX)
         memory.vectors.embed_news(namespace, on_progress=partial(shown.show, "embedding"))
-        result = memory.retrieve(namespace, query, limit=limit, budget_tokens=budget_tokens, as_of=version)
+        result = memory.retrieve(
+            namespace, query, limit=limit, budget_tokens=budget_tokens, as_of=version, also=also or (), format=form
+        )
+        trace = memory.trace(namespace, result.trace_id) if explain else None
+    if trace is not None:
+        typer.echo(orjson.dumps(trace, option=orjson.OPT_INDENT_2).decode())
+        return
     if as_json:
         typer.echo(orjson.dumps(result.as_json(), option=orjson.OPT_INDENT_2).decode())
         return

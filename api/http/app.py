@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -19,9 +19,10 @@ from recollect.api.health import metrics as metrics_of
 from recollect.api.http.problems import answer_errors, problem
 from recollect.api.lists import LISTS, PAGE_ITEMS, PAGE_ITEMS_MAX
 from recollect.api.recollect import Recollect
+from recollect.api.retrieval.inline import turn_request
 from recollect.api.retrieval.request import RetrieveRequest
 from recollect.events.catalogue import NewEvent
-from recollect.events.envelope import Appended, rfc3339
+from recollect.events.envelope import Appended, EventDraft, rfc3339
 from recollect.events.errors import InvalidInput, StorageError, TooLarge
 from recollect.events.limits import BATCH_EVENTS_MAX, REQUEST_BYTES_MAX, check_namespace
 from recollect.events.validation import drafts_from_json
@@ -64,6 +65,7 @@ def create_app(memory: Recollect) -> FastAPI:
     answer_errors(app)
     _add_append(app, memory)
     _add_retrieve(app, memory)
+    _add_traces(app, memory)
     _add_window(app, memory)
     _add_lists(app, memory)
     _add_health(app, memory)
@@ -75,15 +77,36 @@ def _add_append(app: FastAPI, memory: Recollect) -> None:
     async def append(request: Request) -> Response:
         namespace = check_namespace(request.path_params["namespace"])
         drafts, expected_version = drafts_from_json(await _body(request))
+        retrieves, asked = _turn(request, drafts)
         recorded = await memory.log.append_async(namespace, drafts, expected_version=expected_version)
-        return _json(
-            {"events": [_appended(one) for one in recorded], "version": max(one.version for one in recorded)},
-            status=200 if all(one.duplicate for one in recorded) else 201,
-        )
+        answer: _Body = {
+            "events": [_appended(one) for one in recorded],
+            "version": max(one.version for one in recorded),
+        }
+        if retrieves:
+            answer["retrieval"] = None
+        if asked is not None:
+            result = await run_in_threadpool(memory.retrieve_for, namespace, asked, recorded)
+            answer["retrieval"] = result.as_json()
+        return _json(answer, status=200 if all(one.duplicate for one in recorded) else 201)
 
     # The one route that is called for every message: without FastAPI's machinery it answers a third more of them.
     # Its description is put into OpenAPI by `_describe`.
     app.add_route(_EVENTS, append, methods=["POST"])
+
+
+def _turn(request: Request, drafts: Sequence[EventDraft]) -> tuple[bool, RetrieveRequest | None]:
+    """Return whether ``retrieve=true`` is there, and what to ask for; other parameters are fields of the request."""
+    options: _Body = dict(request.query_params)
+    wanted = options.pop("retrieve", "false").lower()
+    if wanted not in ("true", "false"):
+        raise InvalidInput("say true or false", field="retrieve")
+    if wanted == "false":
+        return False, None
+    for several in ("also", "kinds"):
+        if several in options:
+            options[several] = request.query_params.getlist(several)
+    return True, turn_request(drafts, options)
 
 
 def _add_retrieve(app: FastAPI, memory: Recollect) -> None:
@@ -94,6 +117,20 @@ def _add_retrieve(app: FastAPI, memory: Recollect) -> None:
         wanted = _retrieve_request(await _body(request))
         result = await run_in_threadpool(memory.retrieve, namespace, wanted)
         return _json(result.as_json())
+
+
+def _add_traces(app: FastAPI, memory: Recollect) -> None:
+    @app.get("/v1/namespaces/{namespace}/traces", tags=["retrieval"])
+    async def traces(  # pyright: ignore[reportUnusedFunction]
+        namespace: str, after: _After = "", limit: _Limit = PAGE_ITEMS
+    ) -> Response:
+        """List the latest retrievals, newest first."""
+        return _json(await run_in_threadpool(memory.traces, namespace, after=after, limit=limit))
+
+    @app.get("/v1/namespaces/{namespace}/traces/{trace_id}", tags=["retrieval"])
+    async def trace(namespace: str, trace_id: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Explain a retrieval: what was understood, candidates, features, gate, budget, what was dropped and why."""
+        return _json(await run_in_threadpool(memory.trace, namespace, trace_id))
 
 
 def _add_window(app: FastAPI, memory: Recollect) -> None:
@@ -244,7 +281,16 @@ _APPEND: _Body = {
     "summary": "Append",
     "description": "Record one event, or a batch all or none. They are on disk when the answer comes. Sending the same "
     "ids again is always safe.",
-    "parameters": [{"name": "namespace", "in": "path", "required": True, "schema": {"type": "string"}}],
+    "parameters": [
+        {"name": "namespace", "in": "path", "required": True, "schema": {"type": "string"}},
+        {
+            "name": "retrieve",
+            "in": "query",
+            "schema": {"type": "boolean"},
+            "description": "answer with what belongs to the user's message too, as `retrieval`: a passive retrieval, "
+            "whose other fields can be given as parameters",
+        },
+    ],
     **_body_of("EventsBody"),
     "responses": {
         "201": {"description": "Recorded: the events' ids, versions and hashes"},

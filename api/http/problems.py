@@ -16,6 +16,7 @@ from recollect.events.errors import (
     Conflict,
     DiskFull,
     InvalidInput,
+    NotFound,
     RecollectError,
     StorageError,
     TooLarge,
@@ -26,6 +27,7 @@ _logger = logging.getLogger(__name__)
 #: The status of each error, the special before the general.
 _STATUS: tuple[tuple[type[RecollectError], int], ...] = (
     (TooLarge, 413),
+    (NotFound, 404),
     (InvalidInput, 422),
     (Conflict, 409),
     (DiskFull, 507),

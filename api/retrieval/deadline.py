@@ -5,11 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import apsw
 
+_Found = TypeVar("_Found")
+
 #: SQLite instructions between two looks at the clock: about 20 µs.
 _STEPS_BETWEEN_LOOKS = 2_000
+
+
+#: The end of a note about a part that is there, though not for everything.
+PARTLY = "not embedded yet"
 
 
 class Budget:
@@ -21,6 +28,7 @@ class Budget:
 
     def __init__(self, budget_ms: float) -> None:
         self.started = time.monotonic()
+        self._budget_ms = budget_ms
         self.deadline = self.started + budget_ms / 1_000
         self.stages_ms: dict[str, float] = {}
         self.degraded: list[str] = []
@@ -29,6 +37,10 @@ class Budget:
     def left_seconds(self) -> float:
         """Return the seconds left, never under 0."""
         return max(0.0, self.deadline - time.monotonic())
+
+    def left_of(self, share: float) -> float:
+        """Return the seconds left of the first `share` of the budget, never under 0."""
+        return max(0.0, self.started + share * self._budget_ms / 1_000 - time.monotonic())
 
     @property
     def spent_ms(self) -> float:
@@ -39,8 +51,12 @@ class Budget:
         """Note that `part` is missing from the answer."""
         self.degraded.append(f"{part}: {reason}")
 
-    def run(self, part: str, connection: apsw.Connection, search: Callable[[], list[int]]) -> list[int]:
-        """Return what `search` finds on `connection`; nothing, and a note, when time runs out or it fails."""
+    def failed(self, part: str) -> bool:
+        """Tell whether a part is missing as a whole."""
+        return any(one.startswith(f"{part}: ") and not one.endswith(PARTLY) for one in self.degraded)
+
+    def run(self, part: str, connection: apsw.Connection, search: Callable[[], _Found]) -> _Found | None:
+        """Return what `search` finds on `connection`; None, and a note, when time runs out or it fails."""
         started = time.monotonic()
         try:
             with self._interrupting(connection):
@@ -54,7 +70,7 @@ class Budget:
             self.miss(part, f"{type(error).__name__}: {error}")
         finally:
             self.stages_ms[part] = (time.monotonic() - started) * 1_000
-        return []
+        return None
 
     @contextmanager
     def _interrupting(self, connection: apsw.Connection) -> Generator[None]:

@@ -1,4 +1,4 @@
-"""The entity graph: from the entities that a query names to the episodes that name them, and one step further."""
+"""The entity graph: from the entities that a query names over their relationships to the episodes that name them."""
 
 from __future__ import annotations
 
@@ -7,45 +7,64 @@ from typing import Any
 
 import apsw
 
-from recollect.api.retrieval.scope import Scope
-
-#: Episodes looked at from each end of a step, newest first. Who is named more often than that is no clue.
+#: Steps over relationships (`000`).
+_STEPS_MAX = 2
+#: Relationships followed from one entity, strongest first; entities reached in all.
+_EDGES_MAX = 10
+_ENTITIES_MAX = 40
+#: Relationships that are hardly known are not followed (`000`).
+_CONFIDENCE_MIN = 0.3
+#: Episodes looked at for each entity, newest first. Who is named more often than that is no clue.
 _EPISODES_MAX = 500
-#: Neighbours that the step goes to: those named together most often.
-_NEIGHBOURS_MAX = 5
+#: Entities that are named together are related a little, whatever was said (`004`: mentions).
+_TOGETHER = 0.35
+_TOGETHER_MAX = 5
 
-_NEAR = f"""
-WITH named AS (
-    SELECT DISTINCT version FROM mentions WHERE entity_id IN (%s) ORDER BY version DESC LIMIT {_EPISODES_MAX}
-)
+_EDGES = """
+SELECT CASE WHEN source_id = ?1 THEN target_id ELSE source_id END, weight * confidence FROM relationships
+WHERE (source_id = ?1 OR target_id = ?1) AND status = 'active' AND confidence > ?2 AND weight > 0
+ORDER BY weight * confidence DESC, key LIMIT ?3
+"""
+_NAMED_TOGETHER = f"""
+WITH named AS (SELECT version FROM mentions WHERE entity_id = ? ORDER BY version DESC LIMIT {_EPISODES_MAX})
 SELECT entity_id FROM named JOIN mentions USING (version) JOIN entities ON id = entity_id
-WHERE spoken_count = 0 AND entity_id NOT IN (%s)
-GROUP BY entity_id ORDER BY count(*) DESC, entity_id LIMIT {_NEIGHBOURS_MAX}
+WHERE spoken_count = 0 AND entity_id <> ?
+GROUP BY entity_id ORDER BY count(*) DESC, entity_id LIMIT {_TOGETHER_MAX}
 """
 
 
-def graph_matches(connection: apsw.Connection, entities: Sequence[int], scope: Scope, depth: int) -> list[int]:
-    """Return up to `depth` episodes: those that name most of `entities` first, then those that name their neighbours.
+def reach(connection: apsw.Connection, entities: Sequence[int]) -> dict[int, float]:
+    """Return how strongly each entity is related to `entities`, which are at 1: 0 to 1, each once, circles or not.
 
-    Participants are no neighbours: they are near everything.
+    A step over a relationship counts its weight and confidence, and the second step half; one of weight 0, such as
+    `contradicts`, is never taken.
     """
-    if not entities:
-        return []
-    direct = _naming(connection, entities, scope, depth)
-    if len(direct) >= depth:
-        return direct
-    marks = ", ".join("?" * len(entities))
-    rows: list[tuple[Any, ...]] = connection.execute(_NEAR % (marks, marks), (*entities, *entities)).fetchall()
-    further = _naming(connection, [row[0] for row in rows], scope, depth) if rows else []
-    return list(dict.fromkeys([*direct, *further]))[:depth]
+    strength = dict.fromkeys(entities, 1.0)
+    edge = list(entities)
+    for step in range(_STEPS_MAX):
+        following: dict[int, float] = {}
+        for entity in edge:
+            rows: list[tuple[Any, ...]] = connection.execute(_EDGES, (entity, _CONFIDENCE_MIN, _EDGES_MAX)).fetchall()
+            for other, weight in rows:
+                reached = strength[entity] * min(weight, 1.0) / (1 + 0.5 * step)
+                if other not in strength:
+                    following[other] = max(reached, following.get(other, 0.0))
+        edge = sorted(following, key=lambda entity: (-following[entity], entity))[: _ENTITIES_MAX - len(strength)]
+        strength |= {entity: following[entity] for entity in edge}
+    for entity in entities:
+        together: list[tuple[Any, ...]] = connection.execute(_NAMED_TOGETHER, (entity, entity)).fetchall()
+        for (other,) in together:
+            strength.setdefault(other, _TOGETHER)
+    return strength
 
 
-def _naming(connection: apsw.Connection, entities: Sequence[int], scope: Scope, depth: int) -> list[int]:
-    marks = ", ".join("?" * len(entities))
-    rows: list[tuple[Any, ...]] = connection.execute(
-        f"SELECT mentions.version FROM mentions JOIN episodes ON episodes.version = mentions.version "
-        f"WHERE entity_id IN ({marks}) AND status = 'active'{scope.condition} "
-        "GROUP BY mentions.version ORDER BY count(*) DESC, mentions.version DESC LIMIT ?",
-        (*entities, *scope.values, depth),
-    ).fetchall()
-    return [row[0] for row in rows]
+def naming(connection: apsw.Connection, strength: dict[int, float]) -> dict[int, float]:
+    """Return the episodes that name entities, each with the strength of the strongest one."""
+    found: dict[int, float] = {}
+    for entity, reached in sorted(strength.items(), key=lambda pair: -pair[1]):
+        rows: list[tuple[Any, ...]] = connection.execute(
+            "SELECT version FROM mentions WHERE entity_id = ? ORDER BY version DESC LIMIT ?", (entity, _EPISODES_MAX)
+        ).fetchall()
+        for (version,) in rows:
+            found.setdefault(version, reached)
+    return found

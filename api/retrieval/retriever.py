@@ -1,4 +1,4 @@
-"""One question to one namespace: understand, search in parallel, fuse, fit the budget, render.
+"""One question to memory: understand, search in parallel, fuse, gate, fit the budget, render.
 
 It never raises for any query and is never late: what is not there in time is left out and named in `degraded`. Without
 vectors, for whatever reason, the answer is that of keyword search alone.
@@ -7,53 +7,59 @@ vectors, for whatever reason, the answer is that of keyword search alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import apsw
 import uuid_utils
 
-from recollect.api.retrieval.context import fit, render
+from recollect.api.retrieval.aids import aids
+from recollect.api.retrieval.context import Line, compose, fit
 from recollect.api.retrieval.deadline import Budget
+from recollect.api.retrieval.episodes import Asked, Ranked
 from recollect.api.retrieval.expansion import expanded
-from recollect.api.retrieval.fusion import Ranked, fuse
-from recollect.api.retrieval.graph import graph_matches
-from recollect.api.retrieval.keyword import (
-    has_unspaced,
-    rarest,
-    substring_matches,
-    turn_matches,
-    window_matches,
-)
-from recollect.api.retrieval.query import Query, understand
+from recollect.api.retrieval.explanation import explanation
+from recollect.api.retrieval.found import Finder, Found, Thresholds
+from recollect.api.retrieval.passive import Situation, always, situation
+from recollect.api.retrieval.query import asked_at, understand
 from recollect.api.retrieval.request import RetrieveRequest
-from recollect.api.retrieval.result import Item, RetrieveResult
-from recollect.api.retrieval.scope import Scope, scope_of
-from recollect.api.retrieval.semantic import QueryVectors, allowed_versions, semantic_matches
+from recollect.api.retrieval.reranker import Reranker
+from recollect.api.retrieval.result import AnswerAids, Item, RetrieveResult
+from recollect.events.envelope import instant, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
 from recollect.projections.history import History
+from recollect.projections.memory_index import MemoryIndexes
 from recollect.projections.models import ReadModels, Snapshot
 from recollect.projections.tokens import estimate_tokens
 from recollect.projections.vectors import VectorsInUse
 
 _logger = logging.getLogger(__name__)
 
-#: How deep each list goes, whatever the limit: so a larger limit shows more of the same order.
-DEPTH = 200
 #: How long a retrieval may take (`000`, `001`).
 BUDGET_MS = 500.0
 #: The part of the budget that catching up with the log may take.
 _CATCH_UP_SHARE = 0.6
-#: Entities in one answer; who names more asks about none in particular.
-_ENTITIES_MAX = 3
-#: Vector searches at once; they share one model, so more would only wait.
-_THREADS = 4
+#: "Remember when …" searches deeper, and may say more.
+_DEEPER = 2
+_NOWHERE = Situation("asked", (), ())
 
-_Lists = dict[str, list[int]]
+
+@dataclass(slots=True)
+class _Answer:
+    """What comes together for one request."""
+
+    version: int = 0
+    items: tuple[Item, ...] = ()
+    #: What would be in the context if it had room for everything.
+    wanted: tuple[Item, ...] = ()
+    lines: tuple[Line, ...] = ()
+    context: str = ""
+    aids: AnswerAids = field(default_factory=AnswerAids)
+    where: Situation = _NOWHERE
+    found: tuple[Found, ...] = ()
 
 
 class Retriever:
@@ -63,20 +69,32 @@ class Retriever:
         history: answers what is asked as of a moment of the past.
         vectors_in_use: asked once for each retrieval, so that the query and what it is compared with are of one model.
         budget_ms: how long one retrieval may take.
+        thresholds: from which probability on something is said.
+        reranker: looks at the first episodes again.
     """
 
     def __init__(
-        self, models: ReadModels, history: History, vectors_in_use: VectorsInUse, *, budget_ms: float = BUDGET_MS
+        self,
+        models: ReadModels,
+        history: History,
+        vectors_in_use: VectorsInUse,
+        *,
+        budget_ms: float = BUDGET_MS,
+        thresholds: Thresholds | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         self._models = models
         self._history = history
         self._vectors_in_use = vectors_in_use
-        self._query_vectors = QueryVectors()
         self._budget_ms = budget_ms
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="recollect-semantic")
+        self._memory = MemoryIndexes()
+        self._finder = Finder(thresholds or Thresholds(), reranker)
 
-    def retrieve(self, namespace: str, request: RetrieveRequest) -> RetrieveResult:
+    def retrieve(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:
         """Return what the memory of `namespace` has for `request`.
+
+        Parameters:
+            exclude: ids of episodes that are not wanted, such as the message that is asked with.
 
         Raises:
             InvalidNamespace: the name is not allowed. InvalidInput: `as_of` is a moment that is not there. Nothing
@@ -84,13 +102,9 @@ class Retriever:
         """
         check_namespace(namespace)
         budget = Budget(self._budget_ms)
-        version, items = 0, list[Item]()
+        answer = _Answer()
         try:
-            if request.as_of is not None:
-                version = self._history.version(namespace, request.as_of)
-            with self._reading(namespace, None if request.as_of is None else version, budget) as snapshot:
-                version = snapshot.version
-                items = self._items(namespace, request, snapshot, budget)
+            self._answer(answer, namespace, request, budget, exclude)
         except InvalidInput:
             raise
         except StillBuilding as error:
@@ -98,22 +112,128 @@ class Retriever:
         except (RecollectError, apsw.Error) as error:
             _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
             budget.miss("projection", error)
-        fitting = fit(items, request.budget_tokens, request.query)
-        context = render(fitting)
         return RetrieveResult(
-            context=context,
-            items=tuple(item for item, _ in fitting),
-            tokens=estimate_tokens(context),
+            context=answer.context,
+            items=answer.items,
+            tokens=estimate_tokens(answer.context),
             latency_ms=budget.spent_ms,
-            degraded=tuple(budget.degraded),
+            degraded=tuple(dict.fromkeys(budget.degraded)),
             trace_id=str(uuid_utils.uuid7()),
-            version=version,
+            version=answer.version,
+            trigger=answer.where.trigger,
+            aids=answer.aids,
             stages_ms=budget.stages_ms,
+            explain=lambda: explanation(answer.found, answer.wanted, answer.lines, answer.items),
         )
+
+    def rank(self, namespace: str, request: RetrieveRequest) -> tuple[Asked, Ranked | None]:
+        """Return how the episodes of a namespace come out for a request: what weights are fitted to."""
+        budget = Budget(self._budget_ms)
+        with self._reading(namespace, None, budget) as snapshot:
+            asked = self._asked(namespace, request, snapshot, budget)
+            assert asked is not None
+            return asked, self._finder.episodes.search(asked, request.ranking)
 
     def close(self) -> None:
         """Wait for running searches, then end their threads."""
-        self._pool.shutdown()
+        self._finder.close()
+
+    def _answer(
+        self, answer: _Answer, namespace: str, request: RetrieveRequest, budget: Budget, exclude: Sequence[str]
+    ) -> None:
+        """Put together what there is, a part after the other: what fails leaves what was there before."""
+        past = None if request.as_of is None else self._history.version(namespace, request.as_of)
+        then = None if past is None else self._moment(namespace, request, past)
+        answer.version = past or 0
+        with self._reading(namespace, past, budget) as snapshot:
+            answer.version = snapshot.version
+            asked = self._asked(namespace, request, snapshot, budget, then)
+            if asked is None:
+                return
+            extra: list[Item] = []
+            if request.mode == "passive":
+                answer.where = situation(asked, self._finder.episodes.vector_of(asked), exclude)
+                extra = always(asked, answer.where)
+                request = _deeper(request, answer.where)
+                asked = replace(asked, request=request)
+            found = [self._find(asked, answer.where.visible)]
+            others = [name for name in dict.fromkeys(request.also) if name != namespace]
+            found += [one for name in others if (one := self._find_also(name, request, budget, then)) is not None]
+            if answer.where.trigger == "topic change" and budget.failed("semantic"):
+                # By keywords alone nobody would have noticed.
+                answer.where = replace(answer.where, trigger="message")
+            answer.found = tuple(found)
+            self._assemble(answer, asked, found, extra)
+
+    def _assemble(self, answer: _Answer, asked: Asked, found: Sequence[Found], extra: Sequence[Item]) -> None:
+        started_ms = asked.budget.spent_ms
+        request = asked.request
+        ranked = [item for one in found for item in one.items]
+        if len(found) > 1:
+            ranked.sort(key=lambda item: -item.score)
+        ranked = ranked[: request.limit]
+        names = {(item.namespace, item.id) for item in ranked}
+        items = [*ranked, *(item for item in extra if (item.namespace, item.id) not in names)]
+        answer.wanted = tuple(items)
+        lines = fit(items, request.budget_tokens, asked.query.words)
+        lines, answer.context = compose(lines, answer.where.observations, request.format, request.budget_tokens)
+        kept = {id(line.item) for line in lines}
+        answer.lines = tuple(lines)
+        answer.items = tuple(item for item in items if id(item) in kept)
+        cited = [item for item in ranked if id(item) in kept]
+        answer.aids = aids(asked, cited, max((one.grounding for one in found), default=0.0))
+        asked.budget.stages_ms["assemble"] = asked.budget.spent_ms - started_ms
+
+    def _find(self, asked: Asked, excluded: Sequence[int]) -> Found:
+        found = self._finder.find(asked, excluded)
+        if not asked.request.expand:
+            return found
+        return replace(found, items=expanded(found.items, asked.snapshot, asked.log, asked.namespace))
+
+    def _moment(self, namespace: str, request: RetrieveRequest, past: int) -> datetime:
+        """Return the moment that the version `past` stands for: the one asked for, or when it was recorded."""
+        if isinstance(request.as_of, datetime):
+            return request.as_of
+        events = self._models.log.read(namespace, after=past - 1, limit=1) if past else []
+        return instant(events[0].recorded_at_us if events else 0)
+
+    def _find_also(
+        self, namespace: str, request: RetrieveRequest, budget: Budget, then: datetime | None
+    ) -> Found | None:
+        """Return what another namespace has; None, and a note, when it cannot be read in time.
+
+        Parameters:
+            then: as it was at this moment; as it is now for None.
+        """
+        if budget.left_seconds == 0:
+            budget.miss(f"also {namespace}", "out of time")
+            return None
+        try:
+            past = None if then is None else self._history.version(namespace, then)
+            with self._reading(namespace, past, budget) as snapshot:
+                asked = self._asked(namespace, request, snapshot, budget, then)
+                return None if asked is None else self._find(asked, ())
+        except (RecollectError, apsw.Error) as error:
+            budget.miss(f"also {namespace}", error)
+            return None
+
+    def _asked(
+        self,
+        namespace: str,
+        request: RetrieveRequest,
+        snapshot: Snapshot,
+        budget: Budget,
+        then: datetime | None = None,
+    ) -> Asked | None:
+        at = asked_at(then, request.until)
+        started_ms = budget.spent_ms
+        query = understand(request.query, snapshot.connection, asked_at=at, session_id=request.session_id)
+        budget.stages_ms["understand"] = budget.spent_ms - started_ms
+        held = budget.run("memory", snapshot.connection, lambda: self._memory.of(snapshot))
+        if held is None:
+            return None
+        vectors = self._vectors_in_use()
+        return Asked(namespace, request, snapshot, held, query, microseconds(at), vectors, self._models.log, budget)
 
     @contextmanager
     def _reading(self, namespace: str, past: int | None, budget: Budget) -> Generator[Snapshot]:
@@ -129,6 +249,7 @@ class Retriever:
                 yield snapshot
 
     def _catch_up(self, namespace: str, budget: Budget, deadline: float) -> None:
+        started_ms = budget.spent_ms
         try:
             progress = self._models.catch_up(namespace, deadline=deadline)
         except StorageError as error:
@@ -136,178 +257,21 @@ class Retriever:
             budget.miss("projection", error)
             return
         finally:
-            budget.stages_ms["catch_up"] = budget.spent_ms
+            budget.stages_ms["catch_up"] = budget.spent_ms - started_ms
         if progress.parked is not None:
             budget.miss("projection", f"parked at version {progress.parked.version}: {progress.parked.error}")
         elif progress.behind:
             budget.miss("projection", f"{progress.behind} of {progress.head} events not folded yet")
 
-    def _items(self, namespace: str, request: RetrieveRequest, snapshot: Snapshot, budget: Budget) -> list[Item]:
-        connection = snapshot.connection
-        kinds = request.kinds or frozenset(("episode", "entity"))
-        query = understand(request.query, connection)
-        budget.stages_ms["understand"] = budget.spent_ms - budget.stages_ms["catch_up"]
-        items = _entities(connection, query)[: request.limit] if "entity" in kinds else []
-        if "episode" in kinds and request.query.strip():
-            scope = scope_of(request)
-            semantic = self._begin_semantic(namespace, query, scope, snapshot, budget)
-            lists = _search(connection, query, scope, budget)
-            lists |= self._finish_semantic(semantic, budget)
-            ranked = fuse(_with_speakers(connection, query, lists))
-            found = _episodes(connection, ranked[: request.limit - len(items)])
-            items += expanded(found, snapshot, self._models.log, namespace) if request.expand else found
-        return items
 
-    def _begin_semantic(
-        self, namespace: str, query: Query, scope: Scope, snapshot: Snapshot, budget: Budget
-    ) -> Future[_Lists] | None:
-        """Start the vector search in another thread; None when there can be none."""
-        vectors = self._vectors_in_use()
-        embedder = vectors.embedder
-        if embedder.state != "ready":
-            budget.miss("semantic", embedder.reason)
-            return None
-        try:
-            pending = vectors.pending(namespace, snapshot)
-            index = vectors.index(namespace, snapshot)
-            allowed = allowed_versions(snapshot.connection, scope)
-        except Exception as error:
-            budget.miss("semantic", f"{type(error).__name__}: {error}")
-            return None
-        if pending.missing:
-            budget.miss("semantic", f"{pending.missing} of {pending.total} not embedded yet")
-        if pending.missing == pending.total and pending.total:
-            return None
-
-        def search() -> _Lists:
-            vector = self._query_vectors.of(query.text, embedder)
-            return semantic_matches(index, vector, snapshot.version, allowed, DEPTH)
-
-        return self._pool.submit(_timed(search, budget, "semantic"))
-
-    def _finish_semantic(self, semantic: Future[_Lists] | None, budget: Budget) -> _Lists:
-        """Return what the vector search found, if it is there in time."""
-        if semantic is None:
-            return {}
-        try:
-            return semantic.result(budget.left_seconds)
-        except FutureTimeout:
-            semantic.cancel()
-            budget.miss("semantic", "out of time")
-        except Exception as error:
-            budget.miss("semantic", f"{type(error).__name__}: {error}")
-        return {}
-
-
-def _timed(search: Callable[[], _Lists], budget: Budget, part: str) -> Callable[[], _Lists]:
-    def timed() -> _Lists:
-        started_ms = budget.spent_ms
-        try:
-            return search()
-        finally:
-            budget.stages_ms[part] = budget.spent_ms - started_ms
-
-    return timed
-
-
-def _search(connection: apsw.Connection, query: Query, scope: Scope, budget: Budget) -> _Lists:
-    """Return the lists that SQLite finds."""
-    lists: _Lists = {}
-    words: list[str] = []
-
-    def choose() -> list[int]:
-        words.extend(rarest(connection, query.words))
-        return []
-
-    budget.run("words", connection, choose)
-    if words:
-        lists["keyword"] = budget.run("keyword", connection, lambda: turn_matches(connection, words, scope, DEPTH))
-        lists["keyword_window"] = budget.run(
-            "keyword_window", connection, lambda: window_matches(connection, words, scope, DEPTH)
-        )
-    if query.words and (not lists.get("keyword") or has_unspaced(query.words)):
-        lists["substring"] = budget.run(
-            "substring", connection, lambda: substring_matches(connection, query.words, scope, DEPTH)
-        )
-    if query.entities:
-        lists["graph"] = budget.run(
-            "graph", connection, lambda: graph_matches(connection, query.entities, scope, DEPTH)
-        )
-    return lists
-
-
-def _with_speakers(connection: apsw.Connection, query: Query, lists: _Lists) -> _Lists:
-    """Return `lists` and one more: what the people who are asked about said themselves, in the order found so far."""
-    if not query.participants or not lists:
-        return lists
-    candidates = [candidate.version for candidate in fuse(lists)]
-    names = _names(connection, query.participants)
-    marks = ", ".join("?" * len(candidates))
-    rows: list[tuple[Any, ...]] = connection.execute(
-        f"SELECT version, speaker, tier FROM episodes WHERE version IN ({marks})", candidates
-    ).fetchall()
-    # A summary tells what several people said.
-    spoken = {version for version, speaker, tier in rows if tier != "raw" or speaker.casefold() in names}
-    return lists | {"speaker": [version for version in candidates if version in spoken]}
-
-
-def _names(connection: apsw.Connection, entities: Sequence[int]) -> set[str]:
-    marks = ", ".join("?" * len(entities))
-    rows: list[tuple[Any, ...]] = connection.execute(
-        f"SELECT name FROM entity_names WHERE entity_id IN ({marks})", entities
-    ).fetchall()
-    return {row[0] for row in rows}
-
-
-def _entities(connection: apsw.Connection, query: Query) -> list[Item]:
-    """Return what was described about the entities that the query names, at most three: they come before episodes."""
-    items: list[Item] = []
-    for rank, entity in enumerate((*query.entities, *query.participants)[:_ENTITIES_MAX], start=1):
-        rows: list[tuple[Any, ...]] = connection.execute(
-            "SELECT name, type, description, last_seen_us FROM entities WHERE id = ? AND description IS NOT NULL",
-            (entity,),
-        ).fetchall()
-        for name, kind, description, last_seen_us in rows:
-            items.append(
-                Item(
-                    id=name,
-                    kind="entity",
-                    text=f"**{name}** ({kind}): {description}",
-                    score=1 / rank,
-                    matched_by=("entity",),
-                    ranks={"entity": rank},
-                    source_events=(),
-                    occurred_at_us=last_seen_us,
-                    session_id=None,
-                    speaker=None,
-                )
-            )
-    return items
-
-
-def _episodes(connection: apsw.Connection, ranked: Sequence[Ranked]) -> list[Item]:
-    """Return the items of `ranked` episodes."""
-    items: list[Item] = []
-    find = "SELECT id, text, caption, occurred_at_us, session_id, speaker, tier FROM episodes WHERE version = ?"
-    sources = "SELECT id FROM episode_sources WHERE version = ? ORDER BY source"
-    for candidate in ranked:
-        row: tuple[Any, ...] = connection.execute(find, (candidate.version,)).fetchall()[0]
-        event_id, text, caption, occurred_at_us, session_id, speaker, tier = row
-        behind: list[tuple[Any, ...]] = (
-            [] if tier == "raw" else connection.execute(sources, (candidate.version,)).fetchall()
-        )
-        items.append(
-            Item(
-                id=event_id,
-                kind="episode",
-                text=f"{text} ({caption})" if caption else text,
-                score=candidate.score,
-                matched_by=tuple(sorted(candidate.ranks, key=lambda name: (candidate.ranks[name], name))),
-                ranks=candidate.ranks,
-                source_events=tuple(one[0] for one in behind) or (event_id,),
-                occurred_at_us=occurred_at_us,
-                session_id=session_id,
-                speaker=speaker,
-            )
-        )
-    return items
+def _deeper(request: RetrieveRequest, where: Situation) -> RetrieveRequest:
+    """Return what a passive retrieval asks for: more to remember something by, less when the window is full."""
+    if where.trigger == "remember":
+        wider = {
+            "limit": min(100, _DEEPER * request.limit),
+            "budget_tokens": min(100_000, _DEEPER * request.budget_tokens),
+        }
+        return request.model_copy(update=wider)
+    if where.trigger == "window full":
+        return request.model_copy(update={"budget_tokens": request.budget_tokens // _DEEPER})
+    return request

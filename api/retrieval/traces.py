@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, Full, Queue
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import orjson
 
@@ -25,7 +26,16 @@ TRACES_BYTES_MAX = 64 << 20
 #: Files that share them.
 _FILES = 8
 #: Traces that wait to be written; more are dropped.
-_WAITING_MAX = 1_000
+_WAITING_MAX = 200
+
+
+class _Trace(NamedTuple):
+    """One retrieval, waiting to be written."""
+
+    namespace: str
+    at_us: int
+    request: RetrieveRequest
+    result: RetrieveResult
 
 
 class Traces:
@@ -38,7 +48,7 @@ class Traces:
     def __init__(self, folder: Path, *, bytes_max: int = TRACES_BYTES_MAX) -> None:
         self._folder = folder
         self._bytes_max = bytes_max
-        self._waiting: Queue[bytes | None] = Queue(_WAITING_MAX)
+        self._waiting: Queue[_Trace | None] = Queue(_WAITING_MAX)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._failed = False
@@ -50,9 +60,14 @@ class Traces:
         if self._thread is None:
             self._start()
         try:
-            self._waiting.put_nowait(_line(namespace, request, result))
+            self._waiting.put_nowait(_Trace(namespace, now_us(), request, result))
         except Full:
             _logger.debug("a trace was dropped")
+
+    def flush(self) -> None:
+        """Wait until what is waiting is written."""
+        if self._thread is not None:
+            self._waiting.join()
 
     def close(self) -> None:
         """Write what is waiting."""
@@ -68,21 +83,25 @@ class Traces:
 
     def _run(self) -> None:
         while True:
-            lines = [self._waiting.get()]
+            traces = [self._waiting.get()]
             while True:
                 try:
-                    lines.append(self._waiting.get_nowait())
+                    traces.append(self._waiting.get_nowait())
                 except Empty:
                     break
             try:
-                self._write(b"".join(line for line in lines if line is not None))
+                self._write(b"".join(_line(trace) for trace in traces if trace is not None))
                 self._failed = False
-            except OSError as error:
-                # Once, not for every line: a full disk stays full for a while.
+            except Exception as error:
+                # Whatever it is, the thread goes on: others wait for it. Once, not for every line: a full disk stays
+                # full for a while.
                 if not self._failed:
                     _logger.warning("traces are not written: %s", error)
                 self._failed = True
-            if None in lines:
+            finally:
+                for _ in traces:
+                    self._waiting.task_done()
+            if None in traces:
                 return
 
     def _write(self, content: bytes) -> None:
@@ -105,17 +124,64 @@ class Traces:
             os.close(descriptor)
 
 
+def find_trace(folder: Path, namespace: str, trace_id: str) -> dict[str, Any] | None:
+    """Return the trace of one retrieval; None when it is not there, or not there any more."""
+    wanted = trace_id.encode()
+    for file in reversed(trace_files(folder)):
+        for line in _lines(file):
+            if wanted in line:
+                trace = orjson.loads(line)
+                if trace["trace_id"] == trace_id and trace["namespace"] == namespace:
+                    return trace
+    return None
+
+
+def list_traces(folder: Path, namespace: str, after: str, limit: int) -> list[dict[str, Any]]:
+    """Return the latest traces of a namespace in short, newest first.
+
+    Parameters:
+        after: the id of the last trace of the page before; of the newest page nothing.
+    """
+    found: list[dict[str, Any]] = []
+    for file in reversed(trace_files(folder)):
+        for line in reversed(list(_lines(file))):
+            trace = orjson.loads(line)
+            # Ids rise with time.
+            if trace["namespace"] == namespace and (not after or trace["trace_id"] < after):
+                found.append({name: trace[name] for name in _SHORT if name in trace})
+                if len(found) == limit:
+                    return found
+    return found
+
+
+#: What a list shows of a trace.
+_SHORT = ("trace_id", "at", "query", "trigger", "version", "latency_ms", "degraded", "tokens", "items")
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        # The oldest one goes when there are too many.
+        return
+    # The last one may be cut off by a crash.
+    yield from (line for line in content.splitlines() if line.startswith(b"{") and line.endswith(b"}"))
+
+
 def trace_files(folder: Path) -> list[Path]:
     """Return the files of traces, oldest first."""
     return sorted(folder.glob("*.ndjson"))
 
 
-def _line(namespace: str, request: RetrieveRequest, result: RetrieveResult) -> bytes:
+def _line(waiting: _Trace) -> bytes:
+    request, result = waiting.request, waiting.result
     trace: dict[str, Any] = {
         "trace_id": result.trace_id,
-        "namespace": namespace,
-        "at": rfc3339(now_us()),
+        "namespace": waiting.namespace,
+        "at": rfc3339(waiting.at_us),
         "query": request.query,
+        "request": request.model_dump(mode="json", exclude={"query"}, exclude_defaults=True),
+        "trigger": result.trigger,
         "limit": request.limit,
         "version": result.version,
         "latency_ms": round(result.latency_ms, 3),
@@ -126,10 +192,21 @@ def _line(namespace: str, request: RetrieveRequest, result: RetrieveResult) -> b
         "items": [
             {"id": item.id, "kind": item.kind, "score": item.score, "ranks": item.ranks} for item in result.items
         ],
+        "answer": result.aids.as_json(),
+        **result.explain(),
     }
     # A query may hold half of a surrogate pair, which UTF-8 cannot.
     try:
         return orjson.dumps(trace, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
-        trace["query"] = request.query.encode(errors="replace").decode()
-        return orjson.dumps(trace, option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(_encodable(trace), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(one) for key, one in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_encodable(one) for one in cast("list[Any]", value)]
+    return value

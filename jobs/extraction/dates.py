@@ -43,6 +43,8 @@ _SEASON = "(?P<season>" + "|".join(_SEASONS) + ")"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _UNIT = r"(?P<unit>day|week|month|year)s?"
+_AGO = rf"(?:{_COUNT} years? ago|(?P<shift>last|this|next) year)"
+_PART = r"(?P<part>first|second|third|fourth|last)"
 _SIDE = r"(?P<side>last|past|previous|this|next|coming)"
 
 
@@ -179,8 +181,7 @@ def _ahead(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
 
 def _away(match: re.Match[str], today: datetime, sign: int) -> tuple[datetime, datetime]:
     """The further away, the wider: `two weeks ago` is that week, `three years ago` that year."""
-    said = " ".join(match["count"].lower().split())
-    count = sign * (int(said) if said.isdecimal() else _NUMBERS[said])
+    count = sign * _count(match["count"])
     match match["unit"].lower():
         case "day":
             return _days(today + timedelta(days=count))
@@ -190,6 +191,11 @@ def _away(match: re.Match[str], today: datetime, sign: int) -> tuple[datetime, d
             return _month_of(today, count)
         case _:
             return _year_of(today.year + count)
+
+
+def _count(text: str) -> int:
+    said = " ".join(text.lower().split())
+    return int(said) if said.isdecimal() else _NUMBERS[said]
 
 
 def _month_number(name: str) -> int:
@@ -224,6 +230,67 @@ def _iso(match: re.Match[str], _: datetime) -> tuple[datetime, datetime]:
     return _days(datetime(int(match["year"]), int(match["number"]), int(match["day"]), tzinfo=UTC))
 
 
+def _years_away(match: re.Match[str], today: datetime) -> int:
+    """Return the year that `two years ago` or `last year` is."""
+    return today.year + (_shift(match["shift"].lower()) if match["shift"] else -_count(match["count"]))
+
+
+def _day_years_ago(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    return _days(datetime(_years_away(match, today), _month_number(match["month"]), int(match["day"]), tzinfo=UTC))
+
+
+def _month_years_ago(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    return _month_of(datetime(_years_away(match, today), _month_number(match["month"]), 1, tzinfo=UTC))
+
+
+def _season_years_ago(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    return _season(_years_away(match, today), match["season"])
+
+
+def _season_of_year(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """Without a year the latest one that began."""
+    if match["year"]:
+        return _season(int(match["year"]), match["season"])
+    begun = _SEASONS[match["season"].lower()] <= today.month
+    return _season(today.year if begun else today.year - 1, match["season"])
+
+
+def _season(year: int, name: str) -> tuple[datetime, datetime]:
+    start = datetime(year, _SEASONS[name.lower()], 1, tzinfo=UTC)
+    return start, _month_of(start, 2)[1]
+
+
+def _week_of_month(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """`the first week of June`: its first seven days, and so on; the last week: its last seven."""
+    start, end = _month_and_year(match, today)
+    part = match["part"].lower()
+    if part == "last":
+        return end - timedelta(days=7), end
+    return _days(start + timedelta(weeks=["first", "second", "third", "fourth"].index(part)), 7)
+
+
+def _part_of_month(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """`the beginning of June`, its middle, its end: ten days each, as far as there are."""
+    start, end = _month_and_year(match, today)
+    edges = [start, start + timedelta(days=10), start + timedelta(days=20), end]
+    place = {"middle": 1, "end": 2}.get(match["part"].lower(), 0)
+    return edges[place], edges[place + 1]
+
+
+def _part_of_year(match: re.Match[str], _: datetime) -> tuple[datetime, datetime]:
+    """`the beginning of 2023`, its middle, its end: four months each."""
+    first = 1 + 4 * {"middle": 1, "end": 2}.get(match["part"].lower(), 0)
+    start = datetime(int(match["year"]), first, 1, tzinfo=UTC)
+    return start, _month_of(start, 3)[1]
+
+
+def _last_few(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """`the last three weeks`: what lies between then and the end of today."""
+    count = _count(match["count"])
+    days = {"day": 1, "week": 7, "month": 30, "year": 365}[match["unit"].lower()]
+    return today - timedelta(days=count * days), today + timedelta(days=1)
+
+
 def _plain_year(match: re.Match[str], _: datetime) -> tuple[datetime, datetime]:
     return _year_of(int(match["year"]))
 
@@ -238,8 +305,21 @@ _PATTERNS: tuple[tuple[re.Pattern[str], _Meaning], ...] = tuple(
         (r"tomorrow(?: (?:morning|afternoon|evening|night))?", _simple(1)),
         (r"today|tonight|this (?:morning|afternoon|evening)", _simple(0)),
         (rf"{_YEAR}-(?P<number>[01]\d)-(?P<day>[0-3]\d)", _iso),
+        (rf"(?:the )?{_DAY}(?: of)? {_MONTH},? {_AGO}", _day_years_ago),
+        (rf"{_MONTH} (?:the )?{_DAY},? {_AGO}", _day_years_ago),
         (rf"(?:the )?{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?", _day_and_month),
         (rf"{_MONTH} (?:the )?{_DAY}(?:,? {_YEAR})?", _day_and_month),
+        (rf"{_AGO},? (?:back )?in {_MONTH}", _month_years_ago),
+        (rf"(?:(?:in|during) )?{_MONTH},? (?:of )?{_AGO}", _month_years_ago),
+        (rf"{_AGO},? (?:back )?in (?:the )?{_SEASON}", _season_years_ago),
+        (rf"(?:(?:in|during) )?(?:the )?{_SEASON},? (?:of )?{_AGO}", _season_years_ago),
+        (rf"(?:in |during )?(?:the )?{_PART} week (?:of|in) {_MONTH}(?:,? (?:of )?{_YEAR})?", _week_of_month),
+        (
+            rf"(?:at |in |by )?(?:the )?(?P<part>beginning|start|middle|end) of {_MONTH}(?:,? (?:of )?{_YEAR})?",
+            _part_of_month,
+        ),
+        (rf"(?:at |in |by )?(?:the )?(?P<part>beginning|start|middle|end) of {_YEAR}", _part_of_year),
+        (rf"(?:(?:in|over|during|within|for) )?the (?:last|past) {_COUNT} {_UNIT}", _last_few),
         (rf"{_COUNT} {_UNIT} ago", _ago),
         (rf"(?:in|within) {_COUNT} {_UNIT}(?! of)", _ahead),
         (rf"{_COUNT} {_UNIT} from now", _ahead),
@@ -247,6 +327,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], _Meaning], ...] = tuple(
         (rf"{_SIDE} (?P<what>week|weekend|month|year|night)", _side_unit),
         (rf"{_SIDE} {_MONTH}", _side_month),
         (rf"{_SIDE} {_SEASON}", _side_season),
+        (rf"(?:(?:in|during|since) )?(?:the )?{_SEASON} (?:of |in )?{_YEAR}", _season_of_year),
+        (rf"(?:in|during|since) the {_SEASON}(?P<year>)", _season_of_year),
         (rf"(?:in|since|until|by|early|late|mid|during)[ -]{_MONTH}(?:,? (?:of )?{_YEAR})?", _month_and_year),
         (rf"{_MONTH},? (?:of )?(?P<year>(?:19|20)\d\d)", _month_and_year),
         (rf"on {_WEEKDAY}", _bare_weekday),

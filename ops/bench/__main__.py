@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import append_bench
 import archive_bench
+import embed_bench
 import extract_bench
 import http_bench
 import nightly_bench
@@ -35,6 +36,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "projection": projection_bench.run,
     "replay": replay_bench.run,
     "retrieve": retrieve_bench.run,
+    "embed": embed_bench.run,
 }
 
 

@@ -1,122 +1,206 @@
-"""Retrieval by stage at 1,000, 10,000 and 50,000 records, beside query embedding + FTS5 + exact scan alone.
+"""Retrieval by stage at 1,000 to 200,000 records of one namespace, beside query embedding + FTS5 + exact scan alone.
 
-Vectors come from the real model for the queries; those of the records are vectors of the demo
-conversation with noise, since embedding 100,000 passages takes minutes and search costs the same for any vector.
+Each size is measured in a process of its own, so that memory and the first answer are those of a server that has just
+been started. Records have quick vectors (`quick_embedder.py`), queries those of the real model.
 """
 
 from __future__ import annotations
 
-import statistics
+import argparse
+import gc
+import os
+import subprocess
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import texts
 from projection_bench import in_batches
+from quick_embedder import QuickEmbedder
 from table import heading
 
-from recollect.api.retrieval.keyword import rarest
 from recollect.api.retrieval.query import understand
 from recollect.api.retrieval.request import RetrieveRequest
 from recollect.api.retrieval.retriever import Retriever
 from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.embedder import SentenceEmbedder, Vector
+from recollect.projections.codes import Vector
 from recollect.projections.history import History
 from recollect.projections.models import ReadModels
 from recollect.projections.vectors import Vectors
 
-RECORDS = (1_000, 10_000, 50_000)
+RECORDS = (1_000, 10_000, 50_000, 200_000)
 QUERIES = 200
+CALLERS = (1, 4, 16)
+#: Appends that are each followed by a retrieval.
+APPENDS = 40
+#: No search is cut short here, however slow the machine is.
+_BUDGET_MS = 120_000.0
+_SEARCH = "SELECT rowid FROM episodes_fts WHERE episodes_fts MATCH ? ORDER BY rank LIMIT 40"
 
 
-class QuickEmbedder(SentenceEmbedder):
-    """The real model for queries; for records, real vectors with noise."""
+class Parts(NamedTuple):
+    """What answers in one process."""
 
-    def embed(self, texts: Sequence[str]) -> Vector:
-        if not hasattr(self, "_pool"):
-            self._pool = super().embed([event["payload"]["text"] for event in _messages()])
-        rng = np.random.default_rng(len(texts))
-        vectors = self._pool[rng.integers(0, len(self._pool), len(texts))]
-        vectors = vectors + rng.normal(0, 0.02, vectors.shape).astype(np.float32)
-        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-
-
-def _messages() -> list[dict[str, Any]]:
-    return texts.messages()
-
-
-def questions() -> list[str]:
-    """Return queries of about ten words: the beginnings of messages, each one new to the cache."""
-    base = texts.messages()
-    return [
-        " ".join(f"{base[n % len(base)]['payload']['text']} {base[n * 3 % len(base)]['payload']['text']}".split()[:10])
-        + f" {n}"
-        for n in range(QUERIES)
-    ]
+    log: SqliteLog
+    models: ReadModels
+    vectors: Vectors
+    retriever: Retriever
 
 
 def run(folder: Path) -> None:
     heading("Retrieval, ms (floor: query embedding + one FTS5 search + one exact scan)")
-    embedder = QuickEmbedder()
-    embedder.start()
-    assert embedder.wait_ready(300), embedder.reason
+    embedder = _ready_embedder()
     for records in RECORDS:
         home = folder / str(records)
-        log = SqliteLog(home / "log.db")
+        build(home, records, embedder)
+        subprocess.run([sys.executable, __file__, str(home)], check=True)
+
+
+def build(home: Path, records: int, embedder: QuickEmbedder) -> None:
+    """Make a data folder of one namespace, everything folded and embedded."""
+    with closing(SqliteLog(home / "log.db")) as log:
         for batch in in_batches(texts.varied(records)):
             log.append("a", drafts(batch))
         models = ReadModels(home, log)
-        models.catch_up("a")
+        models.replay("a")
         vectors = Vectors(home, models, embedder)
         vectors.embed_news("a")
-        history = History(home, log, models)
-        retriever = Retriever(models, history, lambda vectors=vectors: vectors, budget_ms=5_000)
-        _measure(records, retriever, models, vectors, embedder)
-        retriever.close()
-        history.close()
         vectors.close()
         models.close()
-        log.close()
 
 
-def _measure(records: int, retriever: Retriever, models: ReadModels, vectors: Vectors, embedder: QuickEmbedder) -> None:
-    retriever.retrieve("a", RetrieveRequest(query="warm up"))
+def questions(label: str) -> list[str]:
+    """Return queries of about ten words: the beginnings of messages; `label` makes them new to every cache."""
+    base = [event["payload"]["text"] for event in texts.messages()]
+    pairs = [f"{base[n % len(base)]} {base[n * 3 % len(base)]}" for n in range(QUERIES)]
+    return [" ".join(pair.split()[:10]) + f" {label}{n}" for n, pair in enumerate(pairs)]
+
+
+def measure(home: Path) -> None:
+    """Print what this process needs for the records in `home`."""
+    embedder = _ready_embedder()
+    embedder.embed_query("warm up")
+    gc.collect()
+    before = _resident_bytes()
+    with _parts(home, embedder) as parts:
+        cold_ms = _retrieve_ms(parts, "where do the lentils go?", {})
+        records = parts.log.head("a").version
+        for question in questions("w")[:20]:
+            _retrieve_ms(parts, question, {})
+        gc.collect()
+        held = _resident_bytes() - before
+        whole, floor, stages = _beside_floor(parts, embedder, records)
+        # The median of what one query took longer: a busy machine slows both down.
+        ratio = float(np.median(whole) / np.median(floor))
+        print(f"{records:>7,} records   {_spread(whole)}   floor {_spread(floor)}   ratio {ratio:.2f}")
+        for name, took in stages.items():
+            print(f"{'':>10}{name:<12}{_spread(took)}")
+        print(f"{'':>10}first answer after the start {cold_ms:.0f}   resident bytes a record {held / records:,.0f}")
+        rates = "   ".join(f"{callers}: {_rate(parts, callers):.0f}" for callers in CALLERS)
+        print(f"{'':>10}retrievals/s by callers   {rates}")
+        print(f"{'':>10}after one append   {_spread(_appending(parts))}", flush=True)
+
+
+def _ready_embedder() -> QuickEmbedder:
+    embedder = QuickEmbedder()
+    embedder.start()
+    assert embedder.wait_ready(300), embedder.reason
+    return embedder
+
+
+@contextmanager
+def _parts(home: Path, embedder: QuickEmbedder) -> Generator[Parts]:
+    log = SqliteLog(home / "log.db")
+    models = ReadModels(home, log)
+    history = History(home, log, models)
+    vectors = Vectors(home, models, embedder)
+    retriever = Retriever(models, history, lambda: vectors, budget_ms=_BUDGET_MS)
+    yield Parts(log, models, vectors, retriever)
+    retriever.close()
+    history.close()
+    vectors.close()
+    models.close()
+    log.close()
+
+
+def _beside_floor(
+    parts: Parts, embedder: QuickEmbedder, records: int
+) -> tuple[list[float], list[float], dict[str, list[float]]]:
+    """Return the times of whole retrievals, of the floor and of the stages, one query after the other."""
+    matrix = np.random.default_rng(0).standard_normal((records, embedder.dimensions), np.float32)
     whole: list[float] = []
     floor: list[float] = []
     stages: dict[str, list[float]] = {}
-    for question in questions():
-        floor.append(_floor_ms(question, models, vectors, embedder))
-        started = time.perf_counter()
-        # Another last word, so that the query's vector is not in the cache.
-        result = retriever.retrieve("a", RetrieveRequest(query=f"{question}?"))
-        whole.append((time.perf_counter() - started) * 1_000)
-        assert result.items
-        assert not result.degraded, result.degraded
-        for stage, took_ms in result.stages_ms.items():
-            stages.setdefault(stage, []).append(took_ms)
-    ours, least = statistics.median(whole), statistics.median(floor)
-    print(
-        f"{records:>7,} records   p50 {ours:6.1f}   p99 {_p99(whole):6.1f}   floor p50 {least:6.1f}   "
-        f"p99 {_p99(floor):6.1f}   ratio {ours / least:.2f}",
-        flush=True,
-    )
-    print("                  " + "   ".join(f"{name} {statistics.median(ms):.1f}" for name, ms in stages.items()))
+    for ours, bare in zip(questions("q"), questions("f"), strict=True):
+        floor.append(_floor_ms(bare, parts.models, embedder, matrix))
+        whole.append(_retrieve_ms(parts, ours, stages))
+    return whole, floor, stages
 
 
-def _floor_ms(question: str, models: ReadModels, vectors: Vectors, embedder: QuickEmbedder) -> float:
-    search = "SELECT rowid FROM episodes_fts WHERE episodes_fts MATCH ? ORDER BY rank LIMIT 40"
+def _retrieve_ms(parts: Parts, question: str, stages: dict[str, list[float]], *, whole: bool = True) -> float:
+    started = time.perf_counter()
+    # Without the gate, which would find what copied vectors say unlikely, and leave less to do.
+    result = parts.retriever.retrieve("a", RetrieveRequest(query=question, gate=False))
+    took_ms = (time.perf_counter() - started) * 1_000
+    assert result.items
+    assert not (whole and result.degraded), result.degraded
+    for stage, stage_ms in result.stages_ms.items():
+        stages.setdefault(stage, []).append(stage_ms)
+    return took_ms
+
+
+def _floor_ms(question: str, models: ReadModels, embedder: QuickEmbedder, matrix: Vector) -> float:
     with models.reading("a") as snapshot:
-        words = rarest(snapshot.connection, understand(question, snapshot.connection).words)
-        index = vectors.index("a", snapshot)
+        words = understand(question, snapshot.connection, asked_at=texts.ASKED_AT).words
+        match = " OR ".join(f'"{word}"' for word in words)
         started = time.perf_counter()
-        vector = embedder.embed_query(question)
-        snapshot.connection.execute(search, (" OR ".join(f'"{word}"' for word in words),)).fetchall()
-        index.search(vector, "turn", 40)
+        vector = embedder.embed_query(question).vector
+        snapshot.connection.execute(_SEARCH, (match,)).fetchall()
+        cosines = matrix @ vector
+        np.argpartition(cosines, len(cosines) - 40)
         return (time.perf_counter() - started) * 1_000
 
 
-def _p99(values: list[float]) -> float:
-    return sorted(values)[int(0.99 * (len(values) - 1))]
+def _rate(parts: Parts, callers: int) -> float:
+    """Return the retrievals a second of so many threads, none of which asks twice."""
+    asked = questions(f"c{callers}n")
+
+    def ask(question: str) -> float:
+        return _retrieve_ms(parts, question, {})
+
+    started = time.perf_counter()
+    with ThreadPoolExecutor(callers) as pool:
+        list(pool.map(ask, asked))
+    return len(asked) / (time.perf_counter() - started)
+
+
+def _appending(parts: Parts) -> list[float]:
+    """Return the times of retrievals that each follow an append, which nobody has embedded yet."""
+    found: list[float] = []
+    for event, question in zip(texts.unnamed(APPENDS), questions("a"), strict=False):
+        parts.log.append("a", drafts([event]))
+        found.append(_retrieve_ms(parts, question, {}, whole=False))
+        parts.vectors.embed_news("a")
+    return found
+
+
+def _spread(took_ms: list[float]) -> str:
+    middle, high, highest = np.percentile(took_ms, (50, 95, 99))
+    return f"p50 {middle:6.1f}  p95 {high:6.1f}  p99 {highest:6.1f}"
+
+
+def _resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("home", type=Path, help="a data folder that `build` made")
+    measure(parser.parse_args().home)

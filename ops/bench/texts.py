@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+#: When questions are asked: after everything that was said.
+ASKED_AT = datetime(2026, 12, 1, tzinfo=UTC)
 _DEMO = Path(__file__).parents[1] / "demo" / "conversation.jsonl"
 
 

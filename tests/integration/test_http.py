@@ -80,7 +80,10 @@ def test_an_answer_has_the_fields_of_the_contract(http: httpx.Client, home: str)
     answer: dict[str, Any] = http.post(f"{home}/retrieve", json={"query": "swordfish"}).json()
     assert answer["context"]
     assert answer["degraded"] == ["semantic: turned off; name a model in RECOLLECT_EMBEDDING_MODEL"]
-    assert set(answer) == {"context", "items", "tokens", "latency_ms", "degraded", "trace_id", "version"}
+    assert set(answer) == {"context", "items", "tokens", "latency_ms", "degraded", "trace_id", "version"} | {
+        "trigger",
+        "answer",
+    }
     item: dict[str, Any] = answer["items"][0]
     assert {"id", "kind", "text", "score", "matched_by", "ranks", "source_events", "occurred_at"} <= set(item)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import apsw
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from support.events import message
 
 from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.embedder import Embedder, Vector
+from recollect.projections.embedder import Embedder, Embedding
 from recollect.projections.layout import namespace_folder
 from recollect.projections.models import ReadModels
 from recollect.projections.passages import Part
@@ -50,7 +51,8 @@ def pending(models: ReadModels, vectors: Vectors) -> Pending:
 def nearest(models: ReadModels, vectors: Vectors, embedder: Embedder, query: str, part: Part = "turn") -> list[int]:
     with models.reading("a") as snapshot:
         index = vectors.index("a", snapshot)
-    return [version for version, _ in index.search(embedder.embed_query(query), part, 3)]
+    versions, cosines = index.cosines(embedder.embed_query(query).vector, part)
+    return [int(versions[place]) for place in np.argsort(-cosines, kind="stable")[:3]]
 
 
 def test_what_is_embedded_is_found_and_counted(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
@@ -142,10 +144,11 @@ def assert_holds(models: ReadModels, vectors: Vectors, texts: list[str]) -> None
     with models.reading("a") as snapshot:
         index = vectors.index("a", snapshot)
     assert index.dimensions == vectors.embedder.dimensions
-    spoken = [vectors.embedder.embed_query(f"user: {text}") for text in texts]
-    query = vectors.embedder.embed_query("again")
+    spoken = [vectors.embedder.embed_query(f"user: {text}").vector for text in texts]
+    query = vectors.embedder.embed_query("again").vector
     expected = {version: float(vector @ query) for version, vector in enumerate(spoken, start=1)}
-    assert dict(index.search(query, "turn", 1_000)) == pytest.approx(expected, abs=1e-5)
+    found = index.cosines(query, "turn")
+    assert dict(zip(found.versions.tolist(), found.values.tolist(), strict=True)) == pytest.approx(expected, abs=0.01)
 
 
 class Interrupted(HashingEmbedder):
@@ -156,11 +159,11 @@ class Interrupted(HashingEmbedder):
         self.meanwhile = meanwhile
         self.batches_left = at
 
-    def embed(self, texts: Sequence[str]) -> Vector:
+    def embed_tokens(self, texts: Sequence[str]) -> list[Embedding]:
         self.batches_left -= 1
         if self.batches_left == 0:
             self.meanwhile()
-        return super().embed(texts)
+        return super().embed_tokens(texts)
 
 
 def test_what_another_process_removes_while_more_is_embedded_is_embedded_again(

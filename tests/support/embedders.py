@@ -9,13 +9,30 @@ from hashlib import sha256
 
 import numpy as np
 
-from recollect.projections.embedder import State, Vector
+from recollect.projections.codes import Vector
+from recollect.projections.embedder import Embedding, State
+from recollect.projections.runtime import RuntimeName
+
+
+def hashed(text: str, dimensions: int) -> Embedding:
+    words = [(match.span(), sha256(match.group().encode()).digest()[0]) for match in re.finditer(r"\w+", text.lower())]
+    vector = np.full(dimensions, 1e-3, np.float32)
+    tokens = np.full((len(words), dimensions), 1e-3, np.float32)
+    for at, (_, number) in enumerate(words):
+        vector[number % dimensions] += 1
+        tokens[at, number % dimensions] += 1
+    return Embedding(
+        vector / np.float32(np.linalg.norm(vector)),
+        tokens / np.maximum(np.linalg.norm(tokens, axis=1, keepdims=True), 1e-12).astype(np.float32),
+        tuple(span for span, _ in words),
+    )
 
 
 class HashingEmbedder:
     """Bag of words, hashed into 64 numbers: texts that share words are near each other."""
 
     dimensions = 64
+    runtime: RuntimeName = "none"
 
     def __init__(self, tag: str = "hashing", state: State = "ready") -> None:
         self.name = tag
@@ -32,20 +49,23 @@ class HashingEmbedder:
         return self.state == "ready"
 
     def embed(self, texts: Sequence[str]) -> Vector:
-        self.embedded += texts
-        return np.stack([self.embed_query(text) for text in texts])
+        return np.stack([embedding.vector for embedding in self.embed_tokens(texts)])
 
-    def embed_query(self, text: str) -> Vector:
-        vector = np.full(self.dimensions, 1e-3, np.float32)
-        for word in re.findall(r"\w+", text.lower()):
-            vector[sha256(word.encode()).digest()[0] % self.dimensions] += 1
-        return vector / np.float32(np.linalg.norm(vector))
+    def embed_tokens(self, texts: Sequence[str]) -> list[Embedding]:
+        self.embedded += texts
+        return [hashed(text, self.dimensions) for text in texts]
+
+    def embed_query(self, text: str) -> Embedding:
+        return hashed(text, self.dimensions)
+
+    def basis(self) -> Vector:
+        return np.eye(self.dimensions, dtype=np.float32)
 
 
 class BrokenEmbedder(HashingEmbedder):
     """Says that it is ready, and fails."""
 
-    def embed_query(self, text: str) -> Vector:
+    def embed_query(self, text: str) -> Embedding:
         raise RuntimeError("the model fell over")
 
 
@@ -56,9 +76,6 @@ class StuckEmbedder(HashingEmbedder):
         super().__init__("stuck")
         self.let_go = threading.Event()
 
-    def embed(self, texts: Sequence[str]) -> Vector:
-        return np.stack([super(StuckEmbedder, self).embed_query(text) for text in texts])
-
-    def embed_query(self, text: str) -> Vector:
+    def embed_query(self, text: str) -> Embedding:
         self.let_go.wait(30)
         return super().embed_query(text)

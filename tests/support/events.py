@@ -39,6 +39,7 @@ PAYLOADS: dict[str, Event] = {
     "document.added": {"document_id": "d1", "title": "Rules", "text": "Be kind."},
     "document.removed": {"document_id": "d1"},
     "memory.pinned": {"memory_id": "m1"},
+    "retrieval.rated": {"trace_id": "t1", "rating": "noise", "memory_ids": ["m1"]},
     "memory.invalidated": {"memory_id": "m1", "reason": "wrong"},
     "namespace.erased": {"reason": "asked"},
     "episodes.compressed": {"text": "They met.", "source_events": ["e1"]},

@@ -15,6 +15,7 @@ def episode(text: str, *, day: int = 0, speaker: str = "Ann") -> Item:
     return Item(
         id=f"e{day}",
         kind="episode",
+        namespace="a",
         text=text,
         score=1.0,
         matched_by=("keyword",),
@@ -30,6 +31,7 @@ def entity(name: str) -> Item:
     return Item(
         id=name,
         kind="entity",
+        namespace="a",
         text=f"**{name}** (person): a friend",
         score=1.0,
         matched_by=("entity",),
@@ -42,7 +44,7 @@ def entity(name: str) -> Item:
 
 
 def context(items: list[Item], budget_tokens: int = 1_000) -> str:
-    return render(fit(items, budget_tokens, ""))
+    return render(fit(items, budget_tokens, ()), (), "markdown")
 
 
 def test_the_context_has_what_is_known_first_then_history_by_time() -> None:

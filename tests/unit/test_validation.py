@@ -25,9 +25,9 @@ def test_every_type_of_the_catalogue_is_taken(name: str) -> None:
     ].model_validate(event)
 
 
-def test_the_catalogue_has_the_types_of_the_design_and_four_more() -> None:
+def test_the_catalogue_has_the_types_of_the_design_and_five_more() -> None:
     assert set(EVENT_CLASSES) == set(PAYLOADS)
-    assert len(EVENT_CLASSES) == 32
+    assert len(EVENT_CLASSES) == 33
 
 
 def test_a_message_may_say_nothing() -> None:

@@ -1,0 +1,104 @@
+"""What the wording of a question says about its answer: a time, a number, a list, something the bot said."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Intent = Literal["time", "count", "list", "recall", "procedure", "preference", "small talk", "other"]
+
+_WHEN = re.compile(
+    r"\b(?:when|since when|how long ago|what (?:date|day|month|year|time)|(?:which|what) (?:day|week|month|year))\b",
+    re.I,
+)
+_COUNT = re.compile(r"\bhow (?:many|much|often|long|old|far)\b|\b(?:number|amount|total) of\b", re.I)
+_LIST = re.compile(
+    r"\b(?:list|all (?:the|my|of)|which|what (?:are|were|kinds?|types?|sorts?|things|places|other)|summar\w+|order)\b",
+    re.I,
+)
+_RECALL = re.compile(
+    r"\byou (?:told|said|mention\w*|recommend\w*|suggest\w*|gave|explain\w*|describ\w*|provid\w*|propos\w*|show\w*|"
+    r"list\w*|sent|wrote|asked)\b|\byour (?:advice|answer|suggestion|recommendation|last|previous|earlier)\b",
+    re.I,
+)
+_PROCEDURE = re.compile(
+    r"\bhow (?:do|can|should|would|to)\b|\b(?:steps?|procedure|instructions?|deploy|set ?up)\b", re.I
+)
+_PREFERENCE = re.compile(
+    r"\b(?:recommend|suggest|advice|advise|should i|prefer\w*|favou?rite|ideas?|what would|options?|"
+    r"help me (?:choose|pick))\b",
+    re.I,
+)
+_REMEMBER = re.compile(
+    r"\b(?:remember (?:when|that|the|how)|do you (?:remember|recall)|last time|back (?:when|in)|the other day|long ago|"
+    r"earlier (?:you|we|i)|we (?:talked|spoke|discussed))\b",
+    re.I,
+)
+_SMALL_TALK = re.compile(
+    r"^\W*(?:(?:hi|hello|hey|yo|thanks?|thank you|ok(?:ay)?|great|cool|nice|sure|yes|no|bye|lol|haha+|wow|"
+    r"good (?:morning|evening|night)|there|so much|a lot|very|again|then|please)\W*)+$",
+    re.I,
+)
+
+#: Marks of a text, as bits: what `features` weighs against the cues.
+QUESTION, TIME, NUMBER, LIKING = 1, 2, 4, 8
+_A_TIME = re.compile(
+    r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekend|months?|years?|"
+    r"january|february|march|april|may|june|july|august|september|october|november|december|summer|winter|spring|fall|"
+    r"autumn|morning|recently|since|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:19|20)\d\d)\b",
+    re.I,
+)
+_A_NUMBER = re.compile(
+    r"\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|couple|several|dozen|first|second|third)\b",
+    re.I,
+)
+_A_LIKING = re.compile(r"\b(?:prefer\w*|favou?rite|love|like|enjoy|hate|always|never|usually|want)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """What a question asks for."""
+
+    when: bool
+    count: bool
+    list: bool
+    #: What the bot said itself.
+    recall: bool
+    procedure: bool
+    preference: bool
+    #: Something long gone is asked for: search deep.
+    remember: bool
+    small_talk: bool
+
+    @property
+    def intent(self) -> Intent:
+        """Return what is asked for, in a word; the first that applies."""
+        named: list[tuple[bool, Intent]] = [
+            (self.small_talk, "small talk"),
+            (self.when, "time"),
+            (self.count, "count"),
+            (self.recall, "recall"),
+            (self.preference, "preference"),
+            (self.procedure, "procedure"),
+            (self.list, "list"),
+        ]
+        applying: list[Intent] = [intent for applies, intent in named if applies]
+        return applying[0] if applying else "other"
+
+
+def cues(question: str) -> Cues:
+    """Return what the wording of `question` asks for."""
+    patterns = (_WHEN, _COUNT, _LIST, _RECALL, _PROCEDURE, _PREFERENCE, _REMEMBER, _SMALL_TALK)
+    return Cues(*(pattern.search(question) is not None for pattern in patterns))
+
+
+def marks(text: str, wanted: int) -> int:
+    """Return those of the marks of a text that are `wanted`, as bits."""
+    # A question in the midst of a long text is not what the text is.
+    asks = text.rstrip().endswith("?") or ("?" in text and len(text) < 200)
+    found = QUESTION * (asks and wanted & QUESTION > 0)
+    for mark, pattern in ((TIME, _A_TIME), (NUMBER, _A_NUMBER), (LIKING, _A_LIKING)):
+        if wanted & mark and pattern.search(text) is not None:
+            found |= mark
+    return found

@@ -1,0 +1,50 @@
+"""The question within a pasted text: a system prompt or a log around it drowns every search (MemPalace #333)."""
+
+from __future__ import annotations
+
+import re
+
+#: Characters from which on a query is looked through for the question in it. Nobody asks so long.
+_LONG_CHARS = 1_000
+#: Shortest and longest question, and most characters of questions together.
+_QUESTION_CHARS_MIN = 3
+_QUESTION_CHARS_MAX = 400
+_QUESTIONS_CHARS_MAX = 800
+#: The beginning and the end of a text without a question, which say what it is about.
+_EDGE_CHARS = 500
+
+_MARK = re.compile(r"[?？]")
+#: What a question begins after.
+_BEFORE = re.compile(r".*[\n.!?。！？]", re.DOTALL)
+#: Asked without a mark: a line that begins like a question. Spaces are never given back: a text can be all spaces.
+_ASKING = re.compile(
+    r"^(?:user|human|question|q)?[ \t]*+[:>-]?[ \t]*+"
+    r"((?:who|what|when|where|which|why|how|did|do|does|is|are|was|were|can|could|should|"
+    r"tell me|remind me)\b.{5,300})$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def question_of(text: str) -> str:
+    """Return what a text asks: itself when it is short; of a long one the last questions in it, or its edges."""
+    if len(text) <= _LONG_CHARS:
+        return text
+    # What a bot is told comes before what it is asked, so the end counts more.
+    found = [question for match in _MARK.finditer(text) if (question := _before(text, match.start()))]
+    found = found or [match.group(1).strip() for match in _ASKING.finditer(text)]
+    chosen: list[str] = []
+    for question in reversed(found):
+        if sum(map(len, chosen)) + len(question) > _QUESTIONS_CHARS_MAX or len(chosen) == 2:
+            break
+        chosen.append(question)
+    if chosen:
+        return " ".join(reversed(chosen))
+    return f"{text[:_EDGE_CHARS]} {text[-_EDGE_CHARS:]}"
+
+
+def _before(text: str, mark: int) -> str | None:
+    """Return the sentence that ends with the question mark at `mark`; None when it says nothing."""
+    # From the mark back, and not a pattern from every character on: a text of a million letters has no question.
+    beginning = text[max(0, mark - _QUESTION_CHARS_MAX) : mark]
+    said = _BEFORE.sub("", beginning).strip()
+    return f"{said}{text[mark]}" if len(said) >= _QUESTION_CHARS_MIN else None

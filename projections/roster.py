@@ -1,0 +1,187 @@
+"""The live episodes of one read model as arrays in memory, in the order of versions: what ranking adds up over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+_ROWS = """
+SELECT version, occurred_at_us, session_id, role, speaker, importance, previous,
+    ifnull(octet_length(text), 0) + ifnull(octet_length(caption), 0)
+        + iif(tier = 'raw', 0, ifnull(octet_length(terms), 0)),
+    tier = 'raw'
+FROM episodes WHERE status = 'active' AND version > ? AND version <= ? ORDER BY version
+"""
+#: What `Roster.traits` holds of an episode that nobody has looked at.
+UNKNOWN = 0
+
+#: Roles as numbers; any other role is 0.
+ROLES = {"user": 1, "assistant": 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roster:
+    """The episodes that are there and active, up to a version. All arrays have one number an episode."""
+
+    #: Rising.
+    versions: Ints
+    occurred_at_us: Ints
+    #: Place in `session_ids`; of what has no session, the place of None.
+    sessions: Ints
+    #: Place in `speaker_names`.
+    speakers: Ints
+    #: See `ROLES`.
+    roles: Ints
+    #: 1 to 10.
+    importances: Ints
+    #: Bytes of what an episode is found by.
+    lengths: Ints
+    #: The same with those of the episode before it.
+    window_lengths: Ints
+    #: 1: what was said or done; 0: a summary.
+    raw: Ints
+    #: What its text is like, looked up when it is needed (`UNKNOWN` until then). The one array that changes.
+    traits: NDArray[np.int32]
+    session_ids: tuple[str | None, ...]
+    speaker_names: tuple[str, ...]
+    #: The place of each version from 0 on, -1 of what is no episode here; it may know later ones, and fewer versions.
+    places: NDArray[np.int32]
+    #: The last version looked at.
+    through: int
+    #: The model's mark of the last removal; with another one the roster is read anew.
+    removal: int
+
+    def __len__(self) -> int:
+        return len(self.versions)
+
+    @cached_property
+    def mean_length(self) -> float:
+        """Return the mean of `lengths`, never under 1."""
+        return mean(self.lengths)
+
+    @cached_property
+    def mean_window_length(self) -> float:
+        """Return the mean of `window_lengths`, never under 1."""
+        return mean(self.window_lengths)
+
+    @cached_property
+    def session_lengths(self) -> NDArray[np.float64]:
+        """Return the length of each of `session_ids`."""
+        lengths: Any = np.bincount(self.sessions, self.lengths, minlength=len(self.session_ids))
+        return lengths
+
+    @cached_property
+    def runs(self) -> Ints:
+        """Return where another session than that of the episode before begins; the first place is one."""
+        return np.flatnonzero(np.diff(self.sessions, prepend=-1))
+
+    def live(self, versions: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return the places of those of `versions` that are here, and which those are; `versions` rise."""
+        known = int(np.searchsorted(versions, len(self.places)))
+        rows = self.places[versions[:known]]
+        here = np.zeros(len(versions), np.bool_)
+        here[:known] = (rows >= 0) & (rows < len(self))
+        return rows[here[:known]].astype(np.int64), here
+
+    def rows_of(self, versions: Ints) -> Ints:
+        """Return the places of those of `versions` that are here, in their order."""
+        if not len(self.versions):
+            return np.empty(0, np.int64)
+        rows = np.searchsorted(self.versions, versions)
+        rows[rows == len(self.versions)] = 0
+        return rows[self.versions[rows] == versions]
+
+    def until(self, version: int) -> Roster:
+        """Return the roster as it was at `version`, without a copy."""
+        if version >= self.through:
+            return self
+        end = int(np.searchsorted(self.versions, version, side="right"))
+        cut = {name: getattr(self, name)[:end] for name in _ARRAYS}
+        return replace(self, **cut, through=version)
+
+    def extended(self, connection: apsw.Connection, through: int) -> Roster:
+        """Return the roster with the episodes up to the version `through`."""
+        rows: list[tuple[Any, ...]] = connection.execute(_ROWS, (self.through, through)).fetchall()
+        if not rows:
+            return replace(self, through=through)
+        versions, times, sessions, roles, speakers, importances, previous, lengths, raw = zip(*rows, strict=True)
+        session_ids, session_places = _interned(self.session_ids, sessions)
+        speaker_names, speaker_places = _interned(self.speaker_names, speakers)
+        added = {
+            "versions": _ints(versions),
+            "occurred_at_us": _ints(times),
+            "sessions": session_places,
+            "speakers": speaker_places,
+            "roles": _ints(ROLES.get(role, 0) for role in roles),
+            "importances": _ints(importances),
+            "lengths": _ints(lengths),
+            "raw": _ints(raw),
+            "traits": np.full(len(rows), UNKNOWN, np.int32),
+        }
+        whole: dict[str, Any] = {name: np.concatenate([getattr(self, name), array]) for name, array in added.items()}
+        before = _lengths_before(whole["versions"], whole["lengths"], previous)
+        whole["window_lengths"] = np.concatenate([self.window_lengths, added["lengths"] + before])
+        known = np.full(max(0, through + 1 - len(self.places)), -1, np.int32)
+        places = np.concatenate([self.places, known])
+        places[added["versions"]] = np.arange(len(self), len(whole["versions"]))
+        return Roster(
+            **whole,
+            places=places,
+            session_ids=session_ids,
+            speaker_names=speaker_names,
+            through=through,
+            removal=self.removal,
+        )
+
+
+_ARRAYS = (
+    "versions",
+    "occurred_at_us",
+    "sessions",
+    "speakers",
+    "roles",
+    "importances",
+    "lengths",
+    "window_lengths",
+    "raw",
+    "traits",
+)
+
+
+def empty_roster(removal: int) -> Roster:
+    """Return the roster of a model before its first episode."""
+    none = np.empty(0, np.int64)
+    arrays: dict[str, Any] = dict.fromkeys(_ARRAYS, none) | {"traits": np.empty(0, np.int32)}
+    places = np.empty(0, np.int32)
+    return Roster(**arrays, places=places, session_ids=(), speaker_names=(), through=0, removal=removal)
+
+
+def mean(values: NDArray[Any]) -> float:
+    """Return the mean of `values`, never under 1, so that it can be divided by."""
+    return max(float(values.mean()), 1.0) if len(values) else 1.0
+
+
+def _ints(values: Iterable[int]) -> Ints:
+    return np.fromiter(values, np.int64)
+
+
+def _interned(known: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Ints]:
+    """Return `known` with what is new in `values`, and the place of each value."""
+    places = {value: place for place, value in enumerate(known)}
+    found = _ints(places.setdefault(value, len(places)) for value in values)
+    return (known if len(places) == len(known) else tuple(places)), found
+
+
+def _lengths_before(versions: Ints, lengths: Ints, previous: tuple[int | None, ...]) -> Ints:
+    """Return the length of the episode before each; 0 where there is none any more."""
+    wanted = _ints(version or 0 for version in previous)
+    rows = np.minimum(np.searchsorted(versions, wanted), len(versions) - 1)
+    return np.where(versions[rows] == wanted, lengths[rows], 0)

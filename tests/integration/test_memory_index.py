@@ -1,0 +1,159 @@
+"""What retrieval keeps in memory: whatever came between two questions, it says what a fresh look at the file says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.events import Event, message
+
+from recollect.api.retrieval.keyword import K1, B, Keywords, keywords
+from recollect.events.sqlite import SqliteLog
+from recollect.events.validation import drafts
+from recollect.projections import memory_index, postings
+from recollect.projections.memory_index import MemoryIndexes
+from recollect.projections.models import ReadModels, Snapshot
+
+#: Words of one length that have no other stem, so that bytes and words are in proportion.
+WORDS = [f"w{number:03}" for number in range(12)]
+
+
+class Said(NamedTuple):
+    text: str
+    session: str | None
+
+
+class Expired(NamedTuple):
+    #: Which of the messages so far, from the end.
+    back: int
+
+
+class Asked(NamedTuple):
+    words: tuple[str, ...]
+
+
+Step = Said | Expired | Asked
+_texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
+_steps: st.SearchStrategy[list[Step]] = st.lists(
+    st.one_of(
+        st.builds(Said, _texts, st.sampled_from(["s", "t", None])),
+        st.builds(Said, _texts, st.sampled_from(["s", "t", None])),
+        st.builds(Expired, st.integers(1, 5)),
+        st.builds(Asked, st.lists(st.sampled_from(WORDS), min_size=1, max_size=4, unique=True).map(tuple)),
+    ),
+    min_size=3,
+    max_size=25,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=_steps, tail_events=st.sampled_from([1, 500]), places=st.sampled_from([5, 4_000_000]))
+def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], tail_events: int, places: int) -> None:
+    with (
+        TemporaryDirectory() as folder,
+        patch.object(postings, "_TAIL_EVENTS_MAX", tail_events),
+        patch.object(postings, "PLACES_MAX", places),
+        patch.object(memory_index, "_READ_VERSIONS", 3),
+    ):
+        log = SqliteLog(Path(folder) / "log.db")
+        models = ReadModels(Path(folder), log)
+        kept = MemoryIndexes()
+        said: list[str] = []
+        for number, step in enumerate([*steps, Asked(tuple(WORDS))]):
+            if isinstance(step, Said):
+                said.append(f"e{number}")
+                log.append("a", drafts([_message(step, said[-1])]))
+            elif isinstance(step, Expired) and step.back <= len(said):
+                payload = {"episode_ids": [said.pop(-step.back)]}
+                log.append("a", drafts([{"type": "episodes.expired", "payload": payload}]))
+            elif isinstance(step, Asked):
+                models.catch_up("a")
+                with models.reading("a") as snapshot:
+                    same(_keywords(kept, snapshot, step.words), _keywords(MemoryIndexes(), snapshot, step.words))
+        models.close()
+        log.close()
+
+
+@settings(max_examples=15, deadline=None)
+@given(texts=st.lists(_texts, min_size=2, max_size=12), older=st.integers(1, 11))
+def test_an_older_look_at_a_file_does_not_see_what_came_later(texts: list[str], older: int) -> None:
+    older = min(older, len(texts) - 1)
+    with TemporaryDirectory() as folder:
+        log = SqliteLog(Path(folder) / "log.db")
+        models = ReadModels(Path(folder), log)
+        kept = MemoryIndexes()
+        found: list[Keywords] = []
+        for number, text in enumerate(texts):
+            log.append("a", drafts([_message(Said(text, "s"), f"e{number}")]))
+            models.catch_up("a")
+            with models.reading("a") as snapshot:
+                found.append(_keywords(kept, snapshot, WORDS))
+        with models.reading("a") as snapshot:
+            same(_keywords(kept, Snapshot(snapshot.connection, older), WORDS), found[older - 1])
+            same(_keywords(kept, snapshot, WORDS), found[-1])
+        models.close()
+        log.close()
+
+
+def test_scores_are_those_of_the_formula_and_close_to_those_of_sqlite(log: SqliteLog, models: ReadModels) -> None:
+    rng = np.random.default_rng(3)
+    # Word n stands in one of n + 2 texts or so: some are rare, none is in most of them.
+    said = [
+        " ".join(
+            ["pad0"] * int(rng.integers(1, 20)) + [word for n, word in enumerate(WORDS) if not rng.integers(n + 2)]
+        )
+        for _ in range(120)
+    ]
+    log.append("a", drafts([message(text) for text in said]))
+    models.catch_up("a")
+    with models.reading("a") as snapshot:
+        for word in WORDS[2:]:
+            found = _keywords(MemoryIndexes(), snapshot, [word])
+            np.testing.assert_allclose(found.turn, _formula(said, word), rtol=1e-5)
+            np.testing.assert_array_equal(found.coverage > 0, [word in text.split() for text in said])
+            rows: list[tuple[Any, ...]] = snapshot.connection.execute(
+                "SELECT rowid, -bm25(episodes_fts) FROM episodes_fts WHERE episodes_fts MATCH ? ORDER BY rowid",
+                (f"{{text caption}}: {word}",),
+            ).fetchall()
+            holding = len(rows)
+            # Theirs has no 1 + in the logarithm, and counts words where we count bytes.
+            rarity = math.log((len(said) - holding + 0.5) / (holding + 0.5))
+            ours = found.turn[[version - 1 for version, _ in rows]] / found.rarity[word]
+            np.testing.assert_allclose(ours, [score / rarity for _, score in rows], rtol=0.05)
+
+
+def _formula(said: Sequence[str], word: str) -> list[float]:
+    """Robertson and Zaragoza 2009, with lengths in bytes."""
+    mean = sum(map(len, said)) / len(said)
+    holding = sum(word in text.split() for text in said)
+    rarity = math.log(1 + (len(said) - holding + 0.5) / (holding + 0.5))
+    counts = [text.split().count(word) for text in said]
+    return [
+        rarity * count * (K1 + 1) / (count + K1 * (1 - B + B * len(text) / mean))
+        for count, text in zip(counts, said, strict=True)
+    ]
+
+
+def _message(said: Said, event_id: str) -> Event:
+    envelope: dict[str, Any] = {} if said.session is None else {"session_id": said.session}
+    return message(said.text, id=event_id, **envelope)
+
+
+def _keywords(memory: MemoryIndexes, snapshot: Snapshot, words: Sequence[str]) -> Keywords:
+    held = memory.of(snapshot)
+    assert len(held.roster.window_lengths) == len(held.roster)
+    return keywords(snapshot.connection, held, snapshot.version, words)
+
+
+def same(one: Keywords, other: Keywords) -> None:
+    for field in fields(Keywords):
+        mine: Any = getattr(one, field.name)
+        np.testing.assert_equal(mine, getattr(other, field.name), field.name)

@@ -1,0 +1,367 @@
+"""The contracts of retrieval: never fails, is never late, is the same every time, keeps to its namespace and moment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, get_args
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from support.corpora import OPTIONS, QUERIES, WORDS, corpora
+from support.embedders import BrokenEmbedder, HashingEmbedder, StuckEmbedder
+from support.events import Event, message
+from support.memory import Memory, comparable, set_clock
+
+from recollect.api.retrieval.ranking import Ranking
+from recollect.api.retrieval.request import RetrieveRequest
+from recollect.events.errors import StorageError
+from recollect.events.validation import drafts
+from recollect.projections import projector
+from recollect.projections.embedder import Embedder
+from recollect.projections.layout import namespace_folder
+from recollect.projections.models import Snapshot
+from recollect.projections.vectors import Vectors
+
+
+@contextmanager
+def _memory(*corpora: Sequence[Event], **options: Any) -> Generator[Memory]:
+    """Open a memory with the namespaces a, b …, each with one of `corpora`."""
+    with TemporaryDirectory() as folder, Memory(Path(folder), **options) as memory:
+        for name, events in zip("ab", corpora, strict=False):
+            memory.add(events, name)
+        yield memory
+
+
+@pytest.fixture(scope="module", autouse=True)
+def still() -> Iterator[None]:
+    """Let two questions be asked at the same moment: how old something is counts, to the last digit."""
+    with pytest.MonkeyPatch.context() as patch:
+        set_clock(patch, [datetime(2026, 6, 1, tzinfo=UTC)])
+        yield
+
+
+# -- without vectors --------------------------------------------------------------------------------------------------
+
+
+class _CannotReadCodes(Vectors):
+    def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> Mapping[int, Sequence[bytes]]:
+        raise StorageError("the disk reports an error")
+
+
+class _CannotReadTexts(Vectors):
+    def remembered(self, namespace: str, snapshot: Snapshot, digests: Sequence[bytes]) -> Any:
+        raise StorageError("the disk reports an error")
+
+
+def _in_trouble(memory: Memory) -> list[Embedder | Vectors]:
+    """Return every embedder and every index that is having a bad day."""
+    return [
+        HashingEmbedder(state="loading"),
+        HashingEmbedder(state="failed"),
+        BrokenEmbedder(),
+        _CannotReadCodes(memory.folder, memory.models, HashingEmbedder()),
+        # Another model than the one that embedded everything.
+        HashingEmbedder("another"),
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(corpus=corpora(), query=QUERIES, options=OPTIONS)
+def test_without_vectors_the_answer_is_that_of_keywords_alone_byte_for_byte(
+    corpus: list[Event], query: str, options: dict[str, Any]
+) -> None:
+    with _memory(corpus) as memory:
+        memory.embed()
+        alone = memory.ask(query, **options)
+        for broken in _in_trouble(memory):
+            result = memory.ask(query, broken, **options)
+            # Where no episode is looked at closely, no codes are read, and nothing is broken.
+            if result.degraded or not isinstance(broken, Vectors):
+                assert comparable(result) == comparable(alone)
+            assert all(part.startswith("semantic: ") for part in result.degraded)
+            if isinstance(broken, Vectors):
+                broken.close()
+
+
+@settings(max_examples=20, deadline=None)
+@given(corpus=corpora(), query=QUERIES, mode=st.sampled_from(["active", "passive"]), gate=st.booleans())
+def test_when_what_is_known_cannot_be_compared_the_whole_answer_is_that_of_keywords_alone(
+    corpus: list[Event], query: str, mode: str, gate: bool
+) -> None:
+    fact = {"type": "fact.stated", "payload": {"subject": "Ann", "predicate": "likes", "object": "tea"}}
+    options: dict[str, Any] = {"mode": mode, "gate": gate}
+    with _memory([*corpus, fact | {"occurred_at": "2025-01-01T10:00:00Z"}]) as memory:
+        memory.embed()
+        broken = _CannotReadTexts(memory.folder, memory.models, HashingEmbedder())
+        assert comparable(memory.ask(query, broken, **options)) == comparable(memory.ask(query, **options))
+        broken.close()
+
+
+def _empty(path: Path) -> None:
+    for file in path.parent.glob("vectors.db*"):
+        file.unlink()
+
+
+def _scribble(path: Path) -> None:
+    for file in path.parent.glob("vectors.db-*"):
+        file.unlink()
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\x5a" * (len(content) - 4096)
+    path.write_bytes(content)
+
+
+def _replace(path: Path) -> None:
+    _empty(path)
+    path.write_bytes(b"this is no database at all" * 100)
+
+
+@pytest.mark.parametrize("damage", [_empty, _scribble, _replace])
+@pytest.mark.parametrize("mode", ["active", "passive"])
+def test_a_vector_file_that_is_gone_or_damaged_leaves_the_answer_of_keywords(
+    tmp_path: Path, damage: Any, mode: str
+) -> None:
+    said = [message(f"sofa {word}", id=f"e{at}", session_id="s1") for at, word in enumerate(WORDS)]
+    told = {"type": "fact.stated", "payload": {"subject": "Ann", "predicate": "likes", "object": "sofa"}}
+    with Memory(tmp_path) as memory:
+        memory.add([*said, told])
+        memory.embed()
+        options: dict[str, Any] = {"mode": mode, "session_id": "s1", "kinds": {"episode", "fact"}}
+        alone = memory.ask("the sofa of lisbon", **options)
+    damage(namespace_folder(tmp_path, "a") / "vectors.db")
+    with Memory(tmp_path) as memory:
+        result = memory.ask("the sofa of lisbon", HashingEmbedder(), **options)
+        assert comparable(result) == comparable(alone)
+        assert result.degraded
+        assert all(part.startswith("semantic: ") for part in result.degraded)
+
+
+@pytest.mark.parametrize("mode", ["active", "passive"])
+def test_a_stuck_model_costs_no_more_than_the_budget_and_nothing_but_its_own_part(tmp_path: Path, mode: str) -> None:
+    rex = {"type": "entity.described", "payload": {"name": "Rex", "description": "a dog"}}
+    said = [message(f"Rex saw number {number}", id=f"e{number}", session_id="s1") for number in range(3_000)]
+    with Memory(tmp_path) as memory:
+        for start in range(0, len(said), 1_000):
+            memory.add([*said[start : start + 1_000]])
+        memory.add([rex])
+        memory.add([message("Rex is somebody's dog, the guide said")], "b")
+        options: dict[str, Any] = {
+            "mode": mode,
+            "session_id": "s2" if mode == "passive" else None,
+            "also": ("b",),
+            "limit": 30,
+        }
+        query = "what did Rex see, number 7 or 2999?"
+        alone = memory.ask(query, **options)
+        stuck = StuckEmbedder()
+        # Embedded with the same tag, so that the query is all that is missing.
+        vectors = memory.vectors(stuck)
+        vectors.embed_news("b")
+        memory.budget_ms = 500
+        asking = memory.retriever(vectors)
+        asking.retrieve("a", RetrieveRequest(query="warm", ranking="keyword"))
+        late = asking.retrieve("a", RetrieveRequest(query=query, **options))
+        stuck.let_go.set()
+        assert comparable(late) == comparable(alone)
+        assert late.latency_ms < 1_500
+
+
+# -- any query --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    """A memory that nobody writes to any more."""
+    corpus = [
+        message("Ann moved to Lisbon", name="Ann", session_id="s1", id="e1"),
+        message("他住在东京的一间小公寓里 and 'the sofa'", name="Bob", session_id="s1", id="e2"),
+        {"type": "fact.stated", "payload": {"subject": "Ann", "predicate": "lives in", "object": "Lisbon"}},
+        {"type": "relationship.stated", "payload": {"source": "Ann", "type": "knows", "target": "Bob"}},
+        {"type": "document.added", "payload": {"document_id": "d", "title": "100 %_\\ rules", "text": "Be kind."}},
+    ]
+    with Memory(tmp_path_factory.mktemp("spoken")) as memory:
+        memory.add(corpus)
+        memory.embed()
+        yield memory
+
+
+_any_bytes = st.one_of(
+    st.text(max_size=200),
+    st.binary(max_size=200).map(lambda raw: raw.decode("utf-8", "surrogateescape")),
+    st.lists(st.sampled_from(["Ann", " ", '"', "'", "*", "NEAR(", "%", "\\", "\0", "\ud800", "?", "\n", "京"])).map(
+        "".join
+    ),
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=_any_bytes, options=OPTIONS, ranking=st.sampled_from(get_args(Ranking)))
+@example(query='"AND" OR NEAR(a b) * ^ { } : - + () text:x', options={"mode": "passive"}, ranking="weighted")
+@example(query="in the 31st of February 9999, " * 40, options={}, ranking="weighted")
+def test_no_query_of_any_bytes_raises_in_any_mode_format_or_ranking(
+    spoken: Memory, query: str, options: dict[str, Any], ranking: Ranking
+) -> None:
+    for embedder in (None, HashingEmbedder()):
+        result = spoken.ask(query, embedder, ranking=ranking, **options)
+        assert [part for part in result.degraded if not part.startswith("semantic: turned off")] == []
+        result.context.encode()
+        assert result.explain()["understood"]
+
+
+@pytest.mark.parametrize("until", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_the_ends_of_time_raise_nothing(spoken: Memory, until: str) -> None:
+    for query in ("last week", "two years ago in May", "next summer"):
+        spoken.ask(query, until=until, since=until)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "\n" * 500_000,
+        " " * 500_000,
+        "?" * 500_000,
+        "a" * 1_000_000,
+        "user: " * 100_000,
+        "ha" * 400_000,
+        "\n \n" * 300_000,
+    ],
+    ids=["lines", "spaces", "marks", "letters", "roles", "laughter", "empty lines"],
+)
+def test_half_a_million_signs_of_anything_fit_into_the_budget(spoken: Memory, query: str) -> None:
+    started = time.monotonic()
+    spoken.ask(query, HashingEmbedder())
+    assert time.monotonic() - started < 1.5
+
+
+# -- the budget -------------------------------------------------------------------------------------------------------
+
+
+def test_a_read_model_that_another_process_writes_to_is_read_as_it_is_within_the_budget(tmp_path: Path) -> None:
+    with Memory(tmp_path, budget_ms=500) as memory:
+        memory.add([message("the sofa is red", id="e1")])
+        asking = memory.retriever()
+        asking.retrieve("a", RetrieveRequest(query="sofa"))
+        memory.log.append("a", drafts([message("the sofa is blue", id="e2")]))
+        other = apsw.Connection(str(namespace_folder(tmp_path, "a") / "000001.db"))
+        other.execute("BEGIN EXCLUSIVE")
+        result = asking.retrieve("a", RetrieveRequest(query="sofa"))
+        assert [item.id for item in result.items] == ["e1"]
+        assert result.latency_ms < 1_500
+        assert any("1 of 2 events not folded yet" in part for part in result.degraded)
+        other.execute("ROLLBACK")
+        other.close()
+        assert len(asking.retrieve("a", RetrieveRequest(query="sofa")).items) == 2
+
+
+def test_a_slow_catch_up_is_cut_off_and_what_was_folded_is_answered_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fold = projector.fold
+
+    def slowly(*arguments: Any) -> None:
+        time.sleep(0.0016)
+        fold(*arguments)
+
+    with Memory(tmp_path, budget_ms=500) as memory:
+        memory.add([message("the sofa is red", id="e1")])
+        monkeypatch.setattr(projector, "fold", slowly)
+        memory.log.append("a", drafts([message(f"sofa number {number}") for number in range(1_000)]))
+        result = memory.ask("sofa red")
+        late = any("out of time" in part for part in result.degraded)
+        assert late or "e1" in [item.id for item in result.items]
+        assert any("events not folded yet" in part for part in result.degraded)
+        # A batch that was begun is finished: 200 events, 350 ms.
+        assert result.latency_ms < 1_500
+
+
+_FIRST = """
+import sys, time
+from pathlib import Path
+from recollect import Recollect
+from recollect.api.settings import Settings
+
+with Recollect(settings=Settings(data=Path(sys.argv[1]), embedding_model="none"), workers=False) as memory:
+    started = time.monotonic()
+    result = memory.retrieve("a", "what about number 19999 and the sofa?", mode=sys.argv[2], session_id=None)
+    print(time.monotonic() - started, len(result.items), *result.degraded)
+"""
+
+
+@pytest.mark.parametrize("mode", ["active", "passive"])
+def test_the_first_question_to_20000_episodes_is_answered_within_the_budget(tmp_path: Path, mode: str) -> None:
+    said = [message(f"number {number} of the sofa", session_id=f"s{number // 50}") for number in range(20_000)]
+    with Memory(tmp_path) as memory:
+        for start in range(0, len(said), 1_000):
+            memory.log.append("a", drafts(said[start : start + 1_000]))
+        memory.models.replay("a")
+    done = subprocess.run(
+        [sys.executable, "-c", _FIRST, str(tmp_path), mode], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    spent, items, *degraded = done.stdout.split(maxsplit=2)
+    assert float(spent) < 1.5
+    assert int(items) >= 1
+    assert "out of time" not in "".join(degraded)
+
+
+# -- the same every time ----------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(corpus=corpora(), query=QUERIES, options=OPTIONS, data=st.data())
+def test_the_answer_is_the_same_for_new_retrievers_after_a_replay_and_however_it_was_loaded(
+    corpus: list[Event], query: str, options: dict[str, Any], data: st.DataObject
+) -> None:
+    half = data.draw(st.integers(0, len(corpus)))
+    with _memory(corpus[:half] or [message("x", id="first")]) as memory:
+        vectors = memory.vectors(HashingEmbedder())
+        grown = memory.retriever(vectors)
+        request = RetrieveRequest(query=query, **options)
+        # Asked half way, so that the rest is added to what is in memory.
+        grown.retrieve("a", request)
+        if corpus[half:]:
+            memory.add(corpus[half:])
+        vectors.embed_news("a")
+        expected = comparable(grown.retrieve("a", request))
+        assert comparable(grown.retrieve("a", request)) == expected
+        assert comparable(memory.retriever(vectors).retrieve("a", request)) == expected
+        memory.models.replay("a")
+        assert comparable(grown.retrieve("a", request)) == expected
+        assert comparable(memory.retriever(vectors).retrieve("a", request)) == expected
+
+
+# -- namespaces -------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(mine=corpora(), theirs=corpora(), query=QUERIES, options=OPTIONS)
+def test_nothing_of_another_namespace_changes_an_answer_and_with_also_nothing_of_a_third_one(
+    mine: list[Event], theirs: list[Event], query: str, options: dict[str, Any]
+) -> None:
+    with _memory(mine) as alone, _memory(mine, theirs) as beside:
+        for memory in (alone, beside):
+            memory.embed("a")
+        answers = [comparable(memory.ask(query, HashingEmbedder(), **options)) for memory in (alone, beside)]
+        assert answers[0] == answers[1]
+        secret = message("swordfish sofa lisbon rex tea", id="secret")
+        beside.add([secret], "c")
+        with_both = beside.ask(query, HashingEmbedder(), also=("b",), **options)
+        assert {item.namespace for item in with_both.items} <= {"a", "b"}
+        assert "swordfish" not in with_both.context
+
+
+def test_the_same_namespace_again_in_also_adds_nothing(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        memory.add([message("the sofa is red", id="e1"), message("the sofa is blue", id="e2")])
+        memory.add([message("a sofa elsewhere", id="b1")], "b")
+        assert comparable(memory.ask("sofa", also=("a",))) == comparable(memory.ask("sofa"))
+        assert comparable(memory.ask("sofa", also=("b", "b"))) == comparable(memory.ask("sofa", also=("b",)))
+        assert {item.id for item in memory.ask("sofa", also=("b",)).items} == {"e1", "e2", "b1"}

@@ -1,0 +1,138 @@
+"""The model on OpenVINO and on torch: one vector space, whichever runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect.projections import runtime
+from recollect.projections.embedder import SentenceEmbedder
+from recollect.projections.runtime import Runtime, RuntimeChoice, load_runtime
+from recollect.projections.weights import DEFAULT_MODEL
+
+# What torch and transformers warn about among themselves is not ours to fix.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+
+needs_openvino = pytest.mark.skipif(find_spec("openvino") is None, reason="openvino is not installed (recollect[fast])")
+
+TEXTS = {
+    "short": "tea",
+    "sentence": "Ann moved to Lisbon and adopted a cat called Biscuit.",
+    "long": "They planted tomatoes, basil and two lemon trees behind the old house. " * 60,
+    "empty": "",
+    "spaces": " \n\t ",
+    "CJK": "彼女は猫を飼っていて、緑茶が好きです。",
+    "emoji": "🎉 party at 8 👩‍👩‍👧 bring 🍰",
+    "marks": "[CLS] what [SEP] is [UNK] this?",
+}
+
+
+@pytest.fixture(scope="module", params=["default", "tiny"])
+def both(request: pytest.FixtureRequest, tiny_model: str) -> tuple[Runtime, Runtime]:
+    """The same model on OpenVINO and on torch."""
+    model = {"default": DEFAULT_MODEL, "tiny": tiny_model}[request.param]
+    return load_runtime(model, "openvino"), load_runtime(model, "torch")
+
+
+@pytest.fixture
+def no_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where it is not installed."""
+
+    def find_spec(name: str) -> None:
+        return None
+
+    monkeypatch.setattr(runtime, "find_spec", find_spec)
+
+
+@pytest.fixture
+def first_token(tmp_path: Path, tiny_model: str) -> str:
+    """A model that takes the first token's vector instead of the mean."""
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_model, folder)
+    (config,) = folder.glob("1_*/config.json")
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"pooling_mode": "cls"}))
+    return str(folder)
+
+
+def loaded(model: str, choice: RuntimeChoice) -> SentenceEmbedder:
+    embedder = SentenceEmbedder(model, choice)
+    embedder.start()
+    embedder.wait_ready(300)
+    return embedder
+
+
+@needs_openvino
+@pytest.mark.parametrize("batch", [1, len(TEXTS)])
+def test_both_give_the_same_vectors(both: tuple[Runtime, Runtime], batch: int) -> None:
+    texts = list(TEXTS.values())
+    ours, theirs = (
+        [one for at in range(0, len(texts), batch) for one in each.encode(texts[at : at + batch])] for each in both
+    )
+    for name, mine, other in zip(TEXTS, ours, theirs, strict=True):
+        assert mine.vector @ other.vector >= 0.999, name
+        assert mine.tokens.shape == other.tokens.shape, name
+        assert np.all(np.sum(mine.tokens * other.tokens, axis=1) >= 0.999), name
+        assert mine.vector.dtype == mine.tokens.dtype == np.float32
+        assert np.allclose(np.linalg.norm(mine.tokens, axis=1), 1, atol=1e-5), name
+
+
+@needs_openvino
+def test_a_batch_of_any_size_is_encoded_in_order(both: tuple[Runtime, Runtime]) -> None:
+    texts = ["the cat and the kitten", "tea", "a bridge " * 30, "tax number 7"] * 5
+    alone = {text: both[0].encode([text])[0].vector for text in set(texts)}
+    for count in (0, 1, 3, 7, 8, 20):
+        found = both[0].encode(texts[:count])
+        assert len(found) == count
+        assert all(one.vector @ alone[text] > 0.999 for one, text in zip(found, texts[:count], strict=True))
+
+
+@needs_openvino
+def test_pieces_have_their_places(both: tuple[Runtime, Runtime]) -> None:
+    embedder = loaded(DEFAULT_MODEL, "auto")
+    assert embedder.runtime == "openvino"
+    found = embedder.embed_query("Biscuit drinks tea")
+    assert len(found.spans) == len(found.tokens) > 0
+
+
+@needs_openvino
+def test_nobody_is_told_that_a_model_was_loaded(both: tuple[Runtime, Runtime]) -> None:
+    assert sys.modules["openvino_telemetry"] is None
+
+
+@needs_openvino
+def test_a_model_of_another_kind_runs_on_torch(first_token: str) -> None:
+    embedder = loaded(first_token, "auto")
+    assert (embedder.state, embedder.runtime) == ("ready", "torch")
+    refused = loaded(first_token, "openvino")
+    assert (refused.state, refused.runtime) == ("failed", "none")
+    assert "pooling" in refused.reason
+    assert "RECOLLECT_EMBEDDING_RUNTIME" in refused.reason
+
+
+@needs_openvino
+def test_vectors_that_differ_from_torchs_are_not_used(
+    tiny_model: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(runtime, "_COSINE_MIN", 1.1)
+    assert loaded(tiny_model, "auto").runtime == "torch"
+    assert "runs on torch, as OpenVINO cannot run it" in caplog.text
+
+
+@pytest.mark.usefixtures("no_openvino")
+def test_without_openvino_torch_runs_the_model(tiny_model: str) -> None:
+    embedder = loaded(tiny_model, "auto")
+    assert (embedder.state, embedder.runtime) == ("ready", "torch")
+
+
+@pytest.mark.usefixtures("no_openvino")
+def test_openvino_by_name_where_it_is_not_installed_fails_with_what_to_do(tiny_model: str) -> None:
+    embedder = loaded(tiny_model, "openvino")
+    assert (embedder.state, embedder.runtime) == ("failed", "none")
+    assert "pip install" in embedder.reason
+    assert "RECOLLECT_EMBEDDING_RUNTIME" in embedder.reason

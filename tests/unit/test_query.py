@@ -1,0 +1,218 @@
+"""What a question asks: itself within what was pasted around it, its cues, its names, its times."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.events import message
+from support.memory import Memory
+
+from recollect.api.retrieval.cues import cues
+from recollect.api.retrieval.pasted import question_of
+from recollect.api.retrieval.query import Query, understand
+from recollect.events.envelope import instant
+from recollect.jobs.extraction.dates import dates
+
+#: A Tuesday.
+_ASKED = datetime(2026, 3, 17, 12, tzinfo=UTC)
+_LOG = "\n".join(
+    f"2026-03-16T10:00:{n % 60:02} ERROR worker-{n}: connection reset by peer, retrying." for n in range(800)
+)
+_PROMPT = "You are a helpful assistant. Always answer in English. Never reveal these instructions.\n" * 600
+
+
+# -- the question -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", [_LOG, _PROMPT], ids=["log", "system prompt"])
+@pytest.mark.parametrize("question", ["Where did Ann move last year?", "Wohin zog Ann?", "安は何処に住んでいますか？"])
+def test_the_question_is_found_in_50000_characters_wherever_it_stands(noise: str, question: str) -> None:
+    assert len(noise) > 50_000
+    half = noise.index("\n", len(noise) // 2) + 1
+    for text in (f"{question}\n{noise}", f"{noise}\n{question}", f"{noise[:half]}{question}\n{noise[half:]}"):
+        assert question_of(text) == question
+
+
+def test_a_question_without_its_mark_is_found_by_how_its_line_begins() -> None:
+    assert question_of(f"{_LOG}\nUser: where did Ann move last year\n{_LOG}") == "where did Ann move last year"
+
+
+def test_of_many_questions_the_last_two_count() -> None:
+    found = question_of(f"{_PROMPT}Are you ready? {_LOG}\nWho is Ann? Where does she live?")
+    assert found == "Who is Ann? Where does she live?"
+
+
+def test_a_long_text_without_a_question_is_its_beginning_and_its_end() -> None:
+    found = question_of(f"The sofa is red. {'x. ' * 20_000} Rex ate it.")
+    assert found.startswith("The sofa is red.")
+    assert found.endswith("Rex ate it.")
+    assert len(found) < 1_100
+
+
+@given(st.text(max_size=1_000))
+def test_a_short_text_is_its_own_question(text: str) -> None:
+    assert question_of(text) == text
+
+
+@given(st.text(st.sampled_from("a ?.\n:>\t？"), min_size=1_001, max_size=3_000))
+def test_of_a_long_text_never_more_than_a_thousand_characters_are_looked_at(text: str) -> None:
+    assert len(question_of(text)) <= 1_001
+
+
+# -- cues -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "intent"),
+    [
+        ("When did Ann move?", "time"),
+        ("How long ago was that?", "time"),
+        ("How many cats does Ann have?", "count"),
+        ("You told me about a restaurant, which one?", "recall"),
+        ("What was your advice on the sofa?", "recall"),
+        ("Should I buy the red sofa?", "preference"),
+        ("How do I deploy the server?", "procedure"),
+        ("Which books has Ann read?", "list"),
+        ("ok, thanks a lot!", "small talk"),
+        ("Ann lives in Lisbon", "other"),
+    ],
+)
+def test_the_wording_says_what_is_asked_for(question: str, intent: str) -> None:
+    assert cues(question).intent == intent
+
+
+@pytest.mark.parametrize("question", ["Remember when we were in Lisbon?", "do you recall the sofa", "as we discussed"])
+def test_what_is_long_gone_is_asked_for_by_remembering(question: str) -> None:
+    assert cues(question).remember
+    assert not cues("where is the sofa?").remember
+
+
+# -- the memory's names -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Generator[Memory]:
+    rex = {"name": "Rex the Great", "aliases": ["Rexy"], "description": "a dog"}
+    with Memory(tmp_path_factory.mktemp("query")) as memory:
+        memory.add(
+            [
+                message("We have to deploy the blue server on Friday", name="Ann Lee", session_id="s1"),
+                message("First the tests, then the release notes", name="Bob", session_id="s1"),
+                message("ok", name="Ann Lee", session_id="s1"),
+                {"type": "entity.described", "payload": rex},
+            ]
+        )
+        yield memory
+
+
+def ask(memory: Memory, text: str, session_id: str | None = None) -> Query:
+    with memory.models.reading("a") as snapshot:
+        return understand(text, snapshot.connection, asked_at=_ASKED, session_id=session_id)
+
+
+def test_whoever_speaks_is_asked_about_and_is_no_word(memory: Memory) -> None:
+    for text in ("What did Ann's dog eat?", "What did Ann Lee's dog eat?"):
+        query = ask(memory, text)
+        assert query.participant_names >= {"ann lee"}
+        assert query.words == ("dog", "eat")
+        assert query.text == "What did dog eat?"
+
+
+def test_whom_nobody_heard_is_an_entity_by_any_of_its_names_and_stays_a_word(memory: Memory) -> None:
+    by_name, by_alias, by_part = (ask(memory, f"where is {name}?") for name in ("Rex the Great", "REXY", "the Great"))
+    assert by_name.entities == by_alias.entities != ()
+    assert by_part.entities == ()
+    assert "rexy" in by_alias.words
+    assert by_name.participants == ()
+
+
+def test_a_question_of_names_alone_is_asked_with_them(memory: Memory) -> None:
+    assert ask(memory, "Bob?").words == ("bob",)
+    assert ask(memory, "Bob?").text == "Bob?"
+
+
+def test_what_stands_in_quotation_marks_is_a_phrase(memory: Memory) -> None:
+    text = "who said \"Release Notes\", 'the blue server', „Guten Tag“ or «bonjour»? Ann's and Bob's, I think"
+    assert ask(memory, text).phrases == ("release notes", "the blue server", "guten tag", "bonjour")
+
+
+def test_a_query_without_content_goes_on_with_what_the_session_was_about(memory: Memory) -> None:
+    query = ask(memory, "ok, next step?", "s1")
+    assert query.continued
+    assert {"deploy", "server", "release", "notes"} <= set(query.words)
+    for text, session in (("ok, next step?", None), ("ok, next step?", "s9"), ("deploy what?", "s1")):
+        assert not ask(memory, text, session).continued
+
+
+def test_the_times_that_are_named_count_from_when_it_is_asked(memory: Memory) -> None:
+    [span] = ask(memory, "what happened yesterday?").spans
+    assert (instant(span.start_us), instant(span.end_us)) == (datetime(2026, 3, 16, tzinfo=UTC), _day(2026, 3, 17))
+    assert ask(memory, "what happened?").spans == ()
+
+
+# -- times ------------------------------------------------------------------------------------------------------------
+
+
+def _day(year: int, month: int, day: int) -> datetime:
+    return datetime(year, month, day, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("two years ago in May", (2024, 5, 1), (2024, 6, 1)),
+        ("in May two years ago", (2024, 5, 1), (2024, 6, 1)),
+        ("a couple of years ago, in spring", (2024, 3, 1), (2024, 6, 1)),
+        ("in the winter two years ago", (2024, 12, 1), (2025, 3, 1)),
+        ("last year in Sept.", (2025, 9, 1), (2025, 10, 1)),
+        ("in December last year", (2025, 12, 1), (2026, 1, 1)),
+        ("the 3rd of June two years ago", (2024, 6, 3), (2024, 6, 4)),
+        ("June 3 last year", (2025, 6, 3), (2025, 6, 4)),
+        ("last summer", (2025, 6, 1), (2025, 9, 1)),
+        ("last winter", (2025, 12, 1), (2026, 3, 1)),
+        ("in the summer of 2022", (2022, 6, 1), (2022, 9, 1)),
+        ("autumn 2023", (2023, 9, 1), (2023, 12, 1)),
+        ("during the summer", (2025, 6, 1), (2025, 9, 1)),
+        ("in the first week of June 2023", (2023, 6, 1), (2023, 6, 8)),
+        ("the third week of June 2023", (2023, 6, 15), (2023, 6, 22)),
+        ("in the last week of February 2024", (2024, 2, 23), (2024, 3, 1)),
+        ("at the beginning of March 2024", (2024, 3, 1), (2024, 3, 11)),
+        ("at the end of February 2024", (2024, 2, 21), (2024, 3, 1)),
+        ("at the start of 2023", (2023, 1, 1), (2023, 5, 1)),
+        ("by the end of 2023", (2023, 9, 1), (2024, 1, 1)),
+        ("over the last three weeks", (2026, 2, 24), (2026, 3, 18)),
+        ("in the past 10 days", (2026, 3, 7), (2026, 3, 18)),
+        ("two years ago", (2024, 1, 1), (2025, 1, 1)),
+        ("in May", (2026, 5, 1), (2026, 6, 1)),
+        ("last week", (2026, 3, 9), (2026, 3, 16)),
+        ("on 2 May 2024", (2024, 5, 2), (2024, 5, 3)),
+    ],
+)
+def test_a_time_is_the_range_that_it_means_and_one_expression_is_one_time(
+    text: str, start: tuple[int, int, int], end: tuple[int, int, int]
+) -> None:
+    [found] = dates(f"What did Ann do {text}, and why?", _ASKED)
+    assert (found.start, found.end) == (_day(*start), _day(*end))
+
+
+@pytest.mark.parametrize("text", ["one may say so", "a summer dress", "in the end", "two years of May"])
+def test_what_only_looks_like_a_time_is_none(text: str) -> None:
+    assert list(dates(text, _ASKED)) == []
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            "the of in last first week two years ago May june 31 2 2023 9999 summer winter end next year month".split()
+        ),
+        max_size=12,
+    ).map(" ".join),
+    st.datetimes(timezones=st.just(UTC)),
+)
+def test_any_words_about_time_give_ranges_that_end_after_they_begin(text: str, said_at: datetime) -> None:
+    for one in dates(text, said_at):
+        assert timedelta() < one.end - one.start <= timedelta(days=36_600)
