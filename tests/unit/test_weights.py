@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from recollect.api.retrieval.features import FEATURES, SEMANTIC
+from recollect.api.retrieval.gate import ITEM_MEASURES, MEASURES, gate
+from recollect.api.retrieval.ranking import weights
+
+RANKINGS = ("hybrid", "keyword")
+
+
+def content(name: str) -> dict[str, Any]:
+    return tomllib.loads(files("recollect.api.retrieval").joinpath(name).read_text(encoding="utf-8"))
+
+
+def test_there_are_weights_of_questions_and_messages_with_vectors_and_without() -> None:
+    found = content("weights.toml")
+    assert set(found) == {"version", *RANKINGS}
+    assert all(set(found[ranking]) == {"question", "message"} for ranking in RANKINGS)
+
+
+@pytest.mark.parametrize("query", ["question", "message"])
+def test_weights_name_only_features_that_there_are(query: str) -> None:
+    found = content("weights.toml")
+    assert set(found["hybrid"][query]) <= set(FEATURES)
+    assert set(found["keyword"][query]) <= set(FEATURES) - SEMANTIC
+
+
+@pytest.mark.parametrize("ranking", RANKINGS)
+def test_the_gate_names_every_measure_and_no_other(ranking: str) -> None:
+    found = content("gate.toml")
+    assert set(found) == {"version", *RANKINGS}
+    assert set(found[ranking]) == {"question", "message", "item"}
+    assert set(found[ranking]["question"]) == set(found[ranking]["message"]) == {*MEASURES, "constant"}
+    assert set(found[ranking]["item"]) == {"answer", *ITEM_MEASURES, "constant"}
+
+
+def test_weights_and_gate_are_of_one_version() -> None:
+    assert content("weights.toml")["version"] == content("gate.toml")["version"]
+
+
+@pytest.mark.parametrize("semantic", [True, False])
+def test_both_files_are_read(semantic: bool) -> None:
+    assert weights(semantic=semantic).question.shape == weights(semantic=semantic).message.shape == (len(FEATURES),)
+    assert gate(semantic=semantic).item.shape == (len(ITEM_MEASURES) + 2,)
