@@ -1,0 +1,42 @@
+"""Recollect on one data set, in a process of its own and in its own environment: `MODEL FOLDER RESULT FILE...`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from worker import disk_mib, peak_mib
+
+from recollect.api.bench.retrieval import Bench, read_conversation
+from recollect.api.bench.scores import Score
+
+
+def main(model: str, folder: Path, result: Path, files: Sequence[Path]) -> None:
+    bench = Bench(folder, model)
+    scores: list[Score] = []
+    ingest_seconds = 0.0
+    try:
+        bench.wait(_quiet)
+        for file in files:
+            conversation = read_conversation(file)
+            started = time.perf_counter()
+            bench.load(conversation, _quiet)
+            ingest_seconds += time.perf_counter() - started
+            scores += bench.ask(conversation, conversation.set_name, _quiet)
+    finally:
+        bench.close()
+    costs = {"ingest_seconds": ingest_seconds, "peak_mib": peak_mib(), "disk_mib": disk_mib(folder)}
+    told = {"scores": [asdict(score) for score in scores], "note": ", ".join(bench.degraded), **costs}
+    result.write_text(json.dumps(told), encoding="utf-8")
+
+
+def _quiet(_what: str, _done: int, _total: int) -> None:
+    """Show nothing: what is measured is not slowed down by a progress bar."""
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), [Path(name) for name in sys.argv[4:]])
