@@ -217,7 +217,9 @@ def _merged(asked: Asked, episodes: Sequence[Item], matches: Sequence[Match], dr
 
 
 def _same(words: set[str], others: set[str]) -> bool:
-    if min(len(words), len(others)) < _SAME_WORDS_MIN:
+    fewer, more = sorted((len(words), len(others)))
+    # Most texts are of another length, which is seen at once.
+    if fewer < max(_SAME_WORDS_MIN, _SAME_WORDS * more):
         return False
     return len(words & others) >= _SAME_WORDS * len(words | others)
 
