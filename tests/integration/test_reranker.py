@@ -44,7 +44,8 @@ def test_the_first_items_are_in_the_order_of_the_cross_encoder(tmp_path: Path) -
     assert [item.text for item in after.items] == sorted(texts, key=lambda text: -scores[text])
     assert [item.ranks["reranker"] for item in after.items] == list(range(1, len(texts) + 1))
     # How likely the best one is does not change with which one it is.
-    assert [item.score for item in after.items] == [item.score for item in before.items]
+    # Nearly: the messages of the other memory are a moment younger.
+    assert [item.score for item in after.items] == pytest.approx([item.score for item in before.items], rel=1e-3)
 
 
 def test_a_model_that_is_not_there_is_left_out_and_named(tmp_path: Path) -> None:
