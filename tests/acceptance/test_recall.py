@@ -16,7 +16,7 @@ def ignore(what: str, done: int, total: int) -> None:
     pass
 
 
-@pytest.mark.parametrize(("model", "turn_at_10", "session_at_10"), [("all-MiniLM-L6-v2", 63, 91), ("none", 52, 88)])
+@pytest.mark.parametrize(("model", "turn_at_10", "session_at_10"), [("all-MiniLM-L6-v2", 80, 94), ("none", 72, 91)])
 def test_evidence_in_a_real_conversation_is_found(
     tmp_path: Path, model: str, turn_at_10: float, session_at_10: float
 ) -> None:
