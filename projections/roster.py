@@ -79,6 +79,16 @@ class Roster:
         return lengths
 
     @cached_property
+    def session_sizes(self) -> Ints:
+        """Return how many episodes each of `session_ids` has."""
+        return np.bincount(self.sessions, minlength=len(self.session_ids))
+
+    @cached_property
+    def sessionless(self) -> NDArray[np.bool_]:
+        """Return which of `session_ids` stands for having no session."""
+        return np.array([name is None for name in self.session_ids], np.bool_)
+
+    @cached_property
     def runs(self) -> Ints:
         """Return where another session than that of the episode before begins; the first place is one."""
         return np.flatnonzero(np.diff(self.sessions, prepend=-1))

@@ -227,9 +227,7 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
         return line
     head = _head(line.item)
     room = tokens_max - estimate_tokens(head) - 3
-    sentences = [
-        part for part in one_line(line.item.text).replace("? ", "?\n").replace(". ", ".\n").split("\n") if part
-    ]
+    sentences = _SENTENCE_END.split(one_line(line.item.text))
     wanted = set(words)
     by_worth = sorted(range(len(sentences)), key=lambda at: (-len(wanted & content_words(sentences[at])), at))
     kept: list[int] = []

@@ -168,20 +168,18 @@ def _measures(connection: apsw.Connection, roster: Roster, rows: Ints, signals: 
 
 
 def _best_of_session(roster: Roster, rows: Ints, values: Vector) -> Vector:
-    best = np.full(max(1, len(roster.session_ids)), -1.0, np.float32)
+    best = np.full(len(roster.session_ids), -1.0, np.float32)
     # A session's episodes mostly stand together, so few are left to be put in their session's place one by one.
     runs = np.nan_to_num(np.fmax.reduceat(values, roster.runs), nan=-1.0)
     np.maximum.at(best, roster.sessions[roster.runs], runs)
-    alone = np.array([name is None for name in roster.session_ids], np.bool_)
     sessions = roster.sessions[rows]
-    return np.where(alone[sessions], values[rows], best[sessions])
+    return np.where(roster.sessionless[sessions], values[rows], best[sessions])
 
 
 def _mean_of_session(roster: Roster, values: Vector) -> Vector:
     """Return the mean of each session."""
-    count = max(1, len(roster.session_ids))
-    sums = np.bincount(roster.sessions, np.nan_to_num(values), minlength=count)
-    return (sums / np.maximum(np.bincount(roster.sessions, minlength=count), 1)).astype(np.float32)
+    sums = np.bincount(roster.sessions, np.nan_to_num(values), minlength=len(roster.session_ids))
+    return (sums / np.maximum(roster.session_sizes, 1)).astype(np.float32)
 
 
 def _best_among(sessions: Ints, values: Vector) -> Vector:

@@ -123,7 +123,7 @@ def _score(roster: Roster, found: Sequence[_Found], rarity: dict[str, float], wo
         known += worth * bool(len(one.rows))
     if count:
         # What has no session has no session's words either.
-        by_session[[name is None for name in roster.session_ids]] = 0
+        by_session[roster.sessionless] = 0
         session = by_session[roster.sessions]
     return Keywords(turn, window, session, coverage / np.float32(whole), rarity, known / whole, words)
 

@@ -112,6 +112,10 @@ class Retriever:
         except (RecollectError, apsw.Error) as error:
             _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
             budget.miss("projection", error)
+        except Exception as error:
+            # A bot's turn must not fail because of its memory (`001`); what is wrong is named, here and in the log.
+            _logger.exception("a retrieval from namespace %r failed in a way nobody foresaw", namespace)
+            budget.miss("retrieval", f"{type(error).__name__}: {error}")
         return RetrieveResult(
             context=answer.context,
             items=answer.items,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.api.retrieval.context import fit, render
@@ -73,9 +73,10 @@ def test_the_best_items_stay_when_the_budget_is_short_and_a_long_one_is_cut() ->
     assert context(items, 30) == ""
 
 
-@given(st.lists(st.text(max_size=300), max_size=12), st.integers(0, 500))
-def test_the_context_never_exceeds_its_budget(texts: list[str], budget_tokens: int) -> None:
-    items = [episode(text, day=day) for day, text in enumerate(texts)]
+@given(st.lists(st.tuples(st.text(max_size=300), st.text(max_size=200)), max_size=12), st.integers(0, 500))
+@example([("", "a name that is longer than what it said " * 4)] * 3, 60)
+def test_the_context_never_exceeds_its_budget(said: list[tuple[str, str]], budget_tokens: int) -> None:
+    items = [episode(text, day=day, speaker=speaker) for day, (text, speaker) in enumerate(said)]
     assert estimate_tokens(context(items, budget_tokens)) <= max(budget_tokens, 0)
 
 
