@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Any, NamedTuple, cast
@@ -129,10 +128,9 @@ def find_trace(folder: Path, namespace: str, trace_id: str) -> dict[str, Any] | 
     wanted = trace_id.encode()
     for file in reversed(trace_files(folder)):
         for line in _lines(file):
-            if wanted in line:
-                trace = orjson.loads(line)
-                if trace["trace_id"] == trace_id and trace["namespace"] == namespace:
-                    return trace
+            trace = _parsed(line) if wanted in line else {}
+            if trace.get("trace_id") == trace_id and trace["namespace"] == namespace:
+                return trace
     return None
 
 
@@ -144,10 +142,10 @@ def list_traces(folder: Path, namespace: str, after: str, limit: int) -> list[di
     """
     found: list[dict[str, Any]] = []
     for file in reversed(trace_files(folder)):
-        for line in reversed(list(_lines(file))):
-            trace = orjson.loads(line)
+        for line in reversed(_lines(file)):
+            trace = _parsed(line)
             # Ids rise with time.
-            if trace["namespace"] == namespace and (not after or trace["trace_id"] < after):
+            if trace.get("namespace") == namespace and (not after or trace["trace_id"] < after):
                 found.append({name: trace[name] for name in _SHORT if name in trace})
                 if len(found) == limit:
                     return found
@@ -158,14 +156,20 @@ def list_traces(folder: Path, namespace: str, after: str, limit: int) -> list[di
 _SHORT = ("trace_id", "at", "query", "trigger", "version", "latency_ms", "degraded", "tokens", "items")
 
 
-def _lines(file: Path) -> Iterator[bytes]:
+def _lines(file: Path) -> list[bytes]:
     try:
-        content = file.read_bytes()
+        return file.read_bytes().splitlines()
     except FileNotFoundError:
         # The oldest one goes when there are too many.
-        return
-    # The last one may be cut off by a crash.
-    yield from (line for line in content.splitlines() if line.startswith(b"{") and line.endswith(b"}"))
+        return []
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """Return a trace; nothing for a line that a crash or a full disk cut off."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}
 
 
 def trace_files(folder: Path) -> list[Path]:

@@ -281,3 +281,15 @@ def test_what_is_known_is_rated_alike(memory: Recollect, rating: str, up: bool) 
     assert after["Faro"] == pytest.approx(scores["Faro"])
     assert (after.get("Porto", 0.0) > scores["Porto"]) == up
     assert after.get("Porto", 0.0) != scores["Porto"]
+
+
+def test_a_line_that_was_cut_off_hides_no_other_trace(tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    whole = b'{"trace_id": "t1", "namespace": "a", "query": "tea"}\n'
+    (folder / "1.ndjson").write_bytes(
+        b'{"trace_id": "t0", "namespace": "a", "answer": {}\n' + whole + b'{"trace_id": "t1'
+    )
+    assert find_trace(folder, "a", "t1") == {"trace_id": "t1", "namespace": "a", "query": "tea"}
+    assert [trace["trace_id"] for trace in list_traces(folder, "a", "", 10)] == ["t1"]
+    assert find_trace(folder, "a", "t0") is None
