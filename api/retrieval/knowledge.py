@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -30,6 +32,8 @@ _NAMED, _ITSELF = 1.5, 3.0
 _RATING = 2.0
 #: What is left of something that was not heard of for a long time.
 _STALE = 0.5
+#: Namespaces whose vectors of what is known are kept.
+_NAMESPACES_MAX = 64
 #: Of one kind in one answer.
 _KIND_MAX = 5
 
@@ -55,6 +59,9 @@ class KnowledgeSearch:
 
     def __init__(self) -> None:
         self._matrices: WeakKeyDictionary[Shelf, tuple[str, Vector]] = WeakKeyDictionary()
+        #: By model and namespace, the vectors of what was known last, by digest.
+        self._known: OrderedDict[tuple[str, str], dict[bytes, Vector]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def search(self, asked: Asked, rarity: Mapping[str, float], embedding: Vector | None) -> list[Match]:
         """Return what is known about a query, most likely first; at most five of a kind.
@@ -97,14 +104,29 @@ class KnowledgeSearch:
         tag = asked.vectors.embedder.model_tag
         held = self._matrices.get(shelf)
         if held is None or held[0] != tag or np.isnan(held[1][:, 0]).any():
-            try:
-                found = asked.vectors.remembered(asked.namespace, asked.snapshot, shelf.digests)
-            except Exception as error:
-                raise NotCompared(f"{type(error).__name__}: {error}") from error
+            found = self._vectors(asked, shelf, tag)
             missing = np.full(len(embedding), np.nan, np.float32)
-            held = tag, np.stack([missing if vector is None else vector for vector in found])
+            held = tag, np.stack([found.get(digest, missing) for digest in shelf.digests])
             self._matrices[shelf] = held
         return held[1] @ embedding
+
+    def _vectors(self, asked: Asked, shelf: Shelf, tag: str) -> dict[bytes, Vector]:
+        """Return the vectors of what is known, by digest; nearly all are those of before the last thing learned."""
+        known = self._known.get((tag, asked.namespace), {})
+        new = [digest for digest in shelf.digests if digest not in known]
+        try:
+            read = asked.vectors.remembered(asked.namespace, asked.snapshot, new)
+        except Exception as error:
+            raise NotCompared(f"{type(error).__name__}: {error}") from error
+        known = {digest: known[digest] for digest in shelf.digests if digest in known} | {
+            digest: vector for digest, vector in zip(new, read, strict=True) if vector is not None
+        }
+        with self._lock:
+            self._known[tag, asked.namespace] = known
+            self._known.move_to_end((tag, asked.namespace))
+            if len(self._known) > _NAMESPACES_MAX:
+                self._known.popitem(last=False)
+        return known
 
 
 def profile(shelf: Shelf, asked_at_us: int) -> list[Known]:
