@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from recollect.events.database import storage_errors
 from recollect.events.errors import FolderInUse
+from recollect.events.storage.file_lock import file_lock
 
 
 @contextmanager
@@ -40,17 +40,19 @@ def changing_model(data: Path) -> Generator[None]:
 def _held(data: Path, name: str, taken: str) -> Generator[None]:
     """Hold a lock in the folder; the system releases it when the process ends, however it ends."""
     path = data / name
-    with storage_errors(path):
-        data.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
-            raise FolderInUse(taken.format(holder=holder, folder=data.resolve())) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    with file_lock(path, wait=False) as descriptor:
+        if descriptor is None:
+            raise FolderInUse(taken.format(holder=_holder(path), folder=data.resolve()))
+        with storage_errors(path):
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, str(os.getpid()).encode())
         yield
-    finally:
-        os.close(descriptor)
+
+
+def _holder(path: Path) -> str:
+    """Return the process that the lock file `path` names."""
+    try:
+        return path.read_text(errors="replace")[:32].strip() or "unknown"
+    except OSError:
+        # Windows lets no other process read what is locked.
+        return "unknown"

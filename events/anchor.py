@@ -5,7 +5,6 @@ The hash chain alone cannot tell a log whose end was cut off, heads included, fr
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -15,6 +14,7 @@ import orjson
 from recollect.events.envelope import Head
 from recollect.events.errors import InvalidInput
 from recollect.events.log import EventLog
+from recollect.events.storage.atomic_file import write_atomically
 from recollect.events.verify import Problem, Verdict
 
 
@@ -49,12 +49,7 @@ def write_anchor(path: Path, log_id: str, verdicts: Iterable[Verdict]) -> None:
     heads = {verdict.namespace: {"version": verdict.version, "hash": verdict.hash.hex()} for verdict in verdicts}
     content = orjson.dumps({"log_id": log_id, "heads": heads}, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
     try:
-        unfinished = path.with_name(f"{path.name}.tmp")
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.rename(path)
+        write_atomically(path, content)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", field=str(path)) from error
 

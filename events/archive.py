@@ -6,8 +6,6 @@ hash, which follows from the leaves: it is there once a block, to begin from.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Generator, Sequence
@@ -20,10 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from recollect.events.chain import link
-from recollect.events.database import storage_errors, sync
+from recollect.events.database import storage_errors
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ForeignFile, StorageError
 from recollect.events.log import GENESIS, EventLog
+from recollect.events.storage.atomic_file import sync, write_atomically
+from recollect.events.storage.file_lock import file_lock
+from recollect.events.storage.namespace_folder import hashed_folder
 from recollect.events.verify import leaf_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ SEGMENT_EVENTS_MAX = 8 * BLOCK_EVENTS
 #: Blocks kept in memory for the next page: a few megabytes each.
 _BLOCKS_MAX = 4
 _MANIFEST = "manifest.json"
+#: The file whose lock a process holds while it seals.
+_LOCK = "seal.lock"
 
 #: The columns of a segment, with DuckDB's types.
 SEGMENT_COLUMNS: dict[str, str] = {
@@ -269,26 +272,18 @@ class Archive:
         return events
 
     def _folder_of(self, namespace: str) -> Path:
-        """Return the folder of `namespace`. Its name is a hash: some file systems ignore case."""
-        digest = sha256(namespace.encode()).hexdigest()
-        return self.folder / digest[:2] / digest[:32]
+        return hashed_folder(self.folder, namespace)
 
     @contextmanager
     def _sealing(self, namespace: str) -> Generator[Path]:
         """Hold the lock on the namespace's folder and remove what a killed seal left."""
         folder = self._folder_of(namespace)
-        with storage_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(folder, os.O_RDONLY)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                known = {segment.file for segment in self.segments(namespace)}
-                for file in folder.iterdir():
-                    if file.name not in known and file.name != _MANIFEST:
-                        file.unlink()
-                yield folder
-            finally:
-                os.close(descriptor)
+        with storage_errors(folder), file_lock(folder / _LOCK):
+            known = {segment.file for segment in self.segments(namespace)} | {_MANIFEST, _LOCK}
+            for file in folder.iterdir():
+                if file.name not in known:
+                    file.unlink()
+            yield folder
 
     def _read_manifest(self, path: Path, namespace: str) -> list[Segment]:
         try:
@@ -307,14 +302,8 @@ class Archive:
             "namespace": namespace,
             "segments": [segment._asdict() for segment in segments],
         }
-        unfinished = folder / f"{_MANIFEST}.tmp"
         with storage_errors(folder):
-            with unfinished.open("wb") as file:
-                file.write(orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.rename(folder / _MANIFEST)
-            sync(folder)
+            write_atomically(folder / _MANIFEST, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
 
     @cached_property
     def _duckdb(self) -> duckdb.DuckDBPyConnection:

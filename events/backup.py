@@ -10,11 +10,12 @@ from pathlib import Path
 import apsw
 
 from recollect.events.audit import audit
-from recollect.events.database import connect, storage_errors, sync
+from recollect.events.database import connect, storage_errors
 from recollect.events.envelope import now_us
 from recollect.events.errors import ForeignFile, InvalidInput
 from recollect.events.log import each_head
 from recollect.events.sqlite import SqliteLog
+from recollect.events.storage.atomic_file import sync
 
 #: Pages copied at once: 4 MiB, some milliseconds, then others get their turn.
 _STEP_PAGES = 1_024

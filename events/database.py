@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -110,15 +109,3 @@ def _storage_error(error: apsw.Error, path: Path) -> StorageError | None:
             return StorageError(f"{path}: the disk reports an error ({error}); check it before you go on")
         case _:
             return None
-
-
-def sync(path: Path) -> None:
-    """Have a closed file, or a folder's list of files, on disk.
-
-    Not for a database that is open: closing a descriptor of it would drop its locks.
-    """
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import orjson
 
 from recollect.events.database import storage_errors
 from recollect.events.errors import ForeignFile
+from recollect.events.storage.atomic_file import write_atomically
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +59,9 @@ def write_choice(data: Path, choice: Choice) -> None:
         StorageError: the disk is full or cannot be written; the old file is still there.
     """
     path = choice_path(data)
-    new = path.with_suffix(".new")
+    content = orjson.dumps(asdict(choice), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     with storage_errors(path):
-        with new.open("wb") as file:
-            file.write(orjson.dumps(asdict(choice), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-        folder = os.open(data, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        write_atomically(path, content)
 
 
 def _choice(content: dict[str, Any]) -> Choice:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import time
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from recollect.events.database import storage_errors
+from recollect.events.storage.file_lock import file_lock
 from recollect.projections.layout import generation_path, generations, remove_database
 
 #: An empty generation that did not get its name in this time belongs to a process that died.
@@ -28,11 +28,7 @@ def building(folder: Path) -> Generator[Path]:
 
     The lock ends with its process, however that ends.
     """
-    with storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / "replay.lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with file_lock(folder / "replay.lock"):
         for left in folder.glob("building-*.db*"):
             left.unlink(missing_ok=True)
         path = folder / f"building-{secrets.token_hex(8)}.db"
@@ -40,8 +36,6 @@ def building(folder: Path) -> Generator[Path]:
             yield path
         finally:
             remove_database(path)
-    finally:
-        os.close(descriptor)
 
 
 def empty_path(folder: Path) -> Path:

@@ -26,7 +26,7 @@ from recollect.events.envelope import microseconds, now_us
 from recollect.events.errors import InvalidInput, StillBuilding, StorageError
 from recollect.events.log import EventLog, version_at
 from recollect.projections.digest import digest
-from recollect.projections.layout import namespace_folder, remove_database
+from recollect.projections.layout import folder_named, namespace_folder, remove_database
 from recollect.projections.markers import held, latest_first, touch
 from recollect.projections.models import ReadModels, Snapshot, empty_model
 from recollect.projections.replay import OnProgress, build
@@ -292,7 +292,7 @@ class History:
 
     def _path_of(self, marker: Path) -> Path:
         folder, _, name = marker.name.partition("-")
-        return self._data / "namespaces" / folder[:2] / folder / "as-of" / name
+        return folder_named(self._data, folder) / "as-of" / name
 
 
 def _size_bytes(path: Path) -> int:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import threading
-from hashlib import sha256
 from pathlib import Path
+
+from recollect.events.storage.namespace_folder import hashed_folder, named_folder
 
 _GENERATION = re.compile(r"(\d{6})\.db")
 
 
 def namespace_folder(data: Path, namespace: str) -> Path:
-    """Return the folder of `namespace` under the data folder.
+    """Return the folder of `namespace` under the data folder."""
+    return hashed_folder(data / "namespaces", namespace)
 
-    Its name is a hash: names may differ in case only, and some file systems do not.
-    """
-    digest = sha256(namespace.encode()).hexdigest()
-    return data / "namespaces" / digest[:2] / digest[:32]
+
+def folder_named(data: Path, name: str) -> Path:
+    """Return the namespace's folder under the data folder whose own name is `name`."""
+    return named_folder(data / "namespaces", name)
 
 
 def generations(folder: Path) -> list[int]:
@@ -38,15 +37,3 @@ def remove_database(path: Path) -> None:
     """Remove a SQLite file with its WAL, whether they are there or not."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
-
-
-def write_once(path: Path, content: bytes) -> None:
-    """Make the file `path` unless it is there: of several processes one makes it, and nobody sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
-    try:
-        new.write_bytes(content)
-        with contextlib.suppress(FileExistsError):
-            os.link(new, path)
-    finally:
-        new.unlink(missing_ok=True)

@@ -6,14 +6,13 @@ The system releases it when its holder dies.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from recollect.events.database import storage_errors
+from recollect.events.storage.file_lock import file_lock
 
 
 @contextmanager
@@ -26,18 +25,8 @@ def held(marker: Path, *, shared: bool = False, wait: bool = True) -> Generator[
     Raises:
         StorageError: the marker cannot be made.
     """
-    with storage_errors(marker):
-        marker.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(marker, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        try:
-            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-            return
-        yield _is_same(descriptor, marker)
-    finally:
-        os.close(descriptor)
+    with file_lock(marker, shared=shared, wait=wait) as descriptor:
+        yield descriptor is not None and _is_same(descriptor, marker)
 
 
 def touch(marker: Path) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import apsw
 
-from recollect.events.database import sync
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
 from recollect.events.log import GENESIS, EventLog
+from recollect.events.storage.atomic_file import sync
 from recollect.projections.changes import Changes, EntityNames, index_episodes
 from recollect.projections.handlers import fold
 from recollect.projections.schema import create_indexes, create_search, create_tables

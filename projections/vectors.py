@@ -23,10 +23,11 @@ import numpy as np
 
 from recollect.events.database import storage_errors
 from recollect.events.errors import ForeignFile
+from recollect.events.storage.atomic_file import write_once
 from recollect.projections.codes import CodeCache, Vector, encoded
 from recollect.projections.embedder import Embedder
 from recollect.projections.index import VectorIndex
-from recollect.projections.layout import namespace_folder, remove_database, write_once
+from recollect.projections.layout import namespace_folder, remove_database
 from recollect.projections.models import ReadModels, Snapshot
 from recollect.projections.passages import PASSAGES_VERSION, Passage, Turn, passages, summary_passages
 from recollect.projections.schema import SCHEMA_VERSION, model_row

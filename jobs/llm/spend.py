@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Generator
-from contextlib import contextmanager
+import contextlib
 from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 
 from recollect.events.database import storage_errors
+from recollect.events.storage.atomic_file import write_atomically
+from recollect.events.storage.file_lock import file_lock
 
 #: Days that are kept.
 _DAYS_MAX = 90
@@ -25,38 +24,24 @@ class Spend:
 
     def today(self) -> int:
         """Return the tokens that today has cost so far."""
-        with self._opened() as descriptor:
-            return _read(descriptor).get(_day(), 0)
+        with storage_errors(self._path):
+            return self._read().get(_day(), 0)
 
     def add(self, tokens: int) -> None:
         """Count what an answer has cost."""
-        with self._opened() as descriptor:
-            days = _read(descriptor)
+        # The lock is a file of its own: the other one is replaced by each write.
+        with storage_errors(self._path), file_lock(self._path.with_suffix(".lock")):
+            days = self._read()
             days[_day()] = days.get(_day(), 0) + tokens
             kept = dict(sorted(days.items())[-_DAYS_MAX:])
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, orjson.dumps(kept), 0)
+            write_atomically(self._path, orjson.dumps(kept))
 
-    @contextmanager
-    def _opened(self) -> Generator[int]:
-        with storage_errors(self._path):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
-
-def _read(descriptor: int) -> dict[str, int]:
-    content = os.pread(descriptor, 1 << 16, 0)
-    try:
-        days: dict[str, int] = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        # Cut off by a power cut, or new.
-        return {}
-    return days
+    def _read(self) -> dict[str, int]:
+        days: dict[str, int] = {}
+        # Missing: nothing was spent yet. Damaged: an earlier release did not write it atomically.
+        with contextlib.suppress(FileNotFoundError, orjson.JSONDecodeError):
+            days = orjson.loads(self._path.read_bytes())
+        return days
 
 
 def _day() -> str:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import fcntl
-import os
 import threading
 from functools import partial
 from pathlib import Path
@@ -13,6 +11,7 @@ from support.server import recollect
 from recollect.api.cli.opening import open_models
 from recollect.events.log import each_head
 from recollect.events.sqlite import SqliteLog
+from recollect.events.storage.file_lock import file_lock
 from recollect.events.validation import drafts
 from recollect.projections.layout import generation_path, generations, namespace_folder
 from recollect.projections.models import ReadModels
@@ -94,17 +93,15 @@ def test_a_second_replay_of_a_namespace_waits_for_the_first(tmp_path: Path, log:
     fill(log, a=3)
     models.catch_up("a")
     folder = namespace_folder(tmp_path, "a")
-    other = os.open(folder / "replay.lock", os.O_RDWR | os.O_CREAT)
-    fcntl.flock(other, fcntl.LOCK_EX)
-    (folder / "building-of-the-other.db").write_bytes(b"still being written")
     waiting = threading.Thread(target=models.replay, args=("a",))
-    waiting.start()
-    waiting.join(0.3)
+    with file_lock(folder / "replay.lock"):
+        (folder / "building-of-the-other.db").write_bytes(b"still being written")
+        waiting.start()
+        waiting.join(0.3)
 
-    assert waiting.is_alive()
-    assert (folder / "building-of-the-other.db").exists()
-    assert models.catch_up("a").version == 3
-    os.close(other)
+        assert waiting.is_alive()
+        assert (folder / "building-of-the-other.db").exists()
+        assert models.catch_up("a").version == 3
     waiting.join()
     assert generations(folder) == [1, 2]
 

@@ -388,6 +388,12 @@ def _put_before(disk: Disk) -> _Vfs:
         status = os.fstat(descriptor)
         disk.sync(status.st_ino, with_folder=stat.S_ISDIR(status.st_mode))
 
-    for name, ours in {"link": link, "rename": disk.rename, "unlink": unlink, "fsync": fsync}.items():
+    for name, ours in {
+        "link": link,
+        "rename": disk.rename,
+        "replace": disk.rename,
+        "unlink": unlink,
+        "fsync": fsync,
+    }.items():
         setattr(os, name, ours)
     return _Vfs(disk)

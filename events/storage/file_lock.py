@@ -1,0 +1,54 @@
+"""File locks: a file that one process, or several readers, hold; the system releases it when its holder dies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from recollect.events.database import storage_errors
+from recollect.events.errors import StorageError
+
+
+@contextmanager
+def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Generator[int | None]:
+    """Hold the lock of the file `path`, which is created when it is missing, over threads and processes alike.
+
+    Two calls exclude each other unless both are `shared`, in one thread too. On Windows other processes cannot read
+    the first 64 KiB of a file that is locked exclusively.
+
+    Yields:
+        The file's open descriptor, at its start; None when `wait` is False and another call holds the lock.
+
+    Raises:
+        StorageError: the file cannot be created, or its disk has no locks.
+    """
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        yield descriptor if _acquire(descriptor, path, shared, wait) else None
+    finally:
+        # Closing releases the lock.
+        os.close(descriptor)
+
+
+def _acquire(descriptor: int, path: Path, shared: bool, wait: bool) -> bool:
+    # Imported here: it imports the clients of Redis and asyncio, which a command without locks can do without.
+    from portalocker import AlreadyLocked, LockException, LockFlags, lock  # noqa: PLC0415
+
+    flags = LockFlags.SHARED if shared else LockFlags.EXCLUSIVE
+    while True:
+        try:
+            lock(descriptor, flags if wait else flags | LockFlags.NON_BLOCKING)
+        except AlreadyLocked:
+            if not wait:
+                return False
+            # Windows gives up after 10 seconds.
+        except LockException as error:
+            raise StorageError(
+                f"{path} cannot be locked ({error.strerror}); put the data folder on a disk of this machine"
+            ) from error
+        else:
+            return True
