@@ -6,8 +6,6 @@ hash, which follows from the leaves: it is there once a block, to begin from.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -23,6 +21,7 @@ from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ForeignFile, StorageError
 from recollect.events.log import GENESIS, EventLog
 from recollect.events.storage.atomic_file import sync, write_atomically
+from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.events.storage.file_lock import file_lock
 from recollect.events.storage.namespace_folder import hashed_folder
 from recollect.events.verify import leaf_of
@@ -88,9 +87,8 @@ class Archive:
     def __init__(self, folder: Path, log_id: str) -> None:
         self.folder = folder
         self._log_id = log_id
-        self._lock = threading.Lock()
         self._manifests: dict[str, tuple[tuple[int, int], list[Segment]]] = {}
-        self._blocks: OrderedDict[tuple[str, int], list[RecordedEvent]] = OrderedDict()
+        self._blocks: BoundedCache[tuple[str, int], list[RecordedEvent]] = BoundedCache(_BLOCKS_MAX)
 
     def segments(self, namespace: str) -> list[Segment]:
         """Return the segments of `namespace` in order: they hold versions 1 up to the last one's last, without a gap.
@@ -236,16 +234,10 @@ class Archive:
         """Return the events of a segment with versions over `number * BLOCK_EVENTS` up to the next multiple."""
         path = self._folder_of(namespace) / segment.file
         key = (str(path), number)
-        with self._lock:
-            block = self._blocks.get(key)
-            if block is not None:
-                self._blocks.move_to_end(key)
-                return block
-        block = self._read_block(namespace, path, segment, number)
-        with self._lock:
-            self._blocks[key] = block
-            while len(self._blocks) > _BLOCKS_MAX:
-                self._blocks.popitem(last=False)
+        block = self._blocks.get(key)
+        if block is None:
+            block = self._read_block(namespace, path, segment, number)
+            self._blocks.put(key, block)
         return block
 
     def _read_block(self, namespace: str, path: Path, segment: Segment, number: int) -> list[RecordedEvent]:

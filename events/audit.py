@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
-import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
 from recollect.events.anchor import Anchor
 from recollect.events.envelope import Head
 from recollect.events.log import EventLog
+from recollect.events.storage.process_pool import process_pool
 from recollect.events.verify import PROBLEMS_MAX, Verdict, verify
 
 #: Events in one task: about a third of a second, so that progress moves and processes end together.
@@ -90,26 +88,12 @@ def _run(
     if processes == 1 or len(tasks) < 2:
         yield from (_walk(log, task) for task in tasks)
         return
-    # Spawned, not forked: a fork of a process with threads may hang.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        min(processes, len(tasks)), mp_context=context, initializer=_begin, initargs=(open_log,)
-    ) as pool:
-        yield from pool.map(_walk_in_process, tasks)
+    with process_pool(min(processes, len(tasks)), open_log, _close) as pool:
+        yield from pool.map(_walk, tasks)
 
 
-#: The log of a worker process.
-_logs: list[EventLog] = []
-
-
-def _begin(open_log: Callable[[], EventLog]) -> None:
-    log = open_log()
-    _logs.append(log)
-    atexit.register(log.close)
-
-
-def _walk_in_process(task: _Task) -> list[Verdict]:
-    return _walk(_logs[0], task)
+def _close(log: EventLog) -> None:
+    log.close()
 
 
 def _walk(log: EventLog, task: _Task) -> list[Verdict]:

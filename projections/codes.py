@@ -6,12 +6,12 @@ rounded to int8. Late interaction over codes ranks almost as over whole vectors 
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from recollect.events.storage.bounded_cache import BoundedCache
 
 Vector = NDArray[np.float32]
 Codes = NDArray[np.int8]
@@ -70,30 +70,16 @@ class CodeCache:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, int], Sequence[bytes]] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
+        self._kept: BoundedCache[tuple[int, int], Sequence[bytes]] = BoundedCache(_CACHED_BYTES_MAX, _size)
 
     def of(self, era: int, versions: Iterable[int]) -> dict[int, Sequence[bytes]]:
         """Return what is here of `versions`, whose vectors are of `era`."""
-        found: dict[int, Sequence[bytes]] = {}
-        with self._lock:
-            for version in versions:
-                codes = self._kept.get((era, version))
-                if codes is not None:
-                    self._kept.move_to_end((era, version))
-                    found[version] = codes
-        return found
+        found = self._kept.get_all((era, version) for version in versions)
+        return {version: codes for (_, version), codes in found.items()}
 
     def keep(self, era: int, codes: Mapping[int, Sequence[bytes]]) -> None:
         """Remember `codes`, by version, and forget those that were not asked for longest."""
-        with self._lock:
-            for version, one in codes.items():
-                if (era, version) not in self._kept:
-                    self._kept[era, version] = one
-                    self._bytes += _size(one)
-            while self._bytes > _CACHED_BYTES_MAX and len(self._kept) > 1:
-                self._bytes -= _size(self._kept.popitem(last=False)[1])
+        self._kept.put_all({(era, version): chunks for version, chunks in codes.items()})
 
 
 def _size(chunks: Sequence[bytes]) -> int:

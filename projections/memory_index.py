@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
 
+from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.models import Snapshot
 from recollect.projections.postings import Postings
 from recollect.projections.roster import Roster, empty_roster
@@ -35,9 +34,8 @@ class MemoryIndexes:
     """The rosters and postings in use, by the file of their read model. Safe to use from many threads."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[str, Held] = OrderedDict()
+        self._held: BoundedCache[str, Held] = BoundedCache(_EPISODES_MAX, _episodes, entries_max=_KEPT_MAX)
         self._stems = Stems()
-        self._lock = threading.Lock()
 
     def of(self, snapshot: Snapshot) -> Held:
         """Return what is in memory of the read model behind `snapshot`, brought to its version."""
@@ -45,8 +43,7 @@ class MemoryIndexes:
         name = snapshot.connection.db_filename("main")
         path = f"{name} {Path(name).stat().st_ino}" if name else ""
         row = model_row(snapshot.connection)
-        with self._lock:
-            held = self._held.get(path)
+        held = self._held.get(path)
         if held is None or held.roster.removal < row.removal or not path:
             held = Held(empty_roster(row.removal), Postings(), Shelf((), ()), 0)
         if held.learned != row.learned:
@@ -63,19 +60,13 @@ class MemoryIndexes:
         return cut
 
     def _keep(self, path: str, held: Held) -> None:
-        if not path:
-            return
-        with self._lock:
-            known = self._held.get(path)
+        if path:
             # Another thread may have been faster, and further.
-            if known is None or _progress(known) < _progress(held):
-                self._held[path] = held
-            self._held.move_to_end(path)
-            while len(self._held) > 1 and (len(self._held) > _KEPT_MAX or self._episodes() > _EPISODES_MAX):
-                self._held.popitem(last=False)
+            self._held.put(path, held, unless=lambda known: _progress(known) >= _progress(held))
 
-    def _episodes(self) -> int:
-        return sum(len(held.roster) for held in self._held.values())
+
+def _episodes(held: Held) -> int:
+    return len(held.roster)
 
 
 def _progress(held: Held) -> tuple[int, int, int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from recollect.events.log import EventLog
 from recollect.projections.digest import digest, search_matches
 from recollect.projections.generation import building, empty_path, next_generation, publish
 from recollect.projections.layout import generation_path, generations, namespace_folder
+from recollect.projections.open_files import OpenFiles
 from recollect.projections.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
 from recollect.projections.replay import OnProgress, build
 from recollect.projections.schema import (
@@ -100,9 +101,6 @@ class _OpenModel:
         #: Held while events are folded.
         self.lock = threading.Lock()
         self._readers: list[apsw.Connection] = []
-        #: Who works with it now; it is closed when it was dropped and nobody does.
-        self.users = 0
-        self.dropped = False
 
     def is_live(self) -> bool:
         """Tell whether this is still the newest generation; another process may have replayed the namespace."""
@@ -163,10 +161,9 @@ class ReadModels:
         self._data = data
         #: The log they are folded from.
         self.log = log
-        self._open_files_max = open_files_max
-        self._open: OrderedDict[str, _OpenModel] = OrderedDict()
+        self._open: OpenFiles[_OpenModel] = OpenFiles(open_files_max, is_current=_OpenModel.is_live)
+        #: Changed under the lock of the open files.
         self._parked: dict[str, Parked] = {}
-        self._lock = threading.Lock()
 
     def catch_up(self, namespace: str, *, deadline: float | None = None) -> Progress:
         """Fold what the log has and the read model has not; return how far that came.
@@ -210,7 +207,7 @@ class ReadModels:
 
     def parked(self) -> list[Parked]:
         """Return the parked namespaces that were met since the start, by name."""
-        with self._lock:
+        with self._open.lock:
             return [self._parked[namespace] for namespace in sorted(self._parked)]
 
     def replay(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:
@@ -252,9 +249,7 @@ class ReadModels:
 
     def close(self) -> None:
         """Close every file. Whoever still reads one keeps it until done."""
-        with self._lock:
-            for namespace in list(self._open):
-                self._drop(namespace)
+        self._open.drop_all()
 
     def _rebuild_far_behind(self, namespace: str, head: int) -> None:
         """Replay a model that has most of a long log before it: a new schema's, a lost file's. Bulk is much faster."""
@@ -284,14 +279,13 @@ class ReadModels:
         """Raise `LogRewound` when the log has gone back behind what was folded; a race with an append looks alike."""
         checkpoint = model.projector.row.checkpoint
         if self.log.head(namespace).version < checkpoint:
-            with self._lock:
-                self._drop(namespace)
+            self._open.drop(namespace)
             raise LogRewound(namespace, checkpoint)
 
     def _progress(self, model: _OpenModel, namespace: str, head: int) -> Progress:
         parked = model.projector.parked
         if parked is not None or self._parked:
-            with self._lock:
+            with self._open.lock:
                 if parked is not None:
                     self._parked[namespace] = parked
                 else:
@@ -301,36 +295,15 @@ class ReadModels:
     @contextmanager
     def _using(self, namespace: str) -> Generator[_OpenModel]:
         """Lend the open model of `namespace`; a damaged file is replaced at the next use."""
-        model = self._acquire(namespace)
-        try:
-            yield model
-        except (apsw.CorruptError, apsw.NotADBError, ForeignFile) as error:
-            # A damaged log is another matter: what was folded from it before is all the more precious.
-            if not isinstance(error, ForeignFile) or error.path == model.path:
-                with self._lock:
-                    self._start_anew(namespace, "it is damaged")
-            raise
-        finally:
-            with self._lock:
-                model.users -= 1
-                if model.dropped and not model.users:
-                    model.close()
-
-    def _acquire(self, namespace: str) -> _OpenModel:
-        with self._lock:
-            model = self._open.get(namespace)
-            if model is not None and not model.is_live():
-                self._drop(namespace)
-                model = None
-            if model is None:
-                model = self._open[namespace] = self._open_live(namespace)
-            self._open.move_to_end(namespace)
-            model.users += 1
-            if len(self._open) > self._open_files_max:
-                idle = next((name for name, other in self._open.items() if not other.users), None)
-                if idle is not None:
-                    self._drop(idle)
-            return model
+        with self._open.using(namespace, partial(self._open_live, namespace)) as model:
+            try:
+                yield model
+            except (apsw.CorruptError, apsw.NotADBError, ForeignFile) as error:
+                # A damaged log is another matter: what was folded from it before is all the more precious.
+                if not isinstance(error, ForeignFile) or error.path == model.path:
+                    with self._open.lock:
+                        self._start_anew(namespace, "it is damaged")
+                raise
 
     def _open_live(self, namespace: str) -> _OpenModel:
         """Open the live generation; begin an empty one when there is none, or none that is ours and whole."""
@@ -351,7 +324,7 @@ class ReadModels:
     def _start_anew(self, namespace: str, problem: str) -> None:
         """Put an empty generation in place of the live one; what it held comes back from the log."""
         _logger.warning("the read model of namespace %r is built anew from the log: %s", namespace, problem)
-        self._drop(namespace)
+        self._open.drop(namespace)
         self._begin_generation(namespace, namespace_folder(self._data, namespace))
 
     def _begin_generation(self, namespace: str, folder: Path) -> None:
@@ -377,18 +350,11 @@ class ReadModels:
             while projector.advance(BATCH_EVENTS):
                 pass
             connection.close()
-            with self._lock:
+            with self._open.lock:
                 # When another process has replayed at the same time, its model is as good as this one.
                 publish(path, folder, generation)
-                self._drop(namespace)
+                self._open.drop(namespace)
                 self._parked.pop(namespace, None)
-
-    def _drop(self, namespace: str) -> None:
-        model = self._open.pop(namespace, None)
-        if model is not None:
-            model.dropped = True
-            if not model.users:
-                model.close()
 
 
 def _projector_of(log: EventLog, namespace: str, connection: apsw.Connection, path: Path) -> Projector:

@@ -8,7 +8,6 @@ at the start.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.roster import Ints
 
 #: Places of words kept in memory, a word's places together: 6 bytes each and 10 more for each word.
@@ -43,8 +43,7 @@ class Postings:
     """The words of one read model that were asked for. Safe to use from many threads."""
 
     def __init__(self) -> None:
-        self._terms: OrderedDict[str, Posting] = OrderedDict()
-        self._places = 0
+        self._terms: BoundedCache[str, Posting] = BoundedCache(PLACES_MAX, _places)
         #: The version that all of them know the episodes up to.
         self._through = 0
         self._lock = threading.Lock()
@@ -54,41 +53,40 @@ class Postings:
         with self._lock:
             if version > self._through:
                 self._advance(connection, version)
-            found = {term: self._terms[term] for term in terms if term in self._terms}
-            for term in found:
-                self._terms.move_to_end(term)
+            found = self._terms.get_all(terms)
         # Others search meanwhile.
         read = {term: _read(connection, term) for term in dict.fromkeys(terms) if term not in found}
         with self._lock:
-            for term, posting in read.items():
-                # Read at an older version than the others are at, it would miss what came between.
-                if version == self._through and term not in self._terms:
-                    self._keep(term, posting)
+            # Read at an older version than the others are at, they would miss what came between.
+            if version == self._through:
+                for term, posting in read.items():
+                    self._terms.put(term, posting, unless=_is_kept)
         found |= read
         return [found[term] for term in terms]
 
     def _advance(self, connection: apsw.Connection, version: int) -> None:
         """Add what came up to `version` to the words that are known."""
-        if self._terms and version - self._through <= _TAIL_EVENTS_MAX:
+        if len(self._terms) and version - self._through <= _TAIL_EVENTS_MAX:
             self._add(_tail(connection, self._through, version))
         else:
             self._terms.clear()
-            self._places = 0
         self._through = version
 
     def _add(self, tail: Mapping[str, Posting]) -> None:
-        for term, later in tail.items():
-            known = self._terms.get(term)
-            if known is not None:
-                pairs = zip(_arrays(known), _arrays(later), strict=True)
-                self._terms[term] = Posting(*(np.concatenate(pair) for pair in pairs))
-                self._places += len(later.versions)
+        self._terms.put_all(
+            {
+                term: Posting(*(np.concatenate(pair) for pair in zip(_arrays(known), _arrays(tail[term]), strict=True)))
+                for term, known in self._terms.get_all(tail).items()
+            }
+        )
 
-    def _keep(self, term: str, posting: Posting) -> None:
-        self._terms[term] = posting
-        self._places += len(posting.versions)
-        while self._places > PLACES_MAX and len(self._terms) > 1:
-            self._places -= len(self._terms.popitem(last=False)[1].versions)
+
+def _places(posting: Posting) -> int:
+    return len(posting.versions)
+
+
+def _is_kept(_posting: Posting) -> bool:
+    return True
 
 
 def merged(postings: Sequence[Posting]) -> Posting:

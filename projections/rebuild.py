@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
-import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 from recollect.events.envelope import Head
 from recollect.events.errors import RecollectError
+from recollect.events.storage.process_pool import SPAWN, process_pool
 from recollect.projections.models import Check, ReadModels
 
 #: How often progress is reported.
@@ -59,13 +59,9 @@ def rebuild(
     if processes == 1 or len(names) < 2:
         yield from _one_after_the_other(names, models, work, total, on_progress)
         return
-    # Spawned, not forked: a fork of a process with threads may hang.
-    context = multiprocessing.get_context("spawn")
-    folded: Any = context.Value("q", 0)
-    with ProcessPoolExecutor(
-        min(processes, len(names)), mp_context=context, initializer=_begin, initargs=(open_models, folded)
-    ) as pool:
-        pending = {pool.submit(_work_in_process, name, work) for name in names}
+    folded: Any = SPAWN.Value("q", 0)
+    with process_pool(min(processes, len(names)), partial(_begin, open_models, folded), _end) as pool:
+        pending = {pool.submit(_work_in_process, (name, work)) for name in names}
         while pending:
             done, pending = wait(pending, _REPORT_SECONDS, FIRST_COMPLETED)
             if on_progress is not None:
@@ -89,24 +85,30 @@ def _one_after_the_other(
         yield _worked(models, name, work, count)
 
 
-#: The read models of a worker process, and how it says what it has folded.
-_process: list[tuple[ReadModels, Callable[[int], None]]] = []
+class _Process(NamedTuple):
+    """What a worker process works with."""
+
+    models: ReadModels
+    #: Called with the events folded since the last call.
+    add_folded: Callable[[int], None]
 
 
-def _begin(open_models: Callable[[], ReadModels], folded: Any) -> None:
+def _begin(open_models: Callable[[], ReadModels], folded: Any) -> _Process:
     def count(events: int) -> None:
         with folded.get_lock():
             folded.value += events
 
-    models = open_models()
-    _process.append((models, count))
-    atexit.register(models.log.close)
-    atexit.register(models.close)
+    return _Process(open_models(), count)
 
 
-def _work_in_process(namespace: str, work: Work) -> Rebuilt:
-    models, count = _process[0]
-    return _worked(models, namespace, work, count)
+def _end(process: _Process) -> None:
+    process.models.close()
+    process.models.log.close()
+
+
+def _work_in_process(process: _Process, task: tuple[str, Work]) -> Rebuilt:
+    namespace, work = task
+    return _worked(process.models, namespace, work, process.add_folded)
 
 
 def _worked(models: ReadModels, namespace: str, work: Work, count: Callable[[int], None]) -> Rebuilt:

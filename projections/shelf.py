@@ -6,7 +6,7 @@ It is small beside what happened: a text each, its stems, and what counts when i
 from __future__ import annotations
 
 import math
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 import apsw
 import orjson
 
+from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.postings import stemmer
 from recollect.projections.segments import segments
 
@@ -96,16 +97,17 @@ class Stems:
     """The stems of texts, remembered."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, Mapping[str, int]] = OrderedDict()
+        self._known: BoundedCache[str, Mapping[str, int]] = BoundedCache(_STEMMED_MAX)
 
-    def of(self, text: str, stem: Callable[[str], list[str]]) -> Mapping[str, int]:
-        """Return how often each stem stands in `text`."""
-        found = self._known.get(text)
-        if found is None:
-            found = self._known[text] = Counter(stem(" ".join([text, *segments(text)])))
-            if len(self._known) > _STEMMED_MAX:
-                self._known.popitem(last=False)
-        return found
+    def of(self, texts: Sequence[str], stem: Callable[[str], list[str]]) -> list[Mapping[str, int]]:
+        """Return how often each stem stands in each of `texts`."""
+        known = self._known.get_all(texts)
+        new: dict[str, Mapping[str, int]] = {
+            text: Counter(stem(" ".join([text, *segments(text)]))) for text in texts if text not in known
+        }
+        self._known.put_all(new)
+        known |= new
+        return [known[text] for text in texts]
 
 
 def load_shelf(connection: apsw.Connection, stems: Stems) -> Shelf:
@@ -116,7 +118,7 @@ def load_shelf(connection: apsw.Connection, stems: Stems) -> Shelf:
     outdated = frozenset(id for (listed,) in _typed(rows) for id in _ids(listed))
     ratings = dict(_typed(connection.execute("SELECT memory_id, rating FROM ratings")))
     rated = connection.execute("SELECT version, rating FROM ratings JOIN episodes ON id = memory_id")
-    terms = [stems.of(item.text, stem) for item in items]
+    terms = stems.of([item.text for item in items], stem)
     return Shelf(items, terms, outdated, ratings, dict(_typed(rated)))
 
 

@@ -94,8 +94,6 @@ class Store:
         #: Another number whenever episodes may have got other vectors.
         self.era = next(_eras)
         self._agreed = False
-        self.users = 0
-        self.dropped = False
         with storage_errors(path):
             self._connection.execute(_schema())
 

@@ -10,10 +10,10 @@ import logging
 import math
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +29,7 @@ from recollect.projections.embedder import Embedder
 from recollect.projections.index import VectorIndex
 from recollect.projections.layout import namespace_folder, remove_database
 from recollect.projections.models import ReadModels, Snapshot
+from recollect.projections.open_files import OpenFiles
 from recollect.projections.passages import PASSAGES_VERSION, Passage, Turn, passages, summary_passages
 from recollect.projections.schema import SCHEMA_VERSION, model_row
 from recollect.projections.shelf import all_known
@@ -87,8 +88,7 @@ class Vectors:
         self._models = models
         self.embedder = embedder
         self._index_bytes_max = index_bytes_max
-        self._stores: OrderedDict[str, Store] = OrderedDict()
-        self._lock = threading.Lock()
+        self._stores: OpenFiles[Store] = OpenFiles(_OPEN_MAX)
         # One at a time embeds: two would only share the same processor.
         self._embedding = threading.Lock()
         self._closed = False
@@ -203,10 +203,8 @@ class Vectors:
 
     def close(self) -> None:
         """Close every file; work at hand ends after its batch."""
-        with self._lock:
-            self._closed = True
-            for namespace in list(self._stores):
-                self._drop(namespace)
+        self._closed = True
+        self._stores.drop_all()
 
     def _embed_batch(self, namespace: str) -> int:
         with self._models.reading(namespace) as snapshot:
@@ -283,31 +281,15 @@ class Vectors:
 
     @contextmanager
     def _using(self, namespace: str, snapshot: Snapshot) -> Generator[Store]:
-        store = self._acquire(namespace, snapshot)
-        try:
-            with storage_errors(self._path(namespace)):
-                with store.lock:
-                    store.agree(self._models.log, namespace, snapshot)
-                yield store
-        except ForeignFile:
-            self._start_anew(namespace)
-            raise
-        finally:
-            with self._lock:
-                store.users -= 1
-                if store.dropped and not store.users:
-                    store.close()
-
-    def _acquire(self, namespace: str, snapshot: Snapshot) -> Store:
-        with self._lock:
-            store = self._stores.get(namespace)
-            if store is None:
-                store = self._stores[namespace] = self._open(namespace, snapshot)
-            self._stores.move_to_end(namespace)
-            store.users += 1
-            if len(self._stores) > _OPEN_MAX:
-                self._drop_idle()
-            return store
+        with self._stores.using(namespace, partial(self._open, namespace, snapshot)) as store:
+            try:
+                with storage_errors(self._path(namespace)):
+                    with store.lock:
+                        store.agree(self._models.log, namespace, snapshot)
+                    yield store
+            except ForeignFile:
+                self._start_anew(namespace)
+                raise
 
     def _open(self, namespace: str, snapshot: Snapshot) -> Store:
         assert self.embedder.model_tag, "the model is not ready, so nobody knows which vectors are its"
@@ -323,27 +305,16 @@ class Vectors:
 
     def _start_anew(self, namespace: str) -> None:
         _logger.warning("the vectors of namespace %r are damaged and made anew", namespace)
-        with self._lock:
-            self._drop(namespace)
+        with self._stores.lock:
+            self._stores.drop(namespace)
             remove_database(self._path(namespace))
 
     def _keep_within_memory(self) -> None:
-        with self._lock:
-            held = sum(store.index.size_bytes for store in self._stores.values() if store.index is not None)
-            if held > self._index_bytes_max and len(self._stores) > 1:
-                self._drop_idle()
-
-    def _drop_idle(self) -> None:
-        idle = next((name for name, store in self._stores.items() if not store.users), None)
-        if idle is not None:
-            self._drop(idle)
-
-    def _drop(self, namespace: str) -> None:
-        store = self._stores.pop(namespace, None)
-        if store is not None:
-            store.dropped = True
-            if not store.users:
-                store.close()
+        with self._stores.lock:
+            stores = self._stores.files()
+            held = sum(store.index.size_bytes for store in stores if store.index is not None)
+            if held > self._index_bytes_max and len(stores) > 1:
+                self._stores.drop_idle()
 
     def _path(self, namespace: str) -> Path:
         return namespace_folder(self._data, namespace) / "vectors.db"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -14,6 +12,7 @@ from recollect.api.retrieval.candidates import Mask
 from recollect.api.retrieval.episodes import Asked
 from recollect.api.retrieval.gate import probability
 from recollect.api.retrieval.terms import terms_of
+from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.codes import Vector
 from recollect.projections.roster import Ints
 from recollect.projections.shelf import Known, Shelf
@@ -60,8 +59,7 @@ class KnowledgeSearch:
     def __init__(self) -> None:
         self._matrices: WeakKeyDictionary[Shelf, tuple[str, Vector]] = WeakKeyDictionary()
         #: By model and namespace, the vectors of what was known last, by digest.
-        self._known: OrderedDict[tuple[str, str], dict[bytes, Vector]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._known: BoundedCache[tuple[str, str], dict[bytes, Vector]] = BoundedCache(_NAMESPACES_MAX)
 
     def search(self, asked: Asked, rarity: Mapping[str, float], embedding: Vector | None) -> list[Match]:
         """Return what is known about a query, most likely first; at most five of a kind.
@@ -112,7 +110,7 @@ class KnowledgeSearch:
 
     def _vectors(self, asked: Asked, shelf: Shelf, tag: str) -> dict[bytes, Vector]:
         """Return the vectors of what is known, by digest; nearly all are those of before the last thing learned."""
-        known = self._known.get((tag, asked.namespace), {})
+        known = self._known.get((tag, asked.namespace)) or {}
         new = [digest for digest in shelf.digests if digest not in known]
         try:
             read = asked.vectors.remembered(asked.namespace, asked.snapshot, new)
@@ -121,11 +119,7 @@ class KnowledgeSearch:
         known = {digest: known[digest] for digest in shelf.digests if digest in known} | {
             digest: vector for digest, vector in zip(new, read, strict=True) if vector is not None
         }
-        with self._lock:
-            self._known[tag, asked.namespace] = known
-            self._known.move_to_end((tag, asked.namespace))
-            if len(self._known) > _NAMESPACES_MAX:
-                self._known.popitem(last=False)
+        self._known.put((tag, asked.namespace), known)
         return known
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from recollect.api.retrieval.query import Query
+from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.codes import Codes, Vector, late_interaction, reduced
 from recollect.projections.embedder import Embedder, Embedding
 from recollect.projections.index import VectorIndex
@@ -27,22 +26,15 @@ class QueryVectors:
     """The embeddings of queries, the latest ones remembered, each with the tag of its model."""
 
     def __init__(self) -> None:
-        self._cached: OrderedDict[tuple[str, str], Embedding] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cached: BoundedCache[tuple[str, str], Embedding] = BoundedCache(_CACHED_MAX)
 
     def of(self, text: str, embedder: Embedder) -> Embedding:
         """Return the embedding of `text` in the space of `embedder`."""
         key = (embedder.model_tag, text)
-        with self._lock:
-            known = self._cached.get(key)
-            if known is not None:
-                self._cached.move_to_end(key)
-                return known
-        embedding = embedder.embed_query(text)
-        with self._lock:
-            self._cached[key] = embedding
-            if len(self._cached) > _CACHED_MAX:
-                self._cached.popitem(last=False)
+        embedding = self._cached.get(key)
+        if embedding is None:
+            embedding = embedder.embed_query(text)
+            self._cached.put(key, embedding)
         return embedding
 
 

@@ -1,0 +1,95 @@
+"""Open files of namespaces: those used last stay open, and one that is in use is closed by its last user."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+File = TypeVar("File", bound=_Closable)
+
+
+@dataclass(slots=True)
+class _Entry(Generic[File]):
+    file: File
+    #: Contexts that use the file now.
+    users: int = 0
+    #: Whether it was dropped while it was used; its last user closes it.
+    dropped: bool = False
+
+
+class OpenFiles(Generic[File]):
+    """The open files of up to `maximum` namespaces, more while more are in use. Safe to use from many threads.
+
+    Parameters:
+        maximum: files kept open; the least recently used one that is not in use is closed first.
+        is_current: whether an open file is still the namespace's; it is opened anew otherwise.
+    """
+
+    def __init__(self, maximum: int, *, is_current: Callable[[File], bool] | None = None) -> None:
+        self._maximum = maximum
+        self._is_current = is_current
+        self._entries: OrderedDict[str, _Entry[File]] = OrderedDict()
+        #: Held while a file is opened or dropped; hold it to drop a file and replace it on disk in one step.
+        self.lock = threading.RLock()
+
+    @contextmanager
+    def using(self, namespace: str, open_file: Callable[[], File]) -> Generator[File]:
+        """Lend the file of `namespace`, opened by `open_file` when it is not open."""
+        entry = self._acquire(namespace, open_file)
+        try:
+            yield entry.file
+        finally:
+            with self.lock:
+                entry.users -= 1
+                if entry.dropped and not entry.users:
+                    entry.file.close()
+
+    def drop(self, namespace: str) -> None:
+        """Close the file of `namespace`, or have its last user close it; the next one opens it anew."""
+        with self.lock:
+            entry = self._entries.pop(namespace, None)
+            if entry is not None:
+                entry.dropped = True
+                if not entry.users:
+                    entry.file.close()
+
+    def drop_idle(self) -> None:
+        """Close the least recently used file that is not in use, if there is one."""
+        with self.lock:
+            idle = next((namespace for namespace, entry in self._entries.items() if not entry.users), None)
+            if idle is not None:
+                self.drop(idle)
+
+    def drop_all(self) -> None:
+        """Close every file, or have its last user close it."""
+        with self.lock:
+            for namespace in list(self._entries):
+                self.drop(namespace)
+
+    def files(self) -> list[File]:
+        """Return the open files, the least recently used one first."""
+        with self.lock:
+            return [entry.file for entry in self._entries.values()]
+
+    def _acquire(self, namespace: str, open_file: Callable[[], File]) -> _Entry[File]:
+        with self.lock:
+            entry = self._entries.get(namespace)
+            if entry is not None and self._is_current is not None and not self._is_current(entry.file):
+                self.drop(namespace)
+                entry = None
+            if entry is None:
+                entry = self._entries[namespace] = _Entry(open_file())
+            self._entries.move_to_end(namespace)
+            entry.users += 1
+            if len(self._entries) > self._maximum:
+                self.drop_idle()
+            return entry
