@@ -20,6 +20,7 @@ from recollect import Recollect
 from recollect.api.retrieval.graph import reach
 from recollect.api.retrieval.result import RetrieveResult
 from recollect.api.settings import Settings
+from recollect.events.validation import drafts
 from recollect.projections.fence import CLOSING, OPENING
 from recollect.projections.tokens import estimate_tokens
 
@@ -44,13 +45,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
 
 @pytest.fixture
 def tell(memory: Recollect) -> Tell:
-    """Append events with the ids e1, e2 … unless they have one, a minute after each other."""
+    """Append events, derived ones too, with the ids e1, e2 … unless they have one, a minute after each other."""
     numbers = itertools.count(1)
 
     def tell(*events: Event) -> None:
         for number, event in zip(numbers, events, strict=False):
             at = datetime(2026, 1, 5, 10, tzinfo=UTC) + timedelta(minutes=number)
-            memory.append("a", {"id": f"e{number}", "occurred_at": at} | event)
+            memory.log.append("a", drafts([{"id": f"e{number}", "occurred_at": at} | event]))
 
     # A `zip` takes a number more than it uses, so each call begins with one of its own.
     def one_by_one(*events: Event) -> None:
