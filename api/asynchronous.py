@@ -15,7 +15,7 @@ from recollect.api.retrieval.request import RetrieveRequest
 from recollect.api.retrieval.result import RetrieveResult, Source
 from recollect.api.settings import Settings
 from recollect.events.envelope import Appended
-from recollect.events.validation import drafts
+from recollect.events.validation import producer_drafts
 from recollect.events.verify import Verdict
 from recollect.jobs.compaction.nightly import Compaction
 from recollect.jobs.compaction.tiers import Tier
@@ -41,7 +41,9 @@ class AsyncRecollect:
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `Recollect.append` does; many at once share one transaction."""
-        return await self.memory.log.append_async(namespace, drafts(listed(events)), expected_version=expected_version)
+        return await self.memory.log.append_async(
+            namespace, producer_drafts(listed(events)), expected_version=expected_version
+        )
 
     async def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Do what `Recollect.retrieve` does."""

@@ -29,7 +29,7 @@ from recollect.events.envelope import Appended
 from recollect.events.errors import InvalidInput, NotFound
 from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
-from recollect.events.validation import drafts
+from recollect.events.validation import producer_drafts
 from recollect.events.verify import Verdict, verify
 from recollect.jobs.broker import open_records
 from recollect.jobs.compaction.nightly import Compaction, compact_steps, preview
@@ -152,11 +152,12 @@ class Recollect:
         """Record one event or a batch, all or none, and return where each one is once they are on disk.
 
         Raises:
-            InvalidEvent: an event does not fit the catalogue. TooLarge: over a limit. InvalidNamespace: the name.
+            InvalidEvent: an event does not fit the catalogue, or only jobs may record it. TooLarge: over a limit.
+            NotSupported: nothing acts on an event of this type yet. InvalidNamespace: the name.
             EventIdConflict: an id is taken by other content. VersionConflict: the head is not `expected_version`.
             StorageError: the disk failed.
         """
-        return self.log.append(namespace, drafts(listed(events)), expected_version=expected_version)
+        return self.log.append(namespace, producer_drafts(listed(events)), expected_version=expected_version)
 
     def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Return what the memory has for `query`.
@@ -188,7 +189,7 @@ class Recollect:
         Raises:
             what `append` raises, before anything is recorded; InvalidInput: an option is wrong, likewise.
         """
-        made = drafts(listed(events))
+        made = producer_drafts(listed(events))
         asked = turn_request(made, options)
         recorded = self.log.append(namespace, made, expected_version=expected_version)
         return recorded, None if asked is None else self.retrieve_for(namespace, asked, recorded)

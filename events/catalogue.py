@@ -1,7 +1,7 @@
 """Every event type, as a pydantic model: the only description of what the log may hold.
 
 An event type has two classes: its payload (`Message`) and its envelope (`MessageAdded`), which fixes `type` and carries
-what all events share. `NewEvent` is the union of all envelopes, told apart by `type`. Types are past tense and dotted;
+what all events share. `NewEvent` is the union of those that producers may append. Types are past tense and dotted;
 `PRODUCER_EVENTS` come from bots, `DERIVED_EVENTS` from jobs (their ids are deterministic, so that a job that runs
 twice records nothing new).
 """
@@ -748,7 +748,12 @@ def type_of(event_class: type[Envelope]) -> str:
 #: Every event class by its dotted type.
 EVENT_CLASSES: dict[str, type[Envelope]] = {type_of(cls): cls for cls in PRODUCER_EVENTS + DERIVED_EVENTS}
 
-#: Any event, told apart by `type`. For a program that builds events or reads the schema.
+#: Types whose payload may say up to which version a job has read: never beyond the version of the event itself.
+THROUGH_TYPES: frozenset[str] = frozenset(
+    {type_of(FactsExtracted), type_of(ObservationsRecorded), type_of(ObservationsReflected)}
+)
+
+#: Any event that a producer may append (`validation.producer_draft`), told apart by `type`: what OpenAPI describes.
 NewEvent = Annotated[
     SessionStarted
     | SessionEnded
@@ -767,21 +772,6 @@ NewEvent = Annotated[
     | DocumentRemoved
     | MemoryPinned
     | MemoryInvalidated
-    | RetrievalRated
-    | NamespaceErased
-    | EpisodesCompressed
-    | EpisodeDistilled
-    | EpisodesExpired
-    | FactsExtracted
-    | FactSuperseded
-    | MemoriesMerged
-    | MemoryStatusChanged
-    | FactsDecayed
-    | MemoriesClustered
-    | DayDigested
-    | TurnsSummarised
-    | ConversationCompacted
-    | ObservationsRecorded
-    | ObservationsReflected,
+    | RetrievalRated,
     Field(discriminator="type"),
 ]

@@ -5,7 +5,8 @@ RecollectError
 │   ├── InvalidEvent        an event's field                               HTTP 422
 │   ├── InvalidNamespace    a namespace's name                             HTTP 422
 │   ├── TooLarge            over a stated limit                            HTTP 413
-│   └── NotFound            what is named is not there                     HTTP 404
+│   ├── NotFound            what is named is not there                     HTTP 404
+│   └── NotSupported        an event that nothing acts on yet              HTTP 501
 ├── Conflict                the log holds something else; nothing written  HTTP 409, exit 2
 │   ├── EventIdConflict     same id, other content
 │   └── VersionConflict     `expected_version` is not the head
@@ -58,6 +59,10 @@ class TooLarge(InvalidInput):
 
 class NotFound(InvalidInput):
     """What the caller names is not there."""
+
+
+class NotSupported(InvalidInput):
+    """The event asks for something that this version cannot do, so recording it would be a false promise."""
 
 
 class Conflict(RecollectError):

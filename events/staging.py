@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import orjson
 import uuid_utils
 
+from recollect.events.catalogue import THROUGH_TYPES
 from recollect.events.chain import leaf, link
-from recollect.events.envelope import Appended, EventDraft
-from recollect.events.errors import EventIdConflict, RecollectError, VersionConflict
+from recollect.events.envelope import ENCODING_JSON, Appended, EventDraft
+from recollect.events.errors import EventIdConflict, InvalidEvent, RecollectError, VersionConflict
 from recollect.events.log import GENESIS
 from recollect.events.writer import AppendRequest
 
@@ -89,7 +91,7 @@ class Staging:
         head = self.heads[request.namespace]
         rows_before, head_before = len(self.rows), head.state()
         try:
-            return [self._place(head, request, draft, head_before[0]) for draft in request.drafts]
+            return [self._place(head, request, at, head_before[0]) for at in range(len(request.drafts))]
         except RecollectError:
             for row in self.rows[rows_before:]:
                 self._by_id.pop((row[0], row[2]), None)
@@ -97,8 +99,9 @@ class Staging:
             head.restore(head_before)
             raise
 
-    def _place(self, head: StagedHead, request: AppendRequest, draft: EventDraft, version_before: int) -> Appended:
-        """Return where `draft` is recorded already, or else stage it as the head's next version."""
+    def _place(self, head: StagedHead, request: AppendRequest, at: int, version_before: int) -> Appended:
+        """Return where the draft `at` is recorded already, or else stage it as the head's next version."""
+        draft = request.drafts[at]
         if draft.id is not None and head.version:
             stored_id = self._stored_id(draft.id)
             known = self._by_id.get((head.key, stored_id)) or self._find(head.key, stored_id)
@@ -109,6 +112,8 @@ class Staging:
         expected = request.expected_version
         if expected is not None and expected != version_before:
             raise VersionConflict(request.namespace, expected, version_before)
+        if draft.type in THROUGH_TYPES and draft.encoding == ENCODING_JSON:
+            _check_through(draft, head.version + 1, at)
         return self._add(head, draft)
 
     def _add(self, head: StagedHead, draft: EventDraft) -> Appended:
@@ -142,6 +147,17 @@ class Staging:
             self._by_id[head.key, stored_id] = row
         head.version, head.hash, head.recorded_at_us, head.moved = version, chain_hash, recorded_at_us, True
         return Appended(event_id, version, recorded_at_us, chain_hash, False)
+
+
+def _check_through(draft: EventDraft, version: int, at: int) -> None:
+    """Refuse a `through` beyond the event's own version: the job would skip the events up to it for good."""
+    through = orjson.loads(draft.payload).get("through")
+    if through is not None and through > version:
+        raise InvalidEvent(
+            f"{through} is beyond version {version}, which the event itself gets, so events that are not there yet "
+            "would count as read; leave `through` out",
+            field=f"events.{at}.payload.through",
+        )
 
 
 def _same_content(row: Row, draft: EventDraft) -> bool:

@@ -1,4 +1,9 @@
-"""The log's door: whatever comes in becomes an `EventDraft` here, once, or is refused with the field's name."""
+"""Validation of events: what a caller gives becomes an `EventDraft`, or is refused with the name of the field.
+
+There are two doors. `producer_draft`, `producer_drafts` and `drafts_from_json` are for producers: HTTP, the command
+`append` and the Python API. `draft` and `drafts` take every type of the catalogue: they are for jobs, and for the
+import of an export, which holds what jobs wrote.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +14,13 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
-from recollect.events.catalogue import EVENT_CLASSES, Envelope, type_of
+from recollect.events.catalogue import DERIVED_EVENTS, EVENT_CLASSES, Envelope, NamespaceErased, type_of
 from recollect.events.envelope import ENCODING_JSON, EventDraft, microseconds, now_us
-from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge
+from recollect.events.errors import InvalidEvent, InvalidInput, NotSupported, TooLarge
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
+
+_DERIVED_TYPES = frozenset(type_of(event_class) for event_class in DERIVED_EVENTS)
+_ERASED_TYPE = type_of(NamespaceErased)
 
 
 def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> EventDraft:
@@ -49,33 +57,57 @@ def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> Event
 
 def drafts(events: Sequence[Mapping[str, Any] | Envelope], *, field: str = "events") -> list[EventDraft]:
     """Return a batch of events ready for the log; raise what `draft` raises, and `InvalidEvent` for an empty batch."""
-    if not events:
-        raise InvalidEvent("give at least one event", field=field)
-    if len(events) > BATCH_EVENTS_MAX:
-        raise TooLarge(
-            f"{len(events):,} events, more than the {BATCH_EVENTS_MAX:,} of one batch; send several batches",
-            field=field,
-        )
+    _check_batch(events, field)
     return [draft(event, field=f"{field}.{index}") for index, event in enumerate(events)]
 
 
+def producer_draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> EventDraft:
+    """Return an event of a producer ready for the log.
+
+    Raises:
+        InvalidEvent: as `draft`, or only jobs may record this type. NotSupported: nothing acts on this type yet.
+    """
+    name = type_of(type(event)) if isinstance(event, Envelope) else _given_type(event)
+    if name in _DERIVED_TYPES:
+        raise InvalidEvent(
+            f"{name} is derived from other events and recorded by Recollect's own jobs; append what happened or what "
+            "is known instead, such as message.added or fact.stated. To take an export back: recollect import jsonl",
+            field=f"{field}.type",
+        )
+    if name == _ERASED_TYPE:
+        raise NotSupported(
+            f"{name} is refused because this version cannot erase a namespace, so nothing would be forgotten; "
+            "memory.invalidated hides single memories, and stopping Recollect and deleting its data folder and "
+            "backups erases all namespaces",
+            field=f"{field}.type",
+        )
+    return draft(event, field=field)
+
+
+def producer_drafts(events: Sequence[Mapping[str, Any] | Envelope], *, field: str = "events") -> list[EventDraft]:
+    """Return a batch of a producer ready for the log; raise what `producer_draft` and `drafts` raise."""
+    _check_batch(events, field)
+    return [producer_draft(event, field=f"{field}.{index}") for index, event in enumerate(events)]
+
+
 def drafts_from_json(body: bytes) -> tuple[list[EventDraft], int | None]:
-    """Return the drafts and the expected version that a request's `body` holds.
+    """Return the drafts and the expected version that the `body` of a producer's request holds.
 
     The body is one event, or ``{"events": [...], "expected_version": n}``.
 
     Raises:
-        InvalidEvent: not JSON in UTF-8, or an event is wrong. TooLarge: over one of the limits.
+        InvalidEvent: not JSON in UTF-8, an event is wrong, or only jobs may record it. TooLarge: over a limit.
+        NotSupported: nothing acts on an event's type yet.
     """
     request = json_object(body)
     if "events" not in request:
-        return [draft(request)], None
+        return [producer_draft(request)], None
     for unknown in request.keys() - {"events", "expected_version"}:
         raise InvalidEvent("unknown field beside events and expected_version", field=unknown)
     events = request["events"]
     if not isinstance(events, list):
         raise InvalidEvent("give a list of events", field="events")
-    return drafts(cast(list[Any], events)), _expected_version(request.get("expected_version"))
+    return producer_drafts(cast(list[Any], events)), _expected_version(request.get("expected_version"))
 
 
 def json_object(body: bytes) -> dict[str, Any]:
@@ -89,6 +121,22 @@ def json_object(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput("give a JSON object", field="body")
     return cast(dict[str, Any], value)
+
+
+def _check_batch(events: Sequence[object], field: str) -> None:
+    if not events:
+        raise InvalidEvent("give at least one event", field=field)
+    if len(events) > BATCH_EVENTS_MAX:
+        raise TooLarge(
+            f"{len(events):,} events, more than the {BATCH_EVENTS_MAX:,} of one batch; send several batches",
+            field=field,
+        )
+
+
+def _given_type(event: object) -> str | None:
+    """Return the type that a mapping names; None when it names none, which `draft` refuses."""
+    name: object = cast(Mapping[str, Any], event).get("type") if isinstance(event, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 def _encoded(payload: Any, field: str) -> bytes:

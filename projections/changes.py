@@ -138,10 +138,9 @@ class Changes:
         self.facts = Facts(connection)
         self.knowledge = Knowledge(connection)
 
-    def looked(self, job: str, through: int | None) -> None:
+    def looked(self, job: str, through: int) -> None:
         """Note that `job` has looked at all events up to the version `through`."""
-        if through is not None:
-            self._looked[job] = max(through, self._looked.get(job, 0))
+        self._looked[job] = max(through, self._looked.get(job, 0))
 
     def session(self, event: RecordedEvent) -> Session:
         """Return the event's session, begun by this event when it is new."""

@@ -220,7 +220,8 @@ class Knowledge:
             self._connection.execute(
                 "INSERT INTO observed VALUES (?, ?) "
                 "ON CONFLICT (session_id) DO UPDATE SET through = max(through, excluded.through)",
-                (event.session_id, payload["through"]),
+                # As with extraction: never beyond the event's own version.
+                (event.session_id, min(payload["through"], event.version)),
             )
 
     def cluster(self, payload: dict[str, Any]) -> None:

@@ -76,7 +76,10 @@ def _document_removed(changes: Changes, event: RecordedEvent, payload: dict[str,
 
 def _facts_extracted(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Fold everything that was read out of events; ids count up behind the event's own."""
-    changes.looked("extraction", payload.get("through"))
+    through: int | None = payload.get("through")
+    if through is not None:
+        # A log of before may hold a forged version beyond the event's own, which would turn extraction off.
+        changes.looked("extraction", min(through, event.version))
     for entity in payload.get("entities", ()):
         _entity_described(changes, event, entity)
     for number, fact in enumerate(payload.get("facts", ())):

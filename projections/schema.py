@@ -11,7 +11,7 @@ import apsw
 from recollect.events.log import GENESIS
 
 #: Changed with every change of the SQL files or of what handlers write; a model of another version is built anew.
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 class ModelRow(NamedTuple):

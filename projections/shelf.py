@@ -17,6 +17,7 @@ import apsw
 import orjson
 
 from recollect.events.storage.bounded_cache import BoundedCache
+from recollect.projections.facts import DAY_US, TTL_DAYS
 from recollect.projections.postings import stemmer
 from recollect.projections.segments import segments
 
@@ -54,6 +55,8 @@ class Known(NamedTuple):
     entities: tuple[int, ...]
     #: What it contradicts or replaces when another says otherwise: subject and predicate, of facts.
     topic: str | None
+    #: When somebody said it last; None: not recorded for this kind.
+    confirmed_us: int | None = None
 
     def holds(self, at_us: int) -> bool:
         """Tell whether it is not over at a moment."""
@@ -130,13 +133,15 @@ def all_known(connection: apsw.Connection) -> list[Known]:
 def _facts(connection: apsw.Connection) -> Iterator[Known]:
     rows = connection.execute(
         "SELECT id, subject, predicate, object, confidence, status, pinned, source_type, source_events, version, "
-        "updated_at_us, valid_until_us, entity_id, topic FROM facts WHERE status IN ('active', 'stale') ORDER BY key"
+        "updated_at_us, valid_until_us, entity_id, topic, stale_at_us - ttl_days * ? "
+        "FROM facts WHERE status IN ('active', 'stale') ORDER BY key",
+        (DAY_US,),
     )
     for row in _typed(rows):
         text = f"{row[1]} {row[2]} {row[3]}"
         yield Known(
             "fact", row[0], text, text, row[4], row[5], bool(row[6]), False, row[7], _ids(row[8]), row[9], row[10],
-            row[11], (row[12],), row[13],
+            row[11], (row[12],), row[13], row[14],
         )  # fmt: skip
 
 
@@ -156,20 +161,22 @@ def _entities(connection: apsw.Connection) -> Iterator[Known]:
 def _preferences(connection: apsw.Connection) -> Iterator[Known]:
     rows = connection.execute(
         "SELECT id, category, name, value, strength, status, pinned, standing, source_type, source_events, version, "
-        "updated_at_us FROM preferences WHERE status IN ('active', 'stale') ORDER BY key"
+        "updated_at_us, stale_at_us - ? FROM preferences WHERE status IN ('active', 'stale') ORDER BY key",
+        (TTL_DAYS["preference"] * DAY_US,),
     )
     for row in _typed(rows):
         line = row[3] if row[7] else f"{row[1]}.{row[2]}: {row[3]}"
         yield Known(
             "preference", row[0], f"{row[2]} {row[3]}", line, row[4], row[5], bool(row[6]), bool(row[7]), row[8],
-            _ids(row[9]), row[10], row[11], None, (), None,
+            _ids(row[9]), row[10], row[11], None, (), None, row[12],
         )  # fmt: skip
 
 
 def _procedures(connection: apsw.Connection) -> Iterator[Known]:
     rows = connection.execute(
-        "SELECT id, name, trigger, steps, context, confidence, status, pinned, source_events, version, updated_at_us "
-        "FROM procedures WHERE status IN ('active', 'stale') ORDER BY key"
+        "SELECT id, name, trigger, steps, context, confidence, status, pinned, source_events, version, updated_at_us, "
+        "stale_at_us - ? FROM procedures WHERE status IN ('active', 'stale') ORDER BY key",
+        (TTL_DAYS["procedure"] * DAY_US,),
     )
     for row in _typed(rows):
         steps: list[str] = orjson.loads(row[3])
@@ -177,21 +184,23 @@ def _procedures(connection: apsw.Connection) -> Iterator[Known]:
         line = f"**{row[1]}** (confidence: {row[5]:.2f}): {row[2]}: {' → '.join(steps)}"
         yield Known(
             "procedure", row[0], text, line, row[5], row[6], bool(row[7]), False, "stated", _ids(row[8]), row[9],
-            row[10], None, (), None,
+            row[10], None, (), None, row[11],
         )  # fmt: skip
 
 
 def _relationships(connection: apsw.Connection) -> Iterator[Known]:
     rows = connection.execute(
         "SELECT r.id, a.name, r.type, b.name, r.confidence, r.status, r.pinned, r.source_events, r.version, "
-        "r.updated_at_us, r.source_id, r.target_id FROM relationships AS r JOIN entities AS a ON a.id = source_id "
-        "JOIN entities AS b ON b.id = target_id WHERE r.status IN ('active', 'stale') AND weight > 0 ORDER BY r.key"
+        "r.updated_at_us, r.source_id, r.target_id, r.stale_at_us - ? FROM relationships AS r "
+        "JOIN entities AS a ON a.id = source_id JOIN entities AS b ON b.id = target_id "
+        "WHERE r.status IN ('active', 'stale') AND weight > 0 ORDER BY r.key",
+        (TTL_DAYS["relationship"] * DAY_US,),
     )
     for row in _typed(rows):
         text = f"{row[1]} {row[2]} {row[3]}"
         yield Known(
             "relationship", row[0], text, text, row[4], row[5], bool(row[6]), False, "stated", _ids(row[7]), row[8],
-            row[9], None, (row[10], row[11]), None,
+            row[9], None, (row[10], row[11]), None, row[12],
         )  # fmt: skip
 
 

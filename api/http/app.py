@@ -297,7 +297,8 @@ _APPEND: _Body = {
         "200": {"description": "All had been recorded before"},
         "409": {"description": "An id is taken by other content, or the head is not the expected version"},
         "413": {"description": "Over a limit"},
-        "422": {"description": "Does not fit the catalogue; `field` says where"},
+        "422": {"description": "Does not fit the catalogue, or only jobs may record it; `field` says where"},
+        "501": {"description": "Nothing acts on an event of this type yet: `namespace.erased`"},
         "503": {"description": "The disk failed"},
     },
 }

@@ -17,6 +17,7 @@ from recollect.events.errors import (
     DiskFull,
     InvalidInput,
     NotFound,
+    NotSupported,
     RecollectError,
     StorageError,
     TooLarge,
@@ -28,6 +29,7 @@ _logger = logging.getLogger(__name__)
 _STATUS: tuple[tuple[type[RecollectError], int], ...] = (
     (TooLarge, 413),
     (NotFound, 404),
+    (NotSupported, 501),
     (InvalidInput, 422),
     (Conflict, 409),
     (DiskFull, 507),
@@ -75,4 +77,4 @@ async def _http(_: Request, error: Exception) -> Response:
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
     _logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem(500, "Recollect failed in a way nobody foresaw; its own log has the details")
+    return problem(500, "Internal error; the server's log has the details")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any, cast
 
 from recollect.api.importers.batches import Imported, OnProgress, append_all
 from recollect.events.envelope import EventDraft
@@ -46,6 +47,7 @@ def _events(lines: Iterable[bytes], namespace: str | None) -> Iterator[tuple[str
 def _event(line: bytes, namespace: str | None) -> tuple[str, EventDraft]:
     fields = json_object(line)
     owner = fields.pop("namespace", None)
+    _drop_forged_through(fields)
     for name in _GIVEN_BY_LOG:
         fields.pop(name, None)
     if namespace is None:
@@ -53,3 +55,13 @@ def _event(line: bytes, namespace: str | None) -> tuple[str, EventDraft]:
             raise InvalidInput("the line has none; add it, or give --namespace", field="namespace")
         check_namespace(owner)
     return namespace or str(owner), draft(fields)
+
+
+def _drop_forged_through(fields: dict[str, Any]) -> None:
+    """Remove a `through` beyond the version that the exporting log gave: the log refuses it, older programs did not."""
+    payload, version = fields.get("payload"), fields.get("version")
+    if isinstance(payload, dict) and isinstance(version, int):
+        values = cast(dict[str, Any], payload)
+        through = values.get("through")
+        if isinstance(through, int) and through > version:
+            del values["through"]

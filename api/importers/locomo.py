@@ -14,7 +14,7 @@ from recollect.api.importers.batches import Imported, OnProgress, append_all
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput
 from recollect.events.log import EventLog
-from recollect.events.validation import draft
+from recollect.events.validation import producer_draft
 
 _PREFIX = "locomo-"
 _SESSION = re.compile(r"session_(\d+)")
@@ -54,7 +54,7 @@ def _samples(content: Any) -> Iterator[Iterator[tuple[str, EventDraft]]]:
 def _recorded(sample: dict[str, Any]) -> Iterator[tuple[str, EventDraft]]:
     namespace = _PREFIX + sample["name"].removeprefix(_PREFIX)
     for number, event in enumerate(sample["events"]):
-        yield namespace, draft(event, field=f"events.{number}")
+        yield namespace, producer_draft(event, field=f"events.{number}")
 
 
 def _published(sample_id: str, conversation: dict[str, Any]) -> Iterator[tuple[str, EventDraft]]:
@@ -62,7 +62,7 @@ def _published(sample_id: str, conversation: dict[str, Any]) -> Iterator[tuple[s
     for _, name in sessions:
         begun = datetime.strptime(conversation[f"{name}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
         for number, turn in enumerate(conversation[name]):
-            yield _PREFIX + sample_id, draft(_turn(sample_id, name, turn, begun + number * _BETWEEN_TURNS))
+            yield _PREFIX + sample_id, producer_draft(_turn(sample_id, name, turn, begun + number * _BETWEEN_TURNS))
 
 
 def _turn(sample_id: str, session: str, turn: dict[str, Any], occurred_at: datetime) -> dict[str, Any]:

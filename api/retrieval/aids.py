@@ -23,7 +23,7 @@ def aids(asked: Asked, items: Sequence[Item], grounding: float) -> AnswerAids:
     if not items:
         return AnswerAids(grounding=grounding)
     leading = _LEADING * max(item.score for item in items)
-    authoritative = [item for item in items if item.authoritative and not item.outdated and item.score >= leading]
+    authoritative = [item for item in items if _is_reliable(item) and item.score >= leading]
     contradicted = sum(item.outdated for item in items) / len(items)
     direct = grounding >= _DIRECT_MIN and contradicted <= _CONTRADICTIONS_MAX and authoritative
     return AnswerAids(
@@ -36,6 +36,10 @@ def aids(asked: Asked, items: Sequence[Item], grounding: float) -> AnswerAids:
         contradiction_rate=contradicted,
         citation_coverage=_coverage(asked, items),
     )
+
+
+def _is_reliable(item: Item) -> bool:
+    return item.authoritative and not item.outdated and item.unconfirmed_since_us is None
 
 
 def _coverage(asked: Asked, items: Sequence[Item]) -> float:

@@ -198,13 +198,20 @@ def _head(item: Item) -> str:
 
 
 def _line(item: Item, words: Collection[str], tokens_max: int) -> str:
-    marks = " (no longer true)" if item.outdated else ""
-    if item.kind in ("fact", "relationship"):
-        marks += f" (confidence: {item.confidence:.2f})"
-    line = f"{_head(item)}{one_line(item.text)}{marks}"
+    confidence = f" (confidence: {item.confidence:.2f})" if item.kind in ("fact", "relationship") else ""
+    line = f"{_head(item)}{one_line(item.text)}{_validity(item)}{confidence}"
     if item.sources:
         line = "\n".join([line, *_source_lines(item, words, tokens_max - estimate_tokens(line))])
     return line
+
+
+def _validity(item: Item) -> str:
+    """Return the mark of a memory that is no longer true, or was not confirmed for long, which is no contradiction."""
+    if item.outdated:
+        return " (no longer true)"
+    if item.unconfirmed_since_us is not None:
+        return f" (not confirmed since {rfc3339(item.unconfirmed_since_us)[:10]})"
+    return ""
 
 
 def _source_lines(item: Item, words: Collection[str], tokens_max: int) -> list[str]:
@@ -225,8 +232,8 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
     """Return a line in at most so many tokens: the sentences that share most with the query, in order."""
     if line.cost <= tokens_max:
         return line
-    head = _head(line.item)
-    room = tokens_max - estimate_tokens(head) - 3
+    head, validity = _head(line.item), _validity(line.item)
+    room = tokens_max - estimate_tokens(head + validity) - 3
     sentences = _SENTENCE_END.split(one_line(line.item.text))
     wanted = set(words)
     by_worth = sorted(range(len(sentences)), key=lambda at: (-len(wanted & content_words(sentences[at])), at))
@@ -237,7 +244,7 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
             kept.append(at)
             room -= cost
     text = " … ".join(sentences[at] for at in sorted(kept)) or _cut(sentences[by_worth[0]], room)
-    return replace(line, text=f"{head}{text} …")
+    return replace(line, text=f"{head}{text} …{validity}")
 
 
 def _cut(text: str, tokens_max: int) -> str:

@@ -279,7 +279,8 @@ def known_item(asked: Asked, known: Known, score: float, ranks: Mapping[str, int
         source_events=sources,
         occurred_at_us=known.occurred_at_us,
         confidence=known.confidence,
-        outdated=known.status == "stale",
+        outdated=not known.holds(asked.asked_at_us),
+        unconfirmed_since_us=known.confirmed_us if known.status == "stale" else None,
         authoritative=known.source_type in ("authoritative", "corrected", "stated"),
     )
 

@@ -63,8 +63,10 @@ class Item:
     speaker: str | None = None
     #: 0 to 1; of what was said itself 1.
     confidence: float = 1.0
-    #: Whether something that was said in it was corrected, or replaced, later.
+    #: Whether it is no longer true: it has ended, or something said in it was corrected or replaced later.
     outdated: bool = False
+    #: When it was last confirmed, if that is longer ago than memories of its kind stay fresh; nothing contradicts it.
+    unconfirmed_since_us: int | None = None
     #: Whether it comes first when evidence is weighed: curated, corrected or stated by the user.
     authoritative: bool = False
     #: Of a summary, when the request says `expand`: the exact words behind it, in order.
@@ -87,6 +89,7 @@ class Item:
             "speaker": self.speaker,
             "confidence": self.confidence,
             "outdated": self.outdated,
+            "unconfirmed_since": None if self.unconfirmed_since_us is None else rfc3339(self.unconfirmed_since_us),
             **({"sources": [source.as_json() for source in self.sources]} if self.sources else {}),
         }
 

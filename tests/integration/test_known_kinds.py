@@ -20,6 +20,8 @@ from recollect import Recollect
 from recollect.api.retrieval.graph import reach
 from recollect.api.retrieval.result import RetrieveResult
 from recollect.api.settings import Settings
+from recollect.events.envelope import rfc3339
+from recollect.events.validation import drafts
 from recollect.projections.fence import CLOSING, OPENING
 from recollect.projections.tokens import estimate_tokens
 
@@ -44,13 +46,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
 
 @pytest.fixture
 def tell(memory: Recollect) -> Tell:
-    """Append events with the ids e1, e2 … unless they have one, a minute after each other."""
+    """Append events, derived ones too, with the ids e1, e2 … unless they have one, a minute after each other."""
     numbers = itertools.count(1)
 
     def tell(*events: Event) -> None:
         for number, event in zip(numbers, events, strict=False):
             at = datetime(2026, 1, 5, 10, tzinfo=UTC) + timedelta(minutes=number)
-            memory.append("a", {"id": f"e{number}", "occurred_at": at} | event)
+            memory.log.append("a", drafts([{"id": f"e{number}", "occurred_at": at} | event]))
 
     # A `zip` takes a number more than it uses, so each call begins with one of its own.
     def one_by_one(*events: Event) -> None:
@@ -204,13 +206,44 @@ def test_an_episode_whose_fact_was_corrected_is_marked_and_contradicts(tell: Tel
     assert "said" not in after.aids.authoritative
 
 
-def test_what_is_stale_counts_half_and_is_marked(tell: Tell, ask: Ask) -> None:
+def test_what_is_stale_counts_half_and_is_unconfirmed_since_it_was_said(tell: Tell, ask: Ask) -> None:
     tell(fact("tea", predicate="likes", id="tea"))
     [fresh] = ask("does Ann like tea?").items
     tell(stated("memory.status_changed", memory_id="tea", status="stale"))
     [stale] = ask("does Ann like tea?").items
     assert stale.score == pytest.approx(fresh.score / 2, rel=1e-4)
-    assert (fresh.outdated, stale.outdated) == (False, True)
+    assert (fresh.unconfirmed_since_us, stale.outdated) == (None, False)
+    assert stale.as_json()["unconfirmed_since"] == rfc3339(fresh.occurred_at_us)
+    result = ask("does Ann like tea?")
+    assert "Ann likes tea (not confirmed since 2026-01-05)" in result.context
+    assert "no longer true" not in result.context
+    # Nobody said anything else: old is not contradicted, but nothing to rely on either.
+    assert (result.aids.contradiction_rate, result.aids.authoritative) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("event", "query"),
+    [
+        (stated("preference.stated", key="tone", value="short answers"), "which tone, short answers?"),
+        (stated("procedure.recorded", name="tea", trigger="thirst", steps=["boil"]), "how is tea made, boil?"),
+        (stated("relationship.stated", source="Ann", type="knows", target="Bob"), "does Ann know Bob?"),
+    ],
+)
+def test_old_memories_of_every_kind_are_unconfirmed_and_not_false(
+    tell: Tell, ask: Ask, event: Event, query: str
+) -> None:
+    tell(event | {"id": "old"}, stated("memory.status_changed", memory_id="old", status="stale"))
+    result = ask(query, gate=False)
+    assert "(not confirmed since 2026-01-05)" in result.context
+    assert "no longer true" not in result.context
+    assert result.aids.contradiction_rate == 0
+
+
+def test_a_memory_that_was_confirmed_again_before_it_went_stale_has_the_later_date(tell: Tell, ask: Ask) -> None:
+    later = {"occurred_at": "2026-02-07T10:00:00Z"}
+    tell(fact("tea", predicate="likes", id="tea"), fact("tea", predicate="likes") | later)
+    tell(stated("memory.status_changed", memory_id="tea", status="stale") | {"occurred_at": "2026-02-20T10:00:00Z"})
+    assert "Ann likes tea (not confirmed since 2026-02-07)" in ask("does Ann like tea?").context
 
 
 def test_less_confidence_is_less_likely(tell: Tell, ask: Ask) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 from support.events import message
 from support.server import Server, recollect, serving
@@ -15,6 +16,7 @@ from support.server import Server, recollect, serving
 from recollect import Recollect
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput
+from recollect.events.validation import drafts
 from recollect.jobs.records import DeadLetter
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -59,7 +61,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_every_kind_has_its_list_and_each_moment_its_own(name: str, memory: Recollect) -> None:
-    memory.append("a", [message("hello"), KINDS[name]])
+    memory.log.append("a", drafts([message("hello"), KINDS[name]]))
     page = memory.list("a", name)
     assert len(page["items"]) == 1
     assert page["next"] is None
@@ -135,10 +137,12 @@ def test_a_time_to_compact_at_is_checked(memory: Recollect) -> None:
             memory.compact("a", now=now)
 
 
-def test_kinds_sources_windows_and_metrics_are_served(server: Server) -> None:
+def test_kinds_sources_windows_and_metrics_are_served(server: Server, tmp_path: Path) -> None:
     base = f"{server.base}/v1/namespaces/ann"
     events = [message(f"I live in Porto, said {at}", session_id="s1", name="Ann") for at in range(4)]
-    assert httpx.post(f"{base}/events", json={"events": [*events, *KINDS.values()]}).status_code == 201
+    assert httpx.post(f"{base}/events", json={"events": events}).status_code == 201
+    lines = b"".join(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE) for event in KINDS.values())
+    assert recollect("import", "jsonl", "-", "--namespace", "ann", data=tmp_path, stdin=lines).returncode == 0
     for name in KINDS:
         assert httpx.get(f"{base}/{name}").json()["items"], name
     assert httpx.get(f"{base}/graph", params={"entity": "Ann"}).json()["nodes"] == ["Ann", "Bob"]

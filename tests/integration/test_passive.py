@@ -18,6 +18,7 @@ from recollect.api.retrieval.request import RetrieveRequest
 from recollect.api.retrieval.result import RetrieveResult
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidEvent, InvalidInput, RecollectError
+from recollect.events.validation import draft
 
 # -- in Python --------------------------------------------------------------------------------------------------------
 
@@ -230,7 +231,7 @@ def test_a_message_without_content_goes_on_with_the_topic_of_its_session(memory:
 def test_what_is_known_of_the_conversation_so_far_stands_in_the_context(memory: Recollect, turn: Turn) -> None:
     turn("hello")
     observations = {"observations": ["Ann is in a hurry"], "source_events": ["e1"]}
-    memory.append("a", {"type": "observations.recorded", "session_id": "now", "payload": observations})
+    memory.log.append("a", [draft({"type": "observations.recorded", "session_id": "now", "payload": observations})])
     assert "### Conversation So Far\n- Ann is in a hurry" in turn("go on").context
     assert "Ann is in a hurry" not in turn("go on", session_id="another").context
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -93,3 +95,8 @@ def test_a_context_that_comes_back_in_a_message_is_taken_out() -> None:
     message = f"{context([episode('secret')])}\nWhat do you know?"
     assert without_recalled(message) == "What do you know?"
     assert without_recalled("What do <b>you</b> know?") == "What do <b>you</b> know?"
+
+
+def test_a_text_that_is_cut_keeps_the_mark_that_it_is_no_longer_true() -> None:
+    long = replace(episode("I live in Porto. " + "It rains a lot here. " * 400), outdated=True)
+    assert " … (no longer true)" in context([long], 200)
