@@ -107,6 +107,10 @@ class AsyncRecollect:
         """Do what `Recollect.compact` does."""
         return await asyncio.to_thread(self.memory.compact, namespace, now=now, dry_run=dry_run)
 
+    async def settle(self, namespace: str, *, now: datetime | str | None = None) -> None:
+        """Do what `Recollect.settle` does."""
+        await asyncio.to_thread(self.memory.settle, namespace, now=now)
+
     async def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
         """Do what `Recollect.window` does."""
         return await asyncio.to_thread(self.memory.window, namespace, session_id, budget_tokens=budget_tokens)

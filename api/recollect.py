@@ -38,6 +38,7 @@ from recollect.jobs.context import JobContext
 from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.lag import Lag
 from recollect.jobs.llm.llm import Llm
+from recollect.jobs.settling import settle
 from recollect.jobs.workers import Workers
 from recollect.projections.embedder import Embedder
 from recollect.projections.history import History
@@ -283,6 +284,25 @@ class Recollect:
         at_us = past_us(now, field="now")
         work = preview if dry_run else compact_steps
         return work(self.context, check_namespace(namespace), at_us)
+
+    def settle(self, namespace: str, *, now: datetime | str | None = None) -> None:
+        """Bring the background work on `namespace` to its end in this thread: catch up, extract, observe, embed.
+
+        It waits until the embedding model is loaded. Afterwards the memory is as the workers leave it at `now`:
+        messages that a job holds back until more are said are still held back.
+
+        Parameters:
+            now: the time that jobs work for, aware or as text; the present when None.
+
+        Raises:
+            InvalidInput: `now` is no time, or lies in the future; or the model cannot be loaded. InvalidNamespace: the
+            name. ProjectionFailed: the namespace is parked. NotSettled: others keep appending. StorageError: the disk.
+        """
+        now_us = past_us(now, field="now")
+        check_namespace(namespace)
+        if self.embedder.state != "off":
+            loaded(self.embedder, no_progress)
+        settle(self.context, self.lag, namespace, now_us)
 
     def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
         """Fit a running conversation to a budget; when it is nearly full, its oldest turns are summed up for good.

@@ -19,6 +19,7 @@ RecollectError
 │   ├── LogRewound          the log lost what a read model has folded
 │   └── FolderInUse         another process holds the data folder for what only one may do
 ├── StillBuilding           a read model of the past is not there yet; in `degraded` of a retrieval
+├── NotSettled              background work of a namespace is left           HTTP 500, exit 1
 └── ProjectionFailed        an event that a read model cannot fold         HTTP 500, exit 1
 """
 
@@ -147,6 +148,23 @@ class FolderInUse(StorageError):
 
 class StillBuilding(RecollectError):
     """A read model of the past was not built in time; it is being built, so ask again."""
+
+
+class NotSettled(RecollectError):
+    """Background work of a namespace is left, mostly because others keep appending to it. Settle it again.
+
+    Parameters:
+        namespace: whose work.
+        reason: why settling ended.
+    """
+
+    def __init__(self, namespace: str, reason: str) -> None:
+        super().__init__(
+            f"the background work of namespace {namespace!r} did not come to its end: {reason}; call settle again "
+            "when no one appends to it"
+        )
+        self.namespace = namespace
+        self.reason = reason
 
 
 class ProjectionFailed(RecollectError):

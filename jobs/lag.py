@@ -60,7 +60,7 @@ class Lag:
                 if self._settled.get(head.namespace) == (head.version, tag):
                     continue
             try:
-                behind = self._look(head.namespace)
+                behind = self.of(head.namespace)
             except RecollectError:
                 # It is parked or damaged; health names it. It keeps no other from its work.
                 continue
@@ -73,7 +73,12 @@ class Lag:
                     break
         return found, seen
 
-    def _look(self, namespace: str) -> Behind:
+    def of(self, namespace: str) -> Behind:
+        """Return what the projections of `namespace` have before them; nothing for a parked namespace.
+
+        Raises:
+            StorageError: the log or the read model cannot be read.
+        """
         progress = self._models.progress(namespace)
         if progress.parked is not None:
             return Behind(namespace=namespace, events=0, oldest_us=None, embeddings=0, messages=0)
