@@ -15,7 +15,7 @@ _VOWEL = "aeiouyäöü"
 _ONSETS = "sch|schl|schm|schn|schr|schw|st|str|sp|spr|bl|br|dr|fl|fr|gl|gr|kl|kn|kr|pf|pl|pr|qu|tr|zw|ch"
 _BEGIN = re.compile(rf"(?:[{_VOWEL}]|[b-df-hj-np-tv-z](?=[{_VOWEL}])|(?:{_ONSETS})(?=[{_VOWEL}]))")
 #: The part before is a word too: it has a vowel, and ends in a consonant or e.
-_HEAD = re.compile(rf"\w*[{_VOWEL}]\w*(?:[b-df-hj-np-tv-z]|e)")
+_HEAD = re.compile(rf"(?<!\w)(?=\w*?[{_VOWEL}]\w)\w++(?<=[b-df-hj-np-tv-ze])")
 
 
 def tails(word: str) -> list[str]:

@@ -42,6 +42,8 @@ NOT_NAMES = frozenset(_NOT_NAMES.split())
 _SKIPPED = frozenset(word.capitalize() for word in NOT_NAMES) | {"I'm", "I've", "I'd", "I'll"}
 #: Longest name in words; a longer run is a headline or shouting.
 _WORDS_MAX = 5
+#: Longer runs are no names, and would fill the memory of those that are.
+_CACHED_CHARS_MAX = 200
 
 
 def mentioned_names(text: str, known: Container[str]) -> list[str]:
@@ -102,16 +104,21 @@ def _opens_sentence(text: str, start: int) -> bool:
     return left[-1] in _SENTENCE_ENDS if left and "\n" not in before[len(left) :] else start <= 3 or "\n" in before
 
 
-@lru_cache(65_536)
 def _run(run: str) -> _Run:
+    # The cache is for names; it must not keep whole messages.
+    return _kept_run(run) if len(run) <= _CACHED_CHARS_MAX else _read_run(run)
+
+
+def _read_run(run: str) -> _Run:
     words = [_POSSESSIVE.sub("", word) for word in run.split(" ")]
-    before = len(words)
-    while words and words[0].casefold() in NOT_NAMES:
-        words.pop(0)
-    trimmed = len(words) < before
-    while words and words[-1].casefold() in NOT_NAMES:
-        words.pop()
-    return _Run(_named(words), _named(words[1:]), trimmed)
+    first = next((at for at, word in enumerate(words) if word.casefold() not in NOT_NAMES), len(words))
+    named = words[first:]
+    while named and named[-1].casefold() in NOT_NAMES:
+        named.pop()
+    return _Run(_named(named), _named(named[1:]), first > 0)
+
+
+_kept_run = lru_cache(65_536)(_read_run)
 
 
 def _named(words: list[str]) -> _Name | None:

@@ -102,7 +102,10 @@ def unspaced_words(text: str) -> int:
 
 
 def _extra(word: str, german: bool) -> Sequence[str]:
-    return pieces(word) if is_unspaced(word) else _stems(word, german)
+    if is_unspaced(word):
+        return pieces(word)
+    # Longer ones have no stem, and would fill the cache.
+    return _stems(word, german) if len(word) <= _STEMMED_CHARS_MAX else ()
 
 
 @lru_cache(maxsize=100_000)

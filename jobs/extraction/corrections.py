@@ -12,15 +12,15 @@ _ACTUALLY = re.compile(
     re.IGNORECASE,
 )
 _MEANT = re.compile(
-    r"^(?i:oh,?\s+|wait,?\s+|oops,?\s+|sorry,?\s+|actually,?\s+|no,?\s+)*I (?:meant|mean) (?P<right>[^,;]+?)(?:,?\s+not (?P<wrong>[^,;]+))?$"
+    r"^(?i:oh,?\s+|wait,?\s+|oops,?\s+|sorry,?\s+|actually,?\s+|no,?\s+)*I (?:meant|mean) (?P<right>[^,;]{1,120}?)(?:,?\s++not (?P<wrong>[^,;]{1,120}))?$"
 )
 _NOT_BUT = re.compile(
-    r"\b(?:it|that|this|my \w+(?: \w+)?) is not (?P<wrong>[^,;.]{1,60}?)(?:,|;| but| -)+\s*(?:but |it is |that is |rather )*"
+    r"\b(?:it|that|this|my \w+(?: \w+)?) is not (?P<wrong>[^,;.]{1,60}?)(?:,|;| but| -)++\s*+(?:but |it is |that is |rather )*+"
     r"(?P<right>[^,;.]{1,60})$",
     re.IGNORECASE,
 )
 _BUT_NOT = re.compile(
-    r"^(?:no,?\s+|actually,?\s+|sorry,?\s+|oops,?\s+)+(?:it is|that is|it was)?\s*(?P<right>[^,;.]{1,60}?),?\s+not (?P<wrong>[^,;.]{1,60})$",
+    r"^(?:no,?\s+|actually,?\s+|sorry,?\s+|oops,?\s+)++(?:it is|that is|it was)?\s*+(?P<right>[^,;.]{1,60}?),?\s+not (?P<wrong>[^,;.]{1,60})$",
     re.IGNORECASE,
 )
 _LEADING = re.compile(r"^(?:in|at|on|to|from|for|as|a|an|the|is|called|named)\s+", re.IGNORECASE)

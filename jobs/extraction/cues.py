@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from recollect.jobs.extraction.sentences import Sentence
 
@@ -45,11 +46,21 @@ def is_joke(sentence: Sentence) -> bool:
     return _JOKE.search(sentence.text) is not None
 
 
-def is_unreal(sentence: str, start: int) -> bool:
-    """Tell whether what begins at `start` is only supposed, or somebody else's words."""
-    if _UNREAL.search(sentence[:start]):
-        return True
-    return any(quoted.start() < start < quoted.end() for quoted in _QUOTED.finditer(sentence))
+class Unreal:
+    """What in a sentence is only supposed, or somebody else's words. Each sentence is searched once for it."""
+
+    def __init__(self, sentence: str) -> None:
+        self._sentence = sentence
+        self._supposed_from = min((match.end() for match in _UNREAL.finditer(sentence)), default=len(sentence) + 1)
+        #: Where quotations begin and end, in order.
+        self._quotes = [place for match in _QUOTED.finditer(sentence) for place in match.span()]
+
+    def covers(self, start: int) -> bool:
+        """Return whether what begins at `start` is unreal."""
+        if self._supposed_from <= start:
+            return True
+        within = bisect_left(self._quotes, start)
+        return within % 2 == 1 and start < self._quotes[within]
 
 
 def doubt(sentence: str) -> float:

@@ -65,12 +65,13 @@ def dates(text: str, said_at: datetime) -> Iterator[DateRange]:
     Parameters:
         said_at: when it was said, aware; what is relative counts from there.
     """
-    taken: list[tuple[int, int]] = []
+    # A mark for each character that is part of a date: what is within another is found without a look at all others.
+    taken = bytearray(len(text))
     found: list[tuple[int, DateRange]] = []
     for pattern, meaning in _PATTERNS:
         for match in pattern.finditer(text):
             start, end = match.span()
-            if any(start < other_end and end > other_start for other_start, other_end in taken):
+            if taken.find(1, start, end) >= 0:
                 continue
             try:
                 span = meaning(match, _day(said_at))
@@ -78,7 +79,7 @@ def dates(text: str, said_at: datetime) -> Iterator[DateRange]:
                 # 31 April, or the year 10,000: no date.
                 continue
             if span is not None:
-                taken.append((start, end))
+                taken[start:end] = b"\1" * (end - start)
                 found.append((start, DateRange(match.group(), *span)))
     return (one for _, one in sorted(found, key=lambda pair: pair[0]))
 

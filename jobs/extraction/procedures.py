@@ -6,19 +6,19 @@ import re
 from typing import Any
 
 _TOLD = re.compile(
-    r"(?:^|[.!\n]\s*)(?:to|in order to|when you want to|if you want to) (?P<goal>[^,.:;\n]{3,80}?)(?:,| you| -|:)\s+"
+    r"(?:^|(?<=[.!\n])|(?<=[.!\n]\s))(?:to|in order to|when you want to|if you want to) (?P<goal>[^,.:;\n]{3,80}?)(?:,| you| -|:)\s++"
     r"(?:you (?:have to |need to |must )?)?(?P<steps>(?:first|start by|begin by)\b.+?)(?=\n\n|$)",
     re.IGNORECASE | re.DOTALL,
 )
 _LISTED = re.compile(
-    r"(?:how to|steps to|steps for|procedure for|^to) (?!be\b|the\b|these\b|this\b|all\b|my\b)(?P<goal>[^\n.:]{3,80}):?\s*\n(?P<steps>(?:\s*(?:\d+[.)]|[-*•])\s+.+(?:\n|$)){2,})",
+    r"(?:how to|steps to|steps for|procedure for|^to) (?!be\b|the\b|these\b|this\b|all\b|my\b)(?P<goal>[^\n.:]{3,80}):?[^\S\n]*+\n(?P<steps>(?:\s*+(?:\d++[.)]|[-*•])\s++.++(?:\n|$)){2,})",
     re.IGNORECASE | re.MULTILINE,
 )
 _NEXT = re.compile(
     r",?\s*\b(?:and\s+)?(?:then|next|after that|afterwards|finally|lastly)\b,?\s*|\.\s+(?=[A-Z])|;\s*", re.IGNORECASE
 )
 _FIRST = re.compile(r"^(?:first(?:ly)?(?: of all)?|start by|begin by),?\s*", re.IGNORECASE)
-_MARK = re.compile(r"^\s*(?:\d+[.)]|[-*•])\s+", re.MULTILINE)
+_MARK = re.compile(r"^\s*+(?:\d++[.)]|[-*•])\s++")
 _STEPS_MAX = 30
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 from recollect.jobs.extraction import cues, vocabulary
 from recollect.jobs.extraction.corrections import Statement, correction
 from recollect.jobs.extraction.dates import dates
+from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.procedures import procedure
 from recollect.jobs.extraction.rules import Match, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
@@ -24,11 +26,11 @@ _NAMED = re.compile(
     r"(?:,|\s+(?:is\s+)?(?:named|called))?\s+(?P<name>[A-ZÀ-Þ][\w'-]+(?:\s+[A-ZÀ-Þ][\w'-]+)?)"
 )
 _ALIAS = re.compile(
-    r"\b(?P<name>[A-ZÀ-Þ][\w'-]+(?:\s+[A-ZÀ-Þ][\w'-]+)?),?\s+(?:(?:and\s+)?(?:we|I|everyone|everybody|people|they)\s+(?:all\s+)?"
+    r"\b(?P<name>[A-ZÀ-Þ][\w'-]{1,60}(?:\s+[A-ZÀ-Þ][\w'-]{1,60})?),?\s++(?:(?:and\s+)?(?:we|I|everyone|everybody|people|they)\s+(?:all\s+)?"
     r"calls?\s+(?:him|her|them)|also known as|aka|a\.k\.a\.?|nicknamed)\s+(?P<alias>[A-ZÀ-Þ][\w'-]+)"
 )
 _CALL_ME = re.compile(r"\b(?:call me|my friends call me|everyone calls me|I go by)\s+(?P<alias>[A-ZÀ-Þ][\w'-]+)")
-_LIST = re.compile(r",\s+(?:and\s+)?|\s+and\s+")
+_LIST = re.compile(r",\s++(?:and\s++)?|(?<!\s)\s++and\s++")
 #: A sentence that leaves out its second subject: `I live in Porto and work at …`.
 _ELLIPSIS = re.compile(
     r"\band\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved|adopted)\b)"
@@ -40,7 +42,7 @@ _ARTICLES = frozenset(("a", "an", "the", "my", "our"))
 #: What points at something that was said before.
 _POINTING = re.compile(r"(?:them|this|that|it|these|those|him|her)\b")
 #: What a phrase that was cut off ends with.
-_DANGLING = re.compile(r"(?:\s+(?:to|about|of|with|for|and|the|a|an|that|in|on|at|my|by|from|fully|or))+$")
+_DANGLING = frozenset("to about of with for and the a an that in on at my by from fully or".split())
 #: What is said of this one thing here and now, and of what somebody else has.
 _PASSING = re.compile(
     r"^(?:your|this|that|these|those|his|her|their|its|the (?:thought|sound|look|way|idea|fact|part|feeling|vibe|view))\b"
@@ -51,6 +53,8 @@ _EMPTY = frozenset(
     "what when where why who all both much lot way idea sound look feel thing things stuff the a an my your his their its "
     "our to seeing hearing having being getting".split()
 )
+#: What one message may take, in seconds of processor time: a hundred times what a long ordinary message does.
+SECONDS_MAX = 2.0
 #: Confidence in a task that has a date.
 _DATED_TASK = 0.7
 #: An object; the catalogue takes a little more for a name.
@@ -108,12 +112,23 @@ class Found(NamedTuple):
     item: Item
 
 
-def read(said: Said, before: list[Statement]) -> Iterator[Found]:
-    """Yield what the rules read in a message.
+class ReadingTimeout(Exception):
+    """A message took the rules more time than it may; what they had not read is left out."""
+
+
+def read(said: Said, before: list[Statement], *, seconds_max: float = SECONDS_MAX) -> Iterator[Found]:
+    """Yield what the rules read in a message, or in the edges of a long one.
 
     Parameters:
         before: what was stated earlier, oldest first, for corrections to correct; grows by what is read.
+        seconds_max: processor time of this thread, looked at between two sentences. Not the time of day: on a busy
+            machine the same is read.
+
+    Raises:
+        ReadingTimeout: the time is over.
     """
+    end = time.thread_time() + seconds_max
+    said = said._replace(text=excerpt(said.text))
     for date in dates(said.text, said.said_at):
         item = {"source_event": said.event_id, "text": date.text, "start": date.start, "end": date.end}
         yield Found("dates", item)
@@ -124,6 +139,8 @@ def read(said: Said, before: list[Statement]) -> Iterator[Found]:
         yield Found("procedures", how_to | {"source_events": [said.event_id]})
     spoken = sentences(said.text)
     for at, sentence in enumerate(spoken):
+        if time.thread_time() > end:
+            raise ReadingTimeout
         if sentence.asks:
             if len(sentence.text.split()) > 2:
                 yield Found("questions", {"source_event": said.event_id, "text": sentence.text + "?"})
@@ -139,7 +156,9 @@ def read(said: Said, before: list[Statement]) -> Iterator[Found]:
 def _read_sentence(said: Said, sentence: Sentence, before: list[Statement]) -> Iterator[Found]:
     """Yield a correction or an instruction when it is one; facts, preferences and names otherwise."""
     text = _ELLIPSIS.sub("and I ", sentence.text) if sentence.text.startswith(("I ", "We ")) else sentence.text
-    facts = [_fact(said, text, match) for match in matches(text) if not cues.is_unreal(text, match.start)]
+    unreal = cues.Unreal(text)
+    doubt = cues.doubt(text)
+    facts = [_fact(said, match, doubt) for match in matches(text) if not unreal.covers(match.start)]
     right = correction(
         said.speaker, said.session_id, sentence.text, [one.item for one in facts if one.kind == "facts"], before
     )
@@ -154,9 +173,9 @@ def _read_sentence(said: Said, sentence: Sentence, before: list[Statement]) -> I
     yield from _people(said, sentence.text)
 
 
-def _fact(said: Said, text: str, match: Match) -> Found:
+def _fact(said: Said, match: Match, doubt: float) -> Found:
     subject = _subject(said.speaker, match.who)
-    confidence = round(match.rule.confidence * cues.doubt(text), 3)
+    confidence = round(match.rule.confidence * doubt, 3)
     source = {"source_events": [said.event_id]}
     if match.rule.kind == "preference":
         value = match.says if subject == said.speaker else f"{subject} {match.says}"
@@ -167,7 +186,7 @@ def _fact(said: Said, text: str, match: Match) -> Found:
     if match.rule.type != "fact":
         item["type"] = match.rule.type
     if match.rule.type == "task" and any(dates(match.object, said.said_at)):
-        item["confidence"] = max(item["confidence"], round(_DATED_TASK * cues.doubt(text), 3))
+        item["confidence"] = max(item["confidence"], round(_DATED_TASK * doubt, 3))
     if match.rule.ended:
         item["valid_until"] = said.said_at
     return Found("facts", item)
@@ -182,7 +201,7 @@ def _listed(found: Found) -> Iterator[Found]:
     if any(len(part.split()) > 3 for part in parts):
         parts = [whole]
     for part in parts:
-        clean = _DANGLING.sub("", part.strip(" .,;:!\"'-")).strip(" -")
+        clean = _without_dangling(part.strip(" .,;:!\"'-")).strip(" -")
         said = clean.casefold().split()
         says_something = said and (said[0] not in _EMPTY or (len(said) > 1 and said[0] in _ARTICLES))
         if found.kind == "preferences" and _PASSING.search(clean):
@@ -191,6 +210,14 @@ def _listed(found: Found) -> Iterator[Found]:
             continue
         if (says_something or (found.kind == "facts" and len(clean.split()) > 2)) and len(clean) <= _CHARS_MAX:
             yield Found(found.kind, found.item | {name: clean})
+
+
+def _without_dangling(phrase: str) -> str:
+    """Return `phrase` without the words at its end that nothing follows; the first word always stays."""
+    words = phrase.split()
+    while len(words) > 1 and words[-1] in _DANGLING:
+        words.pop()
+    return " ".join(words)
 
 
 def _subject(speaker: str, who: str) -> str:
@@ -206,9 +233,10 @@ def _subject(speaker: str, who: str) -> str:
 def _people(said: Said, text: str) -> Iterator[Found]:
     """Yield the people that a sentence introduces: `my sister Anna`, `Robert, we call him Bob`."""
     source = {"source_events": [said.event_id]}
+    unreal = cues.Unreal(text)
     for match in _NAMED.finditer(text):
         name, relation = match["name"], match["relation"].casefold()
-        if name.split()[0] not in vocabulary.NOT_NAMES and not cues.is_unreal(text, match.start()):
+        if name.split()[0] not in vocabulary.NOT_NAMES and not unreal.covers(match.start()):
             description = f"{said.speaker}'s {relation}"
             yield Found("entities", {"name": name, "type": "person", "description": description} | source)
             yield Found(

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from recollect.jobs.extraction import vocabulary as words
 
-_CAPITAL = r"(?!I\b)[A-ZÀ-ÖØ-Þ][\w'&-]*(?:\.[A-Z]\.)?"
+_CAPITAL = r"(?!I\b)[A-ZÀ-ÖØ-Þ][\w'&-]{0,100}(?:\.[A-Z]\.)?"
 _NAME = rf"{_CAPITAL}(?:\s+{_CAPITAL}){{0,2}}"
 _PLACE = rf"(?:the\s+)?{_CAPITAL}(?:(?:,|\s+(?:of|de|da|do|del|la|the|on|upon|and))?\s+{_CAPITAL}){{0,3}}"
 _RELATIONS = "|".join(words.RELATIONS)

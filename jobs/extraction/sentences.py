@@ -5,8 +5,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-#: What may follow the end of a sentence, but not the end of an abbreviation or a number.
-_ENDS = re.compile(r"(?<![A-Z])(?<!\b(?:Mr|Ms|Dr|St|vs))(?<!\b(?:Mrs|e\.g|i\.e|etc))[.!?…]+[\"')\]]*(?=\s|$)|\n+")
+#: What may follow the end of a sentence, but not the end of an abbreviation or a number: a whole run of signs, or what is
+#: left of it behind the one sign of an abbreviation. No place within a run begins another search, so "!!!!x" is read once.
+_ENDS = re.compile(
+    r"(?:(?<![A-Z.!?…])(?<!\b(?:Mr|Ms|Dr|St|vs))(?<!\b(?:Mrs|e\.g|i\.e|etc))"
+    r"|(?<=[A-Z][.!?…])|(?<=\b(?:Mr|Ms|Dr|St|vs)[.!?…])|(?<=\b(?:Mrs|e\.g|i\.e|etc)[.!?…]))"
+    r"[.!?…]++[\"')\]]*+(?=\s|$)|\n++"
+)
+#: A sentence of speech has a few dozen words; what is longer is a list, code or no language at all. Whatever looks at all
+#: places of a sentence from all others takes a bounded time.
+_CHARS_MAX = 1_000
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": "'"})
 _CONTRACTIONS = (
     (re.compile(r"\b(i)(?=\b(?!\.))"), "I"),
@@ -44,11 +52,19 @@ def sentences(text: str) -> list[Sentence]:
     start = 0
     for match in [*_ENDS.finditer(plain), None]:
         end = len(plain) if match is None else match.start()
-        sentence = " ".join(plain[start:end].split()).strip(" -*•>")
+        sentence = _cut(" ".join(plain[start:end].split()).strip(" -*•>"))
         if sentence:
             found.append(Sentence(_spelled_out(sentence), "" if match is None else match.group().strip()))
         start = end if match is None else match.end()
     return found
+
+
+def _cut(sentence: str) -> str:
+    """Return `sentence`, at a word's end when it is too long."""
+    if len(sentence) <= _CHARS_MAX:
+        return sentence
+    kept = sentence[:_CHARS_MAX]
+    return kept.rpartition(" ")[0] or kept
 
 
 def _spelled_out(sentence: str) -> str:

@@ -1,0 +1,145 @@
+"""Hostile texts, and the growth of a function's processor time with the length of such a text.
+
+A pattern or a loop whose time grows with the square of its input lets one message stop a whole process: Python holds its
+lock while a pattern is matched.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from re import _parser as parser  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
+from typing import Any, NamedTuple
+
+#: Runs that have made patterns of this repository slow, and their likes: what is repeated.
+_UNITS = (
+    *(" ", "\n", "\t", "\r\n", " \n", "\u3000", "!", "?", "！", ".", ".\n", "...x ", ",", ", ", "-", "- ", "_", "*", ">", "a", "A", "1"),
+    *('"', "'", "\"'", "(", ")", "[", "<", "“", "„", "「", "’s ", "``", "/", "@", "a@", ".a", "a.", "&", "\u0301", "é"),
+    *("A-", "A'", "a-", "a ", "A ", "Aa ", "Xa of ", "ERR-", "Ab-1 ", "I ", "i ", "my ", "no ", "no, ", "to ", "not ", "and "),
+    *("I and ", "if ", "why ", "how ", "today ", "today? ", "last Friday, two weeks ago ", "on 3 May 2021, ", "in ", "the last "),
+    *("I like tea and ", "I like tea, ", "I live in Rome. ", "we need to go ", "my sister ", "my sister Anna, ", "call me Bob and "),
+    *("no, I meant ", "it is not a ", "x is not y, but ", "Robert, we call him ", "n't ", "i've ", "whenever I ", "Always do x. "),
+    *("how to abc\n", "how to abcd\n-\n", "\n- a", "1. a\n", "\nto abc, first ", "first ", "; ", " then ", "\"I like \"tea ", '"a" '),
+    *("<recalled-memory", "<recalled-memory ", "<recalled-memory>", "</recalled-memory>", "A? ", "what is it ", "user: how "),
+    *("я живу в Риме ", "der Hausschlüssel ", "donaudampfschiff", "我住在北京", "東京はどこですか", "무엇을 ", "ab\u0301"),
+)
+_BEFORE = ("", "hello", "how to abc", "My sister Anna", "I like", "no, ", '"')
+_AFTER = ("", "x", "!", "\n")
+
+#: Processor time that can be told from noise, in seconds.
+_MEASURABLE_SECONDS = 0.005
+#: Text of this length that takes less than the measurable time is read fast enough, however the time grows.
+CHARS_MAX = 65_536
+_CHARS_MIN = 1_024
+#: Twice the text takes twice the time; half as much again is left to caches and the noise of a shared machine.
+GROWTH_MAX = 3.0
+_REPEATS = 3
+_ATTEMPTS = 4
+
+
+class Hostile(NamedTuple):
+    """A text of any length: what stands before, what is repeated, and what stands behind."""
+
+    before: str
+    unit: str
+    after: str
+
+    def text(self, chars: int) -> str:
+        return self.before + self.unit * (chars // len(self.unit)) + self.after
+
+
+def hostile_texts() -> Iterator[Hostile]:
+    """Yield the runs alone and between other words."""
+    for unit in _UNITS:
+        yield Hostile("", unit, "")
+        yield Hostile("", unit, "x")
+    for before in _BEFORE[1:]:
+        for unit in _UNITS[:12]:
+            for after in _AFTER:
+                yield Hostile(before, unit, after)
+
+
+def hostile_to(pattern: re.Pattern[str]) -> Iterator[Hostile]:
+    """Yield texts made of what `pattern` itself repeats: the beginning of a match, a run, and an end that fails."""
+    found: set[tuple[str, str]] = set()
+    sample = _walk(parser.parse(pattern.pattern, pattern.flags), "", found)
+    found.add(("", sample))
+    for before, unit in found:
+        for part in {unit, (before + unit)[-40:], f"{unit} "}:
+            if part:
+                yield Hostile(before[-80:], part, "\0")
+                yield Hostile("", part, "\0")
+
+
+def _walk(nodes: Any, before: str, found: set[tuple[str, str]]) -> str:
+    """Return one text that `nodes` match, and add what they repeat, with a text that leads to it, to `found`."""
+    text = ""
+    for name, value in nodes:
+        match str(name):
+            case "LITERAL":
+                text += chr(value)
+            case "NOT_LITERAL":
+                text += "~" if value != ord("~") else "a"
+            case "ANY":
+                text += "a"
+            case "IN":
+                text += _member(value)
+            case "BRANCH":
+                options = [_walk(option, before + text, found) for option in value[1]]
+                text += max(options[:3], key=len)
+            case "SUBPATTERN":
+                text += _walk(value[3], before + text, found)
+            case "ATOMIC_GROUP":
+                text += _walk(value, before + text, found)
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                low, high, inner = value
+                one = _walk(inner, before + text, found)
+                if high > 4:
+                    found.add((before + text, one))
+                text += one * max(1, low)
+            case _:
+                # Anchors and assertions match no characters; a group named again is seldom and short.
+                pass
+    return text
+
+
+def _member(options: Any) -> str:
+    for name, value in options:
+        match str(name):
+            case "LITERAL":
+                return chr(value)
+            case "RANGE":
+                return chr(value[0])
+            case "CATEGORY":
+                return {"CATEGORY_SPACE": " ", "CATEGORY_DIGIT": "1"}.get(str(value), "a")
+            case _:
+                continue
+    return "a"
+
+
+def growth(function: Callable[[str], object], hostile: Hostile, chars_max: int = CHARS_MAX) -> float:
+    """Return how many times as long twice the text takes; 1 when even long texts take too little to be measured.
+
+    The processor time of this thread counts, the least of several; a figure over the limit is measured again, so that a
+    busy machine fails nothing.
+    """
+    chars = _CHARS_MIN
+    while _seconds(function, hostile.text(chars)) < _MEASURABLE_SECONDS:
+        if chars >= chars_max:
+            return 1.0
+        chars *= 4
+    least = float("inf")
+    for _ in range(_ATTEMPTS):
+        once = min(_seconds(function, hostile.text(chars)) for _ in range(_REPEATS))
+        twice = min(_seconds(function, hostile.text(2 * chars)) for _ in range(_REPEATS))
+        least = min(least, twice / max(once, 1e-9))
+        if least <= GROWTH_MAX:
+            break
+    return least
+
+
+def _seconds(function: Callable[[str], object], text: str) -> float:
+    start = time.thread_time()
+    function(text)
+    return time.thread_time() - start
