@@ -1,1 +1,4 @@
-"""Every way in: retrieval, HTTP, Python and the command line."""
+"""API: every way in: Python, HTTP, command line, and the retrieval behind them.
+
+It may use `jobs`, `projections` and `events`.
+"""

@@ -8,16 +8,16 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from recollect.api.retrieval.gate import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
+from recollect.api.retrieval.answer.trace_store import TRACES_BYTES_MAX
+from recollect.api.retrieval.ranking.relevance_gate import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.api.retrieval.retriever import BUDGET_MS
-from recollect.api.retrieval.traces import TRACES_BYTES_MAX
 from recollect.events.errors import InvalidInput
 from recollect.jobs.policy import Policy
-from recollect.projections.history import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
-from recollect.projections.models import OPEN_MODELS_MAX
-from recollect.projections.runtime import RuntimeChoice
-from recollect.projections.vectors import INDEX_BYTES_MAX
-from recollect.projections.weights import DEFAULT_MODEL
+from recollect.projections.embeddings.model_files import DEFAULT_MODEL
+from recollect.projections.embeddings.model_runtime import RuntimeChoice
+from recollect.projections.embeddings.vectors import INDEX_BYTES_MAX
+from recollect.projections.read_models.history import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
+from recollect.projections.read_models.read_models import OPEN_MODELS_MAX
 
 
 class Settings(Policy, BaseSettings):

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import orjson
 
-from recollect.events.envelope import EventDraft
+from recollect.events.envelope import EventDraft, RecordedEvent
 
 
 def leaf(
@@ -42,3 +42,20 @@ def leaf(
 def link(previous_hash: bytes, event_leaf: bytes) -> bytes:
     """Return the hash that ties `event_leaf` to everything before it."""
     return sha256(previous_hash + event_leaf).digest()
+
+
+def leaf_of(event: RecordedEvent) -> bytes:
+    """Return the leaf that the event's header and stored bytes give."""
+    draft = EventDraft(
+        event.id,
+        event.type,
+        event.schema_version,
+        None,
+        event.session_id,
+        event.actor,
+        event.causation_id,
+        event.correlation_id,
+        event.encoding,
+        event.payload,
+    )
+    return leaf(event.namespace, event.version, event.id, event.occurred_at_us, event.recorded_at_us, draft)

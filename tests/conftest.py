@@ -11,9 +11,9 @@ from support.postgres import URL_VARIABLE, PostgresServer
 from support.redis import RedisServer
 from support.tiny_model import make_tiny_model
 
-from recollect.events.sqlite import SqliteLog
-from recollect.projections.history import History
-from recollect.projections.models import ReadModels
+from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import ReadModels
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

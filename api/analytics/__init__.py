@@ -1,1 +1,4 @@
-"""Analytics over the log, the read models and the traces."""
+"""Analytics: SQL over the log, the episodes and the traces, by DuckDB.
+
+It may use `projections`, `events` and the trace store.
+"""

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from recollect.api.analytics.tables import OnProgress, Tables
-from recollect.events.archive import Archive
 from recollect.events.errors import RecollectError
 from recollect.events.log import EventLog, each_head
-from recollect.projections.models import ReadModels
+from recollect.events.storage.archive import Archive
+from recollect.projections.read_models.read_models import ReadModels
 
 #: Days shown, the newest ones.
 _DAYS = 31
@@ -96,7 +96,7 @@ def _sizes(*, heads_events: int, archive: Archive, log: EventLog, data: Path, lo
 
 def log_pruned(log: EventLog, namespace: str) -> int:
     """Return how many events of `namespace` are in the archive only."""
-    from recollect.events.sqlite import SqliteLog  # noqa: PLC0415
+    from recollect.events.backends.sqlite_log import SqliteLog  # noqa: PLC0415
 
     return log.pruned(namespace) if isinstance(log, SqliteLog) else 0
 

@@ -11,10 +11,10 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from recollect.api.retrieval.traces import trace_files
-from recollect.events.archive import SEGMENT_COLUMNS, Archive
+from recollect.api.retrieval.answer.trace_store import trace_files
 from recollect.events.log import EventLog, each_head
-from recollect.projections.models import ReadModels
+from recollect.events.storage.archive import SEGMENT_COLUMNS, Archive
+from recollect.projections.read_models.read_models import ReadModels
 
 #: Rows handed to DuckDB at once.
 _BATCH_ROWS = 8_192

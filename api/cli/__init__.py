@@ -1,1 +1,4 @@
-"""The command line."""
+"""Command line: the commands of `recollect`.
+
+It may use every room of `api`.
+"""

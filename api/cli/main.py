@@ -8,8 +8,15 @@ from typing import Annotated
 
 import typer
 
-from recollect.api.cli import analytics, commands, compaction, imports, jobs, upkeep
-from recollect.api.cli.bench import app as bench_app
+from recollect.api.cli import (
+    analytics_commands,
+    compaction_commands,
+    import_commands,
+    job_commands,
+    log_commands,
+    memory_commands,
+)
+from recollect.api.cli.benchmark_commands import app as bench_app
 from recollect.events.errors import ProjectionFailed, RecollectError
 
 app = typer.Typer(
@@ -19,24 +26,24 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(imports.app, name="import")
+app.add_typer(import_commands.app, name="import")
 app.add_typer(bench_app, name="bench")
-app.add_typer(jobs.app, name="jobs")
-app.command()(commands.serve)
-app.command()(jobs.worker)
-app.command()(jobs.scheduler)
-app.command()(commands.append)
-app.command()(commands.retrieve)
-app.command()(commands.export)
-app.command()(commands.embed)
-app.command()(commands.replay)
-app.command()(compaction.compact)
-app.command()(upkeep.verify)
-app.command()(upkeep.backup)
-app.command()(upkeep.restore)
-app.command()(upkeep.archive)
-app.command()(analytics.stats)
-app.command()(analytics.sql)
+app.add_typer(job_commands.app, name="jobs")
+app.command()(memory_commands.serve)
+app.command()(job_commands.worker)
+app.command()(job_commands.scheduler)
+app.command()(memory_commands.append)
+app.command()(memory_commands.retrieve)
+app.command()(memory_commands.export)
+app.command()(memory_commands.embed)
+app.command()(memory_commands.replay)
+app.command()(compaction_commands.compact)
+app.command()(log_commands.verify)
+app.command()(log_commands.backup)
+app.command()(log_commands.restore)
+app.command()(log_commands.archive)
+app.command()(analytics_commands.stats)
+app.command()(analytics_commands.sql)
 
 
 @app.callback()

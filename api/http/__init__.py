@@ -1,1 +1,4 @@
-"""The memory over HTTP."""
+"""HTTP: the routes, their errors, and the server.
+
+It may use every room of `api` but `cli`.
+"""

@@ -14,13 +14,13 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from recollect.api.health import health as health_of
-from recollect.api.health import metrics as metrics_of
 from recollect.api.http.problems import answer_errors, problem
-from recollect.api.lists import LISTS, PAGE_ITEMS, PAGE_ITEMS_MAX
-from recollect.api.recollect import Recollect
-from recollect.api.retrieval.inline import turn_request
-from recollect.api.retrieval.request import RetrieveRequest
+from recollect.api.memory.recollect import Recollect
+from recollect.api.operations.health import health as health_of
+from recollect.api.operations.health import metrics as metrics_of
+from recollect.api.pages.list_pages import LISTS, PAGE_ITEMS, PAGE_ITEMS_MAX
+from recollect.api.retrieval.append_retrieval import turn_request
+from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.catalogue import NewEvent
 from recollect.events.envelope import Appended, EventDraft, rfc3339
 from recollect.events.errors import InvalidInput, StorageError, TooLarge

@@ -9,9 +9,9 @@ from types import FrameType
 
 import uvicorn
 
-from recollect.api.folder import serving
+from recollect.api.folder_locks import serving
 from recollect.api.http.app import create_app
-from recollect.api.recollect import Recollect
+from recollect.api.memory.recollect import Recollect
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput
 

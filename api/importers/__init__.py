@@ -1,1 +1,4 @@
-"""What other programs hold, as events."""
+"""Importers: events from files of other formats.
+
+They may use `events`.
+"""

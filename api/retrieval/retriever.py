@@ -15,26 +15,28 @@ from datetime import datetime
 import apsw
 import uuid_utils
 
-from recollect.api.retrieval.aids import aids
-from recollect.api.retrieval.context import Line, compose, fit
-from recollect.api.retrieval.deadline import Budget
-from recollect.api.retrieval.episodes import Asked, Ranked
-from recollect.api.retrieval.expansion import expanded
-from recollect.api.retrieval.explanation import explanation
-from recollect.api.retrieval.found import Finder, Found, Thresholds
-from recollect.api.retrieval.passive import Situation, always, situation
-from recollect.api.retrieval.query import asked_at, understand
-from recollect.api.retrieval.request import RetrieveRequest
-from recollect.api.retrieval.reranker import Reranker
-from recollect.api.retrieval.result import AnswerAids, Item, RetrieveResult
+from recollect.api.retrieval.answer.answer_guidance import aids
+from recollect.api.retrieval.answer.expansion import expanded
+from recollect.api.retrieval.answer.explanation import explanation
+from recollect.api.retrieval.answer.prompt_context import Line, compose, fit
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result import AnswerAids, Item, RetrieveResult
+from recollect.api.retrieval.contract.time_budget import Budget
+from recollect.api.retrieval.namespace_search import Finder, Thresholds
+from recollect.api.retrieval.ranking.ranked_episodes import Ranked
+from recollect.api.retrieval.ranking.reranker import Reranker
+from recollect.api.retrieval.ranking.search_result import Found
+from recollect.api.retrieval.search.search_context import Asked
+from recollect.api.retrieval.turn_context import Situation, always, situation
+from recollect.api.retrieval.understanding.query import asked_at, understand
 from recollect.events.envelope import instant, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
-from recollect.projections.history import History
-from recollect.projections.memory_index import MemoryIndexes
-from recollect.projections.models import ReadModels, Snapshot
-from recollect.projections.tokens import estimate_tokens
-from recollect.projections.vectors import VectorsInUse
+from recollect.projections.embeddings.vectors import VectorsInUse
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import ReadModels, Snapshot
+from recollect.projections.search_index.index_cache import MemoryIndexes
+from recollect.projections.text.tokens import estimate_tokens
 
 _logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Files and memory: the mechanisms that every layer needs to keep something on disk or in a cache, each of them once.
+"""Storage: SQLite connections, file locks, atomic writes, caches and pools that every layer uses, and the archive.
 
-It may use the standard library, SQLite's errors (`events/database.py`) and the tree of errors, and knows no event.
+It may use the modules directly in `events`.
 """

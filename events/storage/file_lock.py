@@ -7,8 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from recollect.events.database import storage_errors
 from recollect.events.errors import StorageError
+from recollect.events.storage.database import storage_errors
 
 
 @contextmanager

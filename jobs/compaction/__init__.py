@@ -1,1 +1,4 @@
-"""Memory that tidies itself: summaries, expiry, deduplication and decay."""
+"""Compaction: the nightly steps: compress, distil, expire, merge, decay, digest.
+
+It may use `jobs.summarising`, `jobs.derivation` and `jobs.llm`.
+"""

@@ -9,12 +9,12 @@ import numpy as np
 
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.compaction.keywords import keywords
-from recollect.jobs.compaction.memories import active_memories
-from recollect.jobs.context import JobContext
-from recollect.jobs.derivation import derived_id
-from recollect.projections.embedder import Vector
-from recollect.projections.models import Snapshot
+from recollect.jobs.compaction.active_memories import active_memories
+from recollect.jobs.derivation.append_derived import derived_id
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.summarising.keywords import keywords
+from recollect.projections.embeddings.embedder import Vector
+from recollect.projections.read_models.read_models import Snapshot
 
 #: Memories that are clustered: the newest ones.
 _MEMORIES_MAX = 1_000

@@ -7,13 +7,13 @@ from itertools import islice
 
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.compaction.groups import DAY_US, due_groups
-from recollect.jobs.compaction.size import size_bytes
-from recollect.jobs.compaction.summaries import summary_of
-from recollect.jobs.context import JobContext
-from recollect.jobs.derivation import derived_id
-from recollect.jobs.turns import Turn
-from recollect.projections.models import Snapshot
+from recollect.jobs.compaction.file_size import size_bytes
+from recollect.jobs.compaction.session_batches import DAY_US, due_groups
+from recollect.jobs.derivation.append_derived import derived_id
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.summarising.episode_rows import Turn
+from recollect.jobs.summarising.summaries import summary_of
+from recollect.projections.read_models.read_models import Snapshot
 
 #: Summaries decided from one read model: what a race with another worker can cost.
 _GROUPS_MAX = 20

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from recollect.events.envelope import EventDraft, RecordedEvent, instant
 from recollect.events.validation import draft
-from recollect.jobs.compaction.groups import DAY_US
-from recollect.jobs.compaction.summaries import summary_of
-from recollect.jobs.context import JobContext
-from recollect.jobs.derivation import derived_id
-from recollect.jobs.turns import Turn, read_turns
-from recollect.projections.models import Snapshot
-from recollect.projections.sources import read_events, source_versions
-from recollect.projections.turns import tells, told
+from recollect.jobs.compaction.session_batches import DAY_US
+from recollect.jobs.derivation.append_derived import derived_id
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.summarising.episode_rows import Turn, read_turns
+from recollect.jobs.summarising.summaries import summary_of
+from recollect.projections.projector.episode_events import tells, told
+from recollect.projections.queries.summary_sources import read_events, source_versions
+from recollect.projections.read_models.read_models import Snapshot
 
 _SUMMARIES_MAX = 20
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.compaction.memories import active_memories
-from recollect.jobs.context import JobContext
-from recollect.jobs.derivation import derived_id
-from recollect.projections.models import Snapshot
+from recollect.jobs.compaction.active_memories import active_memories
+from recollect.jobs.derivation.append_derived import derived_id
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.projections.read_models.read_models import Snapshot
 
 #: Words that turn a sentence into its opposite.
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|without|\w+n['’]t)\b", re.IGNORECASE)

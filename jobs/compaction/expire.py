@@ -7,10 +7,10 @@ from typing import Any
 
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.compaction.groups import DAY_US
-from recollect.jobs.context import JobContext
-from recollect.jobs.derivation import derived_id
-from recollect.projections.models import Snapshot
+from recollect.jobs.compaction.session_batches import DAY_US
+from recollect.jobs.derivation.append_derived import derived_id
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.projections.read_models.read_models import Snapshot
 
 #: Episodes in one event, and found at a time.
 _IDS_MAX = 500

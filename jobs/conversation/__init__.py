@@ -1,1 +1,4 @@
-"""Running conversations: observations, windows, summaries and changes of topic."""
+"""Conversation: running conversations: window, observations, topics.
+
+It may use `jobs.summarising` and `jobs.derivation`.
+"""

@@ -8,13 +8,13 @@ from typing import Any
 
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.compaction.extractive import summarise
-from recollect.jobs.context import JobContext
 from recollect.jobs.conversation.topics import changes
-from recollect.jobs.derivation import derive_all, derived_id
-from recollect.jobs.turns import Turn, lines, read_turns
-from recollect.projections.models import Snapshot
-from recollect.projections.tokens import estimate_tokens
+from recollect.jobs.derivation.append_derived import derive_all, derived_id
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.summarising.episode_rows import Turn, lines, read_turns
+from recollect.jobs.summarising.extractive import summarise
+from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.text.tokens import estimate_tokens
 
 #: Turns that one observation tells of, at most; a change of topic begins another one before.
 _TURNS_MAX = 6

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recollect.projections.embedder import Vector
+from recollect.projections.embeddings.embedder import Vector
 
 #: Turns that a new one is compared with.
 _BEFORE = 4

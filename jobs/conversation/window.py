@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from recollect.events.envelope import EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.compaction.extractive import summarise
-from recollect.jobs.context import JobContext
 from recollect.jobs.conversation.topics import topic_changed
-from recollect.jobs.derivation import derive, derived_id
-from recollect.jobs.turns import Turn, lines, read_turns
-from recollect.projections.models import Snapshot
-from recollect.projections.tokens import estimate_tokens
+from recollect.jobs.derivation.append_derived import derive, derived_id
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.summarising.episode_rows import Turn, lines, read_turns
+from recollect.jobs.summarising.extractive import summarise
+from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.text.tokens import estimate_tokens
 
 #: Recent turns that stay, of few.
 _KEPT_SHARE = 0.3

@@ -1,1 +1,4 @@
-"""Knowledge read out of conversations, by rules or by a language model."""
+"""Extraction: facts, preferences, corrections, dates and more from messages, by rules or a language model.
+
+It may use `jobs.derivation` and `jobs.llm`.
+"""

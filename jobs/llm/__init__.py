@@ -1,1 +1,4 @@
-"""A language model, when one is configured: asked within a budget, never needed."""
+"""LLM: the client of a language model, with a budget and a circuit breaker.
+
+It may use `jobs.job_settings` and `events`.
+"""

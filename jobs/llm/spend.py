@@ -8,8 +8,8 @@ from pathlib import Path
 
 import orjson
 
-from recollect.events.database import storage_errors
 from recollect.events.storage.atomic_file import write_atomically
+from recollect.events.storage.database import storage_errors
 from recollect.events.storage.file_lock import file_lock
 
 #: Days that are kept.

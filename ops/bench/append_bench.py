@@ -16,8 +16,8 @@ import texts
 import uuid_utils
 from table import compare, heading
 
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import EventDraft
-from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import draft
 
 CLIENTS = (1, 16, 64, 256)

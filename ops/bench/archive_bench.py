@@ -11,9 +11,9 @@ import texts
 from projection_bench import in_batches
 from table import compare, heading, seconds
 
-from recollect.events.sqlite import SqliteLog
+from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.events.integrity.verify import verify
 from recollect.events.validation import drafts
-from recollect.events.verify import verify
 
 EVENTS = 100_000
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import texts
 from table import heading
 
-from recollect.projections.embedder import SentenceEmbedder
-from recollect.projections.runtime import OpenVinoRuntime, RuntimeChoice, TorchRuntime, load_runtime
-from recollect.projections.weights import DEFAULT_MODEL
+from recollect.projections.embeddings.embedder import SentenceEmbedder
+from recollect.projections.embeddings.model_files import DEFAULT_MODEL
+from recollect.projections.embeddings.model_runtime import OpenVinoRuntime, RuntimeChoice, TorchRuntime, load_runtime
 
 QUERIES = 200
 QUERY_WORDS = 10

@@ -8,7 +8,7 @@ from pathlib import Path
 import texts
 from table import compare, heading, seconds
 
-from recollect.jobs.extraction.reader import Said, read
+from recollect.jobs.extraction.rule_extractor import Said, read
 from recollect.jobs.extraction.sentences import sentences
 
 MESSAGES = 5_000

@@ -18,12 +18,12 @@ from pathlib import Path
 import texts
 from table import heading
 
-from recollect.api.recollect import Recollect
+from recollect.api.memory.recollect import Recollect
 from recollect.api.settings import Settings
 from recollect.events.envelope import instant, now_us
 from recollect.events.validation import drafts
-from recollect.jobs.compaction.nightly import compact
-from recollect.projections.layout import namespace_folder
+from recollect.jobs.queue.nightly import compact
+from recollect.projections.read_models.layout import namespace_folder
 
 NAMESPACES = 1_000
 EVENTS = 200

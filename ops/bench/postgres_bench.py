@@ -20,8 +20,8 @@ import texts
 from append_bench import finish, rate
 from table import compare, heading
 
+from recollect.events.backends.postgres_log import PostgresLog
 from recollect.events.envelope import EventDraft
-from recollect.events.postgres import PostgresLog
 from recollect.events.validation import draft
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))

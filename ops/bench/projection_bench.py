@@ -12,9 +12,9 @@ import orjson
 import texts
 from table import compare, heading, seconds
 
-from recollect.events.sqlite import SqliteLog
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.models import ReadModels
+from recollect.projections.read_models.read_models import ReadModels
 
 EVENTS = 100_000
 _TABLES = """

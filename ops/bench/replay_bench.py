@@ -21,12 +21,12 @@ import texts
 from projection_bench import bulk_load, in_batches
 from table import compare, heading, seconds
 
-from recollect.api.cli.opening import open_models
+from recollect.api.cli.session import open_models
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.log import each_head
-from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.models import ReadModels
-from recollect.projections.rebuild import rebuild
+from recollect.projections.read_models.parallel_rebuild import rebuild
+from recollect.projections.read_models.read_models import ReadModels
 
 EVENTS = 200_000
 NAMESPACES = 100

@@ -24,15 +24,15 @@ from projection_bench import in_batches
 from quick_embedder import QuickEmbedder
 from table import heading
 
-from recollect.api.retrieval.query import understand
-from recollect.api.retrieval.request import RetrieveRequest
+from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.retriever import Retriever
-from recollect.events.sqlite import SqliteLog
+from recollect.api.retrieval.understanding.query import understand
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.codes import Vector
-from recollect.projections.history import History
-from recollect.projections.models import ReadModels
-from recollect.projections.vectors import Vectors
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import ReadModels
 
 RECORDS = (1_000, 10_000, 50_000, 200_000)
 QUERIES = 200

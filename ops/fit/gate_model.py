@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from samples import Sample, best_first
 
-from recollect.projections.codes import Vector
-from recollect.projections.roster import Ints
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.search_index.episode_arrays import Ints
 
 Doubles = NDArray[np.float64]
 

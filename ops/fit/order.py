@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from samples import Sample
 
-from recollect.api.retrieval.features import FEATURES, SEMANTIC
-from recollect.projections.codes import Vector
+from recollect.api.retrieval.ranking.features import FEATURES, SEMANTIC
+from recollect.projections.embeddings.token_codes import Vector
 
 #: Features that no collection says anything about: set by hand.
 _BY_HAND = {"importance": 0.3, "phrase": 1.0, "rating": 2.0}

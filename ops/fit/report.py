@@ -9,7 +9,7 @@ import numpy as np
 from gate_model import GateModel, item_inputs
 from samples import Sample, best_first
 
-from recollect.projections.codes import Vector
+from recollect.projections.embeddings.token_codes import Vector
 
 _TURN_CUTS = (5, 10, 20)
 _SESSION_CUTS = (5, 10)

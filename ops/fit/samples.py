@@ -10,14 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from recollect.api.bench.retrieval import Bench, Conversation, foreign_questions, held_out, read_conversation
-from recollect.api.bench.scores import ADVERSARIAL
-from recollect.api.retrieval import gate
-from recollect.api.retrieval.candidates import Mask
-from recollect.api.retrieval.ranking import message_share
-from recollect.api.retrieval.request import RetrieveRequest
-from recollect.projections.codes import Vector
-from recollect.projections.roster import Ints
+from recollect.api.evaluation.retrieval_benchmark import (
+    Bench,
+    Conversation,
+    foreign_questions,
+    held_out,
+    read_conversation,
+)
+from recollect.api.evaluation.scores import ADVERSARIAL
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.ranking import relevance_gate
+from recollect.api.retrieval.ranking.candidates import Mask
+from recollect.api.retrieval.ranking.weighted_sum import message_share
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.search_index.episode_arrays import Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +43,9 @@ class Sample:
     gold: Mask
     by_session: bool
     sessions: Ints
-    #: Of the best candidates by the weights in use, in the order of `gate.MEASURES`.
+    #: Of the best candidates by the weights in use, in the order of `relevance_gate.MEASURES`.
     measures: Vector
-    #: Shape (candidates, `gate.ITEM_MEASURES`).
+    #: Shape (candidates, `relevance_gate.ITEM_MEASURES`).
     items: Vector
     #: How much evidence is marked, found or not.
     total: int
@@ -120,9 +126,9 @@ def _sample(
         gold=gold,
         by_session=by_session,
         sessions=roster.sessions[rows],
-        measures=gate.measures(ranked, asked.query),
+        measures=relevance_gate.measures(ranked, asked.query),
         # From the order of places found back to that of the candidates.
-        items=gate.item_measures(ranked)[np.argsort(ranked.order)],
+        items=relevance_gate.item_measures(ranked)[np.argsort(ranked.order)],
         total=len(question["gold"]),
         gold_sessions=gold_sessions,
     )

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from gate_model import GateModel
 from order import Order
 
-from recollect.api.retrieval.features import FEATURES
-from recollect.api.retrieval.gate import ITEM_MEASURES, MEASURES
+from recollect.api.retrieval.ranking.features import FEATURES
+from recollect.api.retrieval.ranking.relevance_gate import ITEM_MEASURES, MEASURES
 
 
 class Table(NamedTuple):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recollect.api.asynchronous import AsyncRecollect
-    from recollect.api.recollect import Recollect
+    from recollect.api.memory.async_recollect import AsyncRecollect
+    from recollect.api.memory.recollect import Recollect
 
 __all__ = ["AsyncRecollect", "Recollect"]
 
@@ -17,7 +17,7 @@ __all__ = ["AsyncRecollect", "Recollect"]
 def __getattr__(name: str) -> object:
     # Late, so that `recollect.events` can be used without loading retrieval and its libraries.
     if name in __all__:
-        from recollect.api import asynchronous  # noqa: PLC0415
+        from recollect.api.memory import async_recollect  # noqa: PLC0415
 
-        return getattr(asynchronous, name)
+        return getattr(async_recollect, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

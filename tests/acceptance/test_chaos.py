@@ -20,15 +20,15 @@ from support.events import message
 from support.redis import RedisServer
 
 from recollect import Recollect
-from recollect.api.health import health
+from recollect.api.operations.health import health
 from recollect.api.settings import Settings
 from recollect.events.envelope import microseconds, now_us
 from recollect.events.validation import drafts
-from recollect.jobs.actors import PAGE_NAMESPACES, declare_actors
-from recollect.jobs.broker import open_broker
-from recollect.jobs.records import new_beat
-from recollect.jobs.registry import SCHEDULED
-from recollect.projections.digest import digest
+from recollect.jobs.queue.actors import PAGE_NAMESPACES, declare_actors
+from recollect.jobs.queue.broker import open_broker
+from recollect.jobs.queue.registry import SCHEDULED
+from recollect.jobs.queue.run_store import new_beat
+from recollect.projections.schema.content_hash import digest
 
 NAMESPACES = [f"n{number}" for number in range(2 * PAGE_NAMESPACES + 5)]
 _SECONDS_MAX = 90.0

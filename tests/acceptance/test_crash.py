@@ -20,9 +20,9 @@ from support.events import message
 from support.postgres import PostgresServer, new_database
 from support.server import Server, begin, recollect, serving
 
-from recollect.events.backend import open_log
+from recollect.events.backends.open_log import open_log
 from recollect.events.log import EventLog
-from recollect.projections.layout import generations, namespace_folder
+from recollect.projections.read_models.layout import generations, namespace_folder
 
 _CLIENTS = 8
 _NAMESPACES = ("a", "b", "c")

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from support.dying import NAMESPACES, Death, Life, program, script
 
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import RecordedEvent
+from recollect.events.integrity.verify import verify
 from recollect.events.log import EventLog
-from recollect.events.sqlite import SqliteLog
-from recollect.events.verify import verify
-from recollect.projections.layout import namespace_folder
-from recollect.projections.models import ReadModels
+from recollect.projections.read_models.layout import namespace_folder
+from recollect.projections.read_models.read_models import ReadModels
 
 
 @pytest.mark.parametrize("death", ["kill -9", "power cut"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.data import conversations
 
-from recollect.api.bench.retrieval import run_retrieval_bench
+from recollect.api.evaluation.retrieval_benchmark import run_retrieval_bench
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 

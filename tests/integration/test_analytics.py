@@ -10,8 +10,8 @@ from support.events import message
 from support.server import recollect
 
 from recollect import Recollect
-from recollect.api.retrieval.request import RetrieveRequest
-from recollect.api.retrieval.traces import Traces, trace_files
+from recollect.api.retrieval.answer.trace_store import Traces, trace_files
+from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.settings import Settings
 
 

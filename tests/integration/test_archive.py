@@ -16,14 +16,14 @@ from support.events import histories, message, message_draft
 from support.postgres import new_database
 from support.server import recollect
 
-from recollect.events.archive import Archive
-from recollect.events.backup import backup, restore
+from recollect.events.backends.postgres_log import PostgresLog
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import EventIdConflict, ForeignFile, StorageError
-from recollect.events.postgres import PostgresLog
-from recollect.events.sqlite import SqliteLog
+from recollect.events.integrity.backup import backup, restore
+from recollect.events.integrity.verify import verify
+from recollect.events.storage.archive import Archive
 from recollect.events.validation import drafts
-from recollect.events.verify import verify
-from recollect.projections.models import ReadModels
+from recollect.projections.read_models.read_models import ReadModels
 
 ODD_IDS = ["0198c5d2-7f1e-7c3a-9b7e-0123456789ab", "0198C5D2-7F1E-7C3A-9B7E-0123456789AB", "ünï 'quoted' 🙂", None]
 
@@ -44,9 +44,9 @@ def fill(log: SqliteLog | PostgresLog, count: int, namespace: str = "a") -> None
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.events.archive.BLOCK_EVENTS", 16)
-    monkeypatch.setattr("recollect.events.archive.SEGMENT_EVENTS_MAX", 64)
-    monkeypatch.setattr("recollect.events.sqlite._PRUNED_EVENTS", 10)
+    monkeypatch.setattr("recollect.events.storage.archive.BLOCK_EVENTS", 16)
+    monkeypatch.setattr("recollect.events.storage.archive.SEGMENT_EVENTS_MAX", 64)
+    monkeypatch.setattr("recollect.events.backends.sqlite_log._PRUNED_EVENTS", 10)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -220,9 +220,9 @@ def test_sealing_and_pruning_at_any_time_changes_nothing_that_is_read(
 ) -> None:
     folder = tmp_path_factory.mktemp("log")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recollect.events.archive.BLOCK_EVENTS", 4)
-        patch.setattr("recollect.events.archive.SEGMENT_EVENTS_MAX", 12)
-        patch.setattr("recollect.events.sqlite._PRUNED_EVENTS", 5)
+        patch.setattr("recollect.events.storage.archive.BLOCK_EVENTS", 4)
+        patch.setattr("recollect.events.storage.archive.SEGMENT_EVENTS_MAX", 12)
+        patch.setattr("recollect.events.backends.sqlite_log._PRUNED_EVENTS", 5)
         plain, log = (
             SqliteLog(folder / "plain.db", clock=lambda: 1),
             SqliteLog(folder / "x" / "log.db", clock=lambda: 1),

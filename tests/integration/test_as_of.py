@@ -15,21 +15,21 @@ from support.embedders import HashingEmbedder
 from support.events import Event, histories, message
 from support.past import append, files, numbered, texts
 
-from recollect.api.moment import moment
-from recollect.api.recollect import Recollect
-from recollect.api.retrieval.request import RetrieveRequest
-from recollect.api.retrieval.result import RetrieveResult
+from recollect.api.as_of import moment
+from recollect.api.memory.recollect import Recollect
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.retriever import Retriever
 from recollect.api.settings import Settings
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import instant, now_us
 from recollect.events.errors import InvalidInput
-from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.digest import digest
-from recollect.projections.embedder import Embedder, NoEmbedder
-from recollect.projections.history import History
-from recollect.projections.models import ReadModels
-from recollect.projections.vectors import Vectors
+from recollect.projections.embeddings.embedder import Embedder, NoEmbedder
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.schema.content_hash import digest
 
 
 class Memory:

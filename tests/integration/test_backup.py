@@ -9,11 +9,11 @@ import pytest
 from support.events import message, message_draft
 from support.server import recollect, serving
 
-from recollect.events.backup import backup, restore
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import ForeignFile, InvalidInput, LogRewound
-from recollect.events.sqlite import SqliteLog
-from recollect.events.verify import verify
-from recollect.projections.models import ReadModels
+from recollect.events.integrity.backup import backup, restore
+from recollect.events.integrity.verify import verify
+from recollect.projections.read_models.read_models import ReadModels
 
 
 def test_a_backup_taken_while_others_append_is_the_log_at_one_moment(tmp_path: Path, log: SqliteLog) -> None:

@@ -7,7 +7,7 @@ import orjson
 from support.events import message
 from support.server import recollect
 
-from recollect.projections.layout import generation_path, namespace_folder
+from recollect.projections.read_models.layout import generation_path, namespace_folder
 
 
 def append(data: Path, namespace: str, *texts: str) -> None:

@@ -13,17 +13,17 @@ import pytest
 from support.embedders import HashingEmbedder
 from support.events import Event, message
 
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import EventDraft, microseconds
-from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import draft, drafts
 from recollect.jobs.compaction.clusters import grouped
-from recollect.jobs.compaction.nightly import Compaction, compact, compact_steps, preview
 from recollect.jobs.compaction.tiers import tiers
-from recollect.jobs.context import JobContext
-from recollect.jobs.derivation import derive
+from recollect.jobs.derivation.append_derived import derive
+from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.policy import Policy
-from recollect.projections.models import ReadModels, Snapshot
-from recollect.projections.vectors import Vectors
+from recollect.jobs.queue.nightly import Compaction, compact, compact_steps, preview
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models.read_models import ReadModels, Snapshot
 
 #: When the conversations of these tests begin.
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)

@@ -16,12 +16,12 @@ from support.events import message
 from recollect import Recollect
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput
-from recollect.jobs.compaction.extractive import split, summarise
 from recollect.jobs.conversation.observer import observe
 from recollect.jobs.conversation.topics import changes, topic_changed
 from recollect.jobs.policy import Policy
-from recollect.jobs.turns import lines
-from recollect.projections.tokens import estimate_tokens
+from recollect.jobs.summarising.episode_rows import lines
+from recollect.jobs.summarising.extractive import split, summarise
+from recollect.projections.text.tokens import estimate_tokens
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _SAID = (

@@ -15,13 +15,13 @@ from support.events import PAYLOADS, message
 from support.server import recollect, serving
 
 from recollect import AsyncRecollect, Recollect
-from recollect.api.importers.jsonl import import_jsonl
+from recollect.api.importers.jsonl_import import import_jsonl
 from recollect.api.settings import Settings
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.catalogue import DERIVED_EVENTS, EVENT_CLASSES, Envelope, type_of
 from recollect.events.errors import InvalidEvent, NotSupported
-from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import draft, drafts, producer_draft
-from recollect.projections.models import ReadModels
+from recollect.projections.read_models.read_models import ReadModels
 
 DERIVED = sorted(type_of(event_class) for event_class in DERIVED_EVENTS)
 
@@ -120,7 +120,7 @@ def test_a_forged_through_in_a_log_of_before_does_not_switch_extraction_off(
     memory: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as older_program:
-        older_program.setattr("recollect.events.staging.THROUGH_TYPES", frozenset[str]())
+        older_program.setattr("recollect.events.backends.staging.THROUGH_TYPES", frozenset[str]())
         memory.log.append("a", drafts([message("hello"), event_of("facts.extracted", through=10**9)]))
         memory.log.append("a", [draft(event_of("observations.recorded", through=10**9))])
     memory.models.catch_up("a")

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from support.events import Event, events
 from support.postgres import new_database
 
-from recollect.events.backend import open_log
+from recollect.events.backends.open_log import open_log
 from recollect.events.envelope import RecordedEvent
 from recollect.events.log import EventLog
 from recollect.events.validation import drafts
-from recollect.projections import handlers, models, projector
-from recollect.projections.changes import Changes
-from recollect.projections.models import ReadModels
+from recollect.projections.projector import event_handlers, projector
+from recollect.projections.projector.write_batch import Changes
+from recollect.projections.read_models import read_models
+from recollect.projections.read_models.read_models import ReadModels
 
 #: As many deaths on one event as are forgiven; the next one parks its namespace.
 _DEATHS_MAX = projector.ATTEMPTS_MAX
@@ -92,7 +93,7 @@ class Memory:
         self._log.close()
 
     def _advance(self, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(models, "FIRST_BATCH_EVENTS", count)
+        monkeypatch.setattr(read_models, "FIRST_BATCH_EVENTS", count)
         before = self._models.progress(self._namespace).version
         # A passed deadline: one batch.
         after = self._models.catch_up(self._namespace, deadline=0.0).version
@@ -121,7 +122,7 @@ class Memory:
                 died = True
                 self._leave_files()
                 raise KilledError
-            handlers.fold(changes, event)
+            event_handlers.fold(changes, event)
 
         with monkeypatch.context() as patch:
             patch.setattr(projector, "fold", fold)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.projections.embedder import NoEmbedder, SentenceEmbedder, open_embedder
-from recollect.projections.weights import model_tag
+from recollect.projections.embeddings.embedder import NoEmbedder, SentenceEmbedder, open_embedder
+from recollect.projections.embeddings.model_files import model_tag
 
 # What torch and transformers warn about among themselves is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")

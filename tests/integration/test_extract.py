@@ -14,8 +14,8 @@ from support.events import Event, message
 from recollect import Recollect
 from recollect.api.settings import Settings
 from recollect.events.envelope import microseconds
-from recollect.jobs.extraction.extract import extract
-from recollect.projections.fence import fenced
+from recollect.jobs.extraction.extraction_job import extract
+from recollect.projections.text.prompt_fence import fenced
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _SOON_US = microseconds(_START + timedelta(minutes=2))

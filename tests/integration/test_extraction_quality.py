@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from recollect.jobs.extraction.policy import ExtractionPolicy
-from recollect.jobs.extraction.reader import Found, Said, read
+from recollect.jobs.extraction.rule_extractor import Found, Said, read
 
 _SENTENCES = Path(__file__).parents[1] / "data" / "extraction.jsonl"
 _SAID_AT = datetime(2026, 11, 20, 12, tzinfo=UTC)

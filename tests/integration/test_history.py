@@ -16,19 +16,20 @@ import pytest
 from support.events import message
 from support.past import append, files, numbered, texts
 
-from recollect.api.retrieval.request import RetrieveRequest
+from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.retriever import Retriever
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed, StillBuilding
-from recollect.events.sqlite import SqliteLog
-from recollect.projections import handlers, replay
-from recollect.projections import history as history_module
-from recollect.projections.changes import Changes
-from recollect.projections.embedder import NoEmbedder
-from recollect.projections.history import History
-from recollect.projections.layout import namespace_folder
-from recollect.projections.models import ReadModels
-from recollect.projections.vectors import Vectors
+from recollect.projections.embeddings.embedder import NoEmbedder
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.projector import event_handlers
+from recollect.projections.projector.write_batch import Changes
+from recollect.projections.read_models import history as history_module
+from recollect.projections.read_models import replay
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.layout import namespace_folder
+from recollect.projections.read_models.read_models import ReadModels
 
 # -- what is kept -----------------------------------------------------------------------------------------------------
 
@@ -217,9 +218,9 @@ def test_closing_ends_a_build_and_leaves_nothing_that_is_half(
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from recollect.events.sqlite import SqliteLog
-from recollect.projections.history import History
-from recollect.projections.models import ReadModels
+from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import ReadModels
 folder = Path(sys.argv[1])
 log = SqliteLog(folder / "log.db")
 history = History(folder, log, ReadModels(folder, log))
@@ -243,9 +244,9 @@ def test_a_killed_build_leaves_nothing_that_is_taken_for_whole(
 _CROWD = """
 import random, sys, time
 from pathlib import Path
-from recollect.events.sqlite import SqliteLog
-from recollect.projections.history import History
-from recollect.projections.models import ReadModels
+from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import ReadModels
 folder, chance = Path(sys.argv[1]), random.Random(int(sys.argv[2]))
 log = SqliteLog(folder / "log.db")
 models = ReadModels(folder, log)
@@ -281,7 +282,7 @@ def test_an_event_that_cannot_be_folded_is_named_and_moments_before_it_are_answe
     def fold(changes: Changes, event: RecordedEvent) -> None:
         if event.version == 3:
             raise ValueError("poisoned")
-        handlers.fold(changes, event)
+        event_handlers.fold(changes, event)
 
     monkeypatch.setattr(replay, "fold", fold)
     append(log, *numbered(5))

@@ -9,10 +9,10 @@ import pytest
 from support.data import conversations
 from support.events import message
 
-from recollect.api.importers.jsonl import import_jsonl
-from recollect.api.importers.locomo import import_locomo
+from recollect.api.importers.jsonl_import import import_jsonl
+from recollect.api.importers.locomo_import import import_locomo
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidInput
-from recollect.events.sqlite import SqliteLog
 
 _PUBLISHED: list[dict[str, Any]] = [
     {

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.events import Event, message
 
-from recollect.events.sqlite import SqliteLog
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections import models as models_module
-from recollect.projections import replay
-from recollect.projections.history import History
-from recollect.projections.knowledge import WEIGHTS
-from recollect.projections.models import ReadModels
-from recollect.projections.predicates import canonical, has_one_value
+from recollect.projections.projector.knowledge import WEIGHTS
+from recollect.projections.projector.predicates import canonical, has_one_value
+from recollect.projections.read_models import read_models as models_module
+from recollect.projections.read_models import replay
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import ReadModels
 
 Tell = Callable[..., None]
 

@@ -17,13 +17,13 @@ from support.events import Event, message
 from support.memory import Memory, set_clock
 
 from recollect import Recollect
-from recollect.api.retrieval.graph import reach
-from recollect.api.retrieval.result import RetrieveResult
+from recollect.api.retrieval.contract.result import RetrieveResult
+from recollect.api.retrieval.search.entity_graph import reach
 from recollect.api.settings import Settings
 from recollect.events.envelope import rfc3339
 from recollect.events.validation import drafts
-from recollect.projections.fence import CLOSING, OPENING
-from recollect.projections.tokens import estimate_tokens
+from recollect.projections.text.prompt_fence import CLOSING, OPENING
+from recollect.projections.text.tokens import estimate_tokens
 
 Tell = Callable[..., None]
 Ask = Callable[..., RetrieveResult]

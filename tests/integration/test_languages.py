@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from support.events import Event, message
 from support.languages import TALKS
 
-from recollect.api.retrieval.request import RetrieveRequest
-from recollect.api.retrieval.result import Item
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.retriever import Retriever
-from recollect.events.sqlite import SqliteLog
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.embedder import NoEmbedder
-from recollect.projections.history import History
-from recollect.projections.models import ReadModels
-from recollect.projections.roster import empty_roster
-from recollect.projections.segments import segments
-from recollect.projections.vectors import Vectors
+from recollect.projections.embeddings.embedder import NoEmbedder
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.search_index.episode_arrays import empty_roster
+from recollect.projections.text.segments import segments
 
 #: Questions of all languages together that may miss the first three.
 _MISSES_MAX = 2

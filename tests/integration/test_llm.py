@@ -12,10 +12,10 @@ from support.events import message
 from support.openai_server import TOKENS, OpenAiServer, Raw, openai_server, said
 
 from recollect import Recollect
-from recollect.api.health import health
+from recollect.api.operations.health import health
 from recollect.api.settings import Settings
 from recollect.events.envelope import microseconds
-from recollect.jobs.extraction.extract import extract
+from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.llm.breaker import Breaker
 from recollect.jobs.llm.spend import Spend
 

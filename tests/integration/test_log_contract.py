@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.events import message_draft
 from support.postgres import new_database
 
-from recollect.events.backend import open_log
+from recollect.events.backends.open_log import open_log
 from recollect.events.errors import (
     EventIdConflict,
     InvalidEvent,
@@ -22,8 +22,8 @@ from recollect.events.errors import (
     TooLarge,
     VersionConflict,
 )
+from recollect.events.integrity.verify import verify
 from recollect.events.log import GENESIS, EventLog, each_head, version_at
-from recollect.events.verify import verify
 
 BACKENDS = ("postgres", "sqlite")
 

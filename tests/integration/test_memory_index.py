@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.events import Event, message
 
-from recollect.api.retrieval.keyword import K1, B, Keywords, keywords
-from recollect.events.sqlite import SqliteLog
+from recollect.api.retrieval.search.keyword_search import K1, B, Keywords, keywords
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections import memory_index, postings
-from recollect.projections.memory_index import MemoryIndexes
-from recollect.projections.models import ReadModels, Snapshot
+from recollect.projections.read_models.read_models import ReadModels, Snapshot
+from recollect.projections.search_index import index_cache, postings
+from recollect.projections.search_index.index_cache import MemoryIndexes
 
 #: Words of one length that have no other stem, so that bytes and words are in proportion.
 WORDS = [f"w{number:03}" for number in range(12)]
@@ -61,7 +61,7 @@ def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], t
         TemporaryDirectory() as folder,
         patch.object(postings, "_TAIL_EVENTS_MAX", tail_events),
         patch.object(postings, "PLACES_MAX", places),
-        patch.object(memory_index, "_READ_VERSIONS", 3),
+        patch.object(index_cache, "_READ_VERSIONS", 3),
     ):
         log = SqliteLog(Path(folder) / "log.db")
         models = ReadModels(Path(folder), log)

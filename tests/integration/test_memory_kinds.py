@@ -17,7 +17,7 @@ from recollect import Recollect
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput
 from recollect.events.validation import drafts
-from recollect.jobs.records import DeadLetter
+from recollect.jobs.queue.run_store import DeadLetter
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 

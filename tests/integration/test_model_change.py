@@ -19,14 +19,14 @@ from support.events import message
 from support.server import begin, recollect, serving
 
 from recollect import AsyncRecollect, Recollect
-from recollect.api.folder import changing_model
-from recollect.api.retrieval.result import RetrieveResult
+from recollect.api.folder_locks import changing_model
+from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import Settings
 from recollect.events.errors import FolderInUse, ForeignFile, InvalidInput
-from recollect.projections.choice import choice_path, read_choice
-from recollect.projections.embedder import SentenceEmbedder
-from recollect.projections.layout import namespace_folder
-from recollect.projections.weights import DEFAULT_MODEL, model_tag
+from recollect.projections.embeddings.embedder import SentenceEmbedder
+from recollect.projections.embeddings.model_files import DEFAULT_MODEL, model_tag
+from recollect.projections.embeddings.model_record import choice_path, read_choice
+from recollect.projections.read_models.layout import namespace_folder
 
 # What torch and transformers warn about among themselves is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")

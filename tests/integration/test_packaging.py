@@ -26,7 +26,7 @@ def test_the_wheel_built_from_the_sdist_holds_one_package_with_all_its_files(tmp
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(installed)
     code = (
-        f"import sys; sys.path.insert(0, {str(installed)!r}); import recollect.events.sqlite as it; "
+        f"import sys; sys.path.insert(0, {str(installed)!r}); import recollect.events.backends.sqlite_log as it; "
         f"from pathlib import Path; it.SqliteLog(Path({str(tmp_path)!r}) / 'log.db').close(); print(it.__file__)"
     )
     ran = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False)

@@ -14,8 +14,8 @@ from support.memory import Memory
 from support.server import Server, serving
 
 from recollect import Recollect
-from recollect.api.retrieval.request import RetrieveRequest
-from recollect.api.retrieval.result import RetrieveResult
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidEvent, InvalidInput, RecollectError
 from recollect.events.validation import draft

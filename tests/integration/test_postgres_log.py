@@ -10,11 +10,11 @@ import pytest
 from support.events import message_draft
 from support.postgres import PostgresServer, new_database
 
-from recollect.events import postgres
-from recollect.events.backend import open_log
+from recollect.events.backends import postgres_log
+from recollect.events.backends.open_log import open_log
+from recollect.events.backends.postgres_log import PostgresLog
 from recollect.events.errors import ForeignFile, InvalidInput, NewerFile, StorageError, VersionConflict
-from recollect.events.postgres import PostgresLog
-from recollect.events.verify import verify
+from recollect.events.integrity.verify import verify
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_server_that_restarts_is_found_again(
     postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a busy machine a server takes long to come back.
-    monkeypatch.setattr("recollect.events.postgres._RECONNECT_SECONDS_MAX", 60)
+    monkeypatch.setattr("recollect.events.backends.postgres_log._RECONNECT_SECONDS_MAX", 60)
     log = PostgresLog(new_database(postgres_server.url))
     log.append("a", [message_draft("before")])
     log.read("a")
@@ -111,8 +111,8 @@ def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
     log: PostgresLog, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append("a", [message_draft("x", id="e1")])
-    finish = "recollect.events.postgres._finish"
-    real: Callable[..., None] = vars(postgres)["_finish"]
+    finish = "recollect.events.backends.postgres_log._finish"
+    real: Callable[..., None] = vars(postgres_log)["_finish"]
     lost: list[int] = []
 
     def commit_and_lose_the_answer(connection: psycopg.Connection[object], *rest: object) -> None:
@@ -134,7 +134,7 @@ def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
 def test_a_server_that_stays_away_is_an_error_that_says_so(
     postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.events.postgres._RECONNECT_SECONDS_MAX", 0.3)
+    monkeypatch.setattr("recollect.events.backends.postgres_log._RECONNECT_SECONDS_MAX", 0.3)
     log = PostgresLog(new_database(postgres_server.url))
     log.append("a", [message_draft("x")])
     postgres_server.stop()
@@ -152,7 +152,7 @@ def test_a_server_that_stays_away_is_an_error_that_says_so(
 
 
 def test_an_append_behind_a_stuck_lock_gives_up_and_records_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.events.postgres._LOCK_SECONDS_MAX", 1)
+    monkeypatch.setattr("recollect.events.backends.postgres_log._LOCK_SECONDS_MAX", 1)
     log = PostgresLog(url)
     log.append("a", [message_draft("x")])
     with psycopg.connect(url) as stuck:

@@ -12,15 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.events import Event, histories, message
 
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ForeignFile, ProjectionFailed
-from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections import handlers, projector, replay
-from recollect.projections.changes import Changes
-from recollect.projections.layout import generation_path, generations, namespace_folder
-from recollect.projections.models import ReadModels
-from recollect.projections.replay import build
+from recollect.projections.projector import event_handlers, projector
+from recollect.projections.projector.write_batch import Changes
+from recollect.projections.read_models import replay
+from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
+from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.read_models.replay import build
 
 
 def append(log: SqliteLog, namespace: str, *events: Event) -> None:
@@ -160,7 +161,7 @@ def poison(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     def fold(changes: Changes, event: RecordedEvent) -> None:
         if event.version in bad:
             raise ValueError("poisoned")
-        handlers.fold(changes, event)
+        event_handlers.fold(changes, event)
 
     monkeypatch.setattr(projector, "fold", fold)
     monkeypatch.setattr(replay, "fold", fold)

@@ -8,14 +8,14 @@ import pytest
 from support.events import message
 from support.server import recollect
 
-from recollect.api.cli.opening import open_models
+from recollect.api.cli.session import open_models
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.log import each_head
-from recollect.events.sqlite import SqliteLog
 from recollect.events.storage.file_lock import file_lock
 from recollect.events.validation import drafts
-from recollect.projections.layout import generation_path, generations, namespace_folder
-from recollect.projections.models import ReadModels
-from recollect.projections.rebuild import Rebuilt, rebuild
+from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
+from recollect.projections.read_models.parallel_rebuild import Rebuilt, rebuild
+from recollect.projections.read_models.read_models import ReadModels
 
 
 def fill(log: SqliteLog, **counts: int) -> None:
@@ -109,7 +109,7 @@ def test_a_second_replay_of_a_namespace_waits_for_the_first(tmp_path: Path, log:
 def test_a_read_model_far_behind_is_built_in_bulk_beside_the_live_one(
     tmp_path: Path, log: SqliteLog, models: ReadModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.projections.models._FAR_BEHIND_EVENTS", 20)
+    monkeypatch.setattr("recollect.projections.read_models.read_models._FAR_BEHIND_EVENTS", 20)
     fill(log, a=5)
     models.catch_up("a")
     fill(log, a=50)
@@ -127,7 +127,7 @@ def test_a_read_model_far_behind_is_built_in_bulk_beside_the_live_one(
 def test_a_far_behind_read_model_that_cannot_be_replayed_is_folded_up_to_the_bad_event(
     log: SqliteLog, models: ReadModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.projections.models._FAR_BEHIND_EVENTS", 20)
+    monkeypatch.setattr("recollect.projections.read_models.read_models._FAR_BEHIND_EVENTS", 20)
     fill(log, a=30)
     log.append("a", [draft._replace(schema_version=9) for draft in drafts([message("of the future")])])
     progress = models.catch_up("a")

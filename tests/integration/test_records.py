@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.redis import RedisServer
 
-from recollect.jobs.broker import open_records
-from recollect.jobs.records import BEAT_SECONDS_MAX, Beat, DeadLetter, Records, new_beat
+from recollect.jobs.queue.broker import open_records
+from recollect.jobs.queue.run_store import BEAT_SECONDS_MAX, Beat, DeadLetter, Records, new_beat
 
 _STALE_US = 1_000
 

@@ -10,9 +10,9 @@ import pytest
 from support.events import message
 from support.tiny_model import make_tiny_reranker
 
-from recollect.api.recollect import Recollect
-from recollect.api.retrieval.deadline import Budget
-from recollect.api.retrieval.reranker import Reranker
+from recollect.api.memory.recollect import Recollect
+from recollect.api.retrieval.contract.time_budget import Budget
+from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")

@@ -21,15 +21,14 @@ from support.embedders import BrokenEmbedder, HashingEmbedder, StuckEmbedder
 from support.events import Event, message
 from support.memory import Memory, comparable, set_clock
 
-from recollect.api.retrieval.ranking import Ranking
-from recollect.api.retrieval.request import RetrieveRequest
+from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
 from recollect.events.errors import StorageError
 from recollect.events.validation import drafts
-from recollect.projections import projector
-from recollect.projections.embedder import Embedder
-from recollect.projections.layout import namespace_folder
-from recollect.projections.models import Snapshot
-from recollect.projections.vectors import Vectors
+from recollect.projections.embeddings.embedder import Embedder
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.projector import projector
+from recollect.projections.read_models.layout import namespace_folder
+from recollect.projections.read_models.read_models import Snapshot
 
 
 @contextmanager

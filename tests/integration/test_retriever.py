@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from support.embedders import BrokenEmbedder, HashingEmbedder, StuckEmbedder
 from support.events import message
 
-from recollect.api.retrieval.request import RetrieveRequest
-from recollect.api.retrieval.result import RetrieveResult
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.retriever import Retriever
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidNamespace
-from recollect.events.sqlite import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.embedder import Embedder, NoEmbedder
-from recollect.projections.history import History
-from recollect.projections.models import ReadModels
-from recollect.projections.vectors import Vectors
+from recollect.projections.embeddings.embedder import Embedder, NoEmbedder
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import ReadModels
 
 Ask = Callable[..., RetrieveResult]
 
@@ -252,7 +252,7 @@ def test_a_parked_namespace_answers_from_before_and_says_so(
         raise ValueError("poisoned")
 
     ask("sofa")
-    monkeypatch.setattr("recollect.projections.projector.fold", fail)
+    monkeypatch.setattr("recollect.projections.projector.projector.fold", fail)
     log.append("a", drafts([message("new sofa")]))
     result = ask("sofa")
     assert "projection: parked at version 9: ValueError: poisoned" in result.degraded

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.projections import runtime
-from recollect.projections.embedder import SentenceEmbedder
-from recollect.projections.runtime import Runtime, RuntimeChoice, load_runtime
-from recollect.projections.weights import DEFAULT_MODEL
+from recollect.projections.embeddings import model_runtime
+from recollect.projections.embeddings.embedder import SentenceEmbedder
+from recollect.projections.embeddings.model_files import DEFAULT_MODEL
+from recollect.projections.embeddings.model_runtime import Runtime, RuntimeChoice, load_runtime
 
 # What torch and transformers warn about among themselves is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
@@ -47,7 +47,7 @@ def no_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
     def find_spec(name: str) -> None:
         return None
 
-    monkeypatch.setattr(runtime, "find_spec", find_spec)
+    monkeypatch.setattr(model_runtime, "find_spec", find_spec)
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_model_of_another_kind_runs_on_torch(first_token: str) -> None:
 def test_vectors_that_differ_from_torchs_are_not_used(
     tiny_model: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(runtime, "_COSINE_MIN", 1.1)
+    monkeypatch.setattr(model_runtime, "_COSINE_MIN", 1.1)
     assert loaded(tiny_model, "auto").runtime == "torch"
     assert "runs on torch, as OpenVINO cannot run it" in caplog.text
 

@@ -13,11 +13,11 @@ from support.events import message
 from recollect import Recollect
 from recollect.api.settings import Settings, load_settings
 from recollect.events.errors import InvalidInput
-from recollect.jobs.actors import declare_actors
-from recollect.jobs.broker import open_broker
 from recollect.jobs.policy import Policy
-from recollect.jobs.registry import SCHEDULED
-from recollect.jobs.scheduler import Scheduler
+from recollect.jobs.queue.actors import declare_actors
+from recollect.jobs.queue.broker import open_broker
+from recollect.jobs.queue.registry import SCHEDULED
+from recollect.jobs.queue.scheduler import Scheduler
 
 
 class Setting:

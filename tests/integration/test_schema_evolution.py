@@ -11,17 +11,17 @@ import pytest
 from support.events import PAYLOADS, message_draft
 
 from recollect.events import upcast
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.catalogue import EVENT_CLASSES
-from recollect.events.database import connect
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import NewerFile
+from recollect.events.integrity.verify import verify
 from recollect.events.log import each_head
-from recollect.events.sqlite import SqliteLog
+from recollect.events.storage.database import connect
 from recollect.events.validation import draft
-from recollect.events.verify import verify
-from recollect.projections.layout import generation_path, generations, namespace_folder
-from recollect.projections.models import ReadModels
-from recollect.projections.schema import SCHEMA_VERSION
+from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
+from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.schema.schema import SCHEMA_VERSION
 
 RELEASED = Path(__file__).parent.parent / "released"
 LOGS = sorted(RELEASED.glob("log-*.db"))

@@ -13,8 +13,8 @@ from support.events import Event, message
 from recollect import AsyncRecollect, Recollect
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput, InvalidNamespace, NotSettled, ProjectionFailed
-from recollect.jobs.settling import settle
-from recollect.projections import projector
+from recollect.jobs.queue.settling import settle
+from recollect.projections.projector import projector
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _LONG = "We painted the kitchen in a light green on Saturday, and it took the two of us until late in the evening."

@@ -9,10 +9,10 @@ import apsw
 import pytest
 from support.events import message_draft
 
-from recollect.events.backend import open_log
-from recollect.events.database import connect
+from recollect.events.backends.open_log import open_log
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import DiskFull, ForeignFile, InvalidInput, NewerFile, ReadOnly, StorageError
-from recollect.events.sqlite import SqliteLog
+from recollect.events.storage.database import connect
 
 
 @pytest.mark.parametrize(

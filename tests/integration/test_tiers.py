@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.events import Event, message
 
-from recollect.events.sqlite import SqliteLog
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections import models as read_models_module
-from recollect.projections import replay
-from recollect.projections.models import ReadModels
+from recollect.projections.read_models import read_models as read_models_module
+from recollect.projections.read_models import replay
+from recollect.projections.read_models.read_models import ReadModels
 
 _IDS = [f"e{number}" for number in range(1, 15)]
 

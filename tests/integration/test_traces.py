@@ -16,9 +16,9 @@ from support.memory import Memory
 from support.server import Server, recollect, serving
 
 from recollect import Recollect
-from recollect.api.retrieval.request import RetrieveRequest
-from recollect.api.retrieval.result import RetrieveResult
-from recollect.api.retrieval.traces import Traces, find_trace, list_traces, trace_files
+from recollect.api.retrieval.answer.trace_store import Traces, find_trace, list_traces, trace_files
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidNamespace, NotFound
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from support.embedders import HashingEmbedder
 from support.events import message
 
-from recollect.events.sqlite import SqliteLog
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.embedder import Embedder, Embedding
-from recollect.projections.layout import namespace_folder
-from recollect.projections.models import ReadModels
-from recollect.projections.passages import Part
-from recollect.projections.vectors import Pending, Vectors
+from recollect.projections.embeddings.embedder import Embedder, Embedding
+from recollect.projections.embeddings.passages import Part
+from recollect.projections.embeddings.vectors import Pending, Vectors
+from recollect.projections.read_models.layout import namespace_folder
+from recollect.projections.read_models.read_models import ReadModels
 
 Open = Callable[[Embedder], Vectors]
 

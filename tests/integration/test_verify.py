@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.events import message_draft
 
-from recollect.events.anchor import read_anchor, write_anchor
-from recollect.events.audit import audit
-from recollect.events.backend import open_log
+from recollect.events.backends.open_log import open_log
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidInput
+from recollect.events.integrity.anchor import read_anchor, write_anchor
+from recollect.events.integrity.parallel_verify import audit
+from recollect.events.integrity.verify import Verdict, verify
 from recollect.events.log import each_head
-from recollect.events.sqlite import SqliteLog
-from recollect.events.verify import Verdict, verify
 
 _EVENTS = 30
 
@@ -108,7 +108,7 @@ def test_any_single_changed_byte_is_found(
 def test_a_long_chain_is_walked_in_parts_with_the_same_verdict(
     tmp_path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.events.audit._TASK_EVENTS", 7)
+    monkeypatch.setattr("recollect.events.integrity.parallel_verify._TASK_EVENTS", 7)
     for namespace, count in (("a", 40), ("b", 1), ("c", 14), ("d", 3)):
         log.append(namespace, [message_draft(f"text {number}") for number in range(count)])
     reopen = partial(open_log, f"sqlite:///{tmp_path / 'log.db'}")
@@ -125,7 +125,7 @@ def test_a_long_chain_is_walked_in_parts_with_the_same_verdict(
 def test_whatever_is_removed_or_altered_shows_at_the_seams_too(
     tmp_path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
-    monkeypatch.setattr("recollect.events.audit._TASK_EVENTS", 10)
+    monkeypatch.setattr("recollect.events.integrity.parallel_verify._TASK_EVENTS", 10)
     log.append("a", [message_draft(f"text {number}") for number in range(40)])
     thief = apsw.Connection(str(tmp_path / "log.db"))
     thief.execute("DROP TRIGGER events_refuse_update; DROP TRIGGER events_refuse_delete")

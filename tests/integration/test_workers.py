@@ -10,15 +10,15 @@ import pytest
 from support.embedders import HashingEmbedder
 from support.events import message_draft
 
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidInput
-from recollect.events.sqlite import SqliteLog
-from recollect.jobs.broker import open_records
-from recollect.jobs.context import JobContext
-from recollect.jobs.lag import Lag
+from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.policy import Policy
-from recollect.jobs.workers import Workers
-from recollect.projections.models import ReadModels
-from recollect.projections.vectors import Vectors
+from recollect.jobs.queue.backlog import Lag
+from recollect.jobs.queue.broker import open_records
+from recollect.jobs.queue.workers import Workers
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models.read_models import ReadModels
 
 _SECONDS_MAX = 20.0
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 from support.events import Event, message
 
-from recollect.api.retrieval.request import Format
+from recollect.api.retrieval.contract.request import Format
 
 WORDS = "sofa lisbon rex tea bridge ann bob moved likes yesterday password the did what 2025 小公寓 brücke".split()
 _NAMES = ["Ann", "Bob", "Rex", "Zoë"]

@@ -29,11 +29,12 @@ from typing import Any, Literal, NamedTuple
 import apsw
 from support.events import PAYLOADS, Event, message
 
-from recollect.events import archive, sqlite
+from recollect.events.backends import sqlite_log
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import EventDraft
-from recollect.events.sqlite import SqliteLog
+from recollect.events.storage import archive
 from recollect.events.validation import drafts
-from recollect.projections.models import ReadModels
+from recollect.projections.read_models.read_models import ReadModels
 
 Death = Literal["kill -9", "power cut"]
 NAMESPACES = ("a", "b")
@@ -148,11 +149,11 @@ def _be_born(order: dict[str, Any], writing: int) -> None:
         power_cut = order["death"] == "power cut"
         disk = Disk(order["point"], random.Random(f"{order['seed']} {order['point']}"), graveyard, power_cut=power_cut)
         vfs = _put_before(disk)
-        setattr(sqlite, "_CHECKPOINT_PAGES", _CHECKPOINT_PAGES)  # noqa: B010
-        setattr(sqlite, "_PRUNED_EVENTS", _PRUNED_EVENTS)  # noqa: B010
+        setattr(sqlite_log, "_CHECKPOINT_PAGES", _CHECKPOINT_PAGES)  # noqa: B010
+        setattr(sqlite_log, "_PRUNED_EVENTS", _PRUNED_EVENTS)  # noqa: B010
         setattr(archive, "SEGMENT_EVENTS_MAX", _SEGMENT_EVENTS)  # noqa: B010
         if order["careless"]:
-            setattr(sqlite, "connect", _connect_carelessly)  # noqa: B010
+            setattr(sqlite_log, "connect", _connect_carelessly)  # noqa: B010
 
         def tell(**what: Any) -> None:
             os.write(writing, json.dumps(what).encode() + b"\n")
@@ -194,7 +195,7 @@ def _live(folder: Path, steps: list[Step], tell: Callable[..., object], disk: Di
 
 def _connect_carelessly(path: Path, **how: Any) -> apsw.Connection:
     """Connect as a log would that forgets to sync before it answers."""
-    from recollect.events.database import connect  # noqa: PLC0415
+    from recollect.events.storage.database import connect  # noqa: PLC0415
 
     how["synchronous"] = "NORMAL"
     return connect(path, **how)

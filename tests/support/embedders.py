@@ -9,9 +9,9 @@ from hashlib import sha256
 
 import numpy as np
 
-from recollect.projections.codes import Vector
-from recollect.projections.embedder import Embedding, State
-from recollect.projections.runtime import RuntimeName
+from recollect.projections.embeddings.embedder import Embedding, State
+from recollect.projections.embeddings.model_runtime import RuntimeName
+from recollect.projections.embeddings.token_codes import Vector
 
 
 def hashed(text: str, dimensions: int) -> Embedding:

@@ -12,15 +12,15 @@ from support.embedders import HashingEmbedder
 from support.events import Event
 
 from recollect.api.retrieval import retriever
-from recollect.api.retrieval.request import RetrieveRequest
-from recollect.api.retrieval.result import RetrieveResult
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.retriever import Retriever
-from recollect.events.sqlite import SqliteLog
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.embedder import Embedder, NoEmbedder
-from recollect.projections.history import History
-from recollect.projections.models import ReadModels
-from recollect.projections.vectors import Vectors
+from recollect.projections.embeddings.embedder import Embedder, NoEmbedder
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import ReadModels
 
 
 class Memory:

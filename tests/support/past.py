@@ -6,9 +6,9 @@ from pathlib import Path
 
 from support.events import Event, message
 
-from recollect.events.sqlite import SqliteLog
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.history import History
+from recollect.projections.read_models.history import History
 
 
 def append(log: SqliteLog, *events: Event, namespace: str = "a") -> None:

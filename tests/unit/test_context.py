@@ -5,10 +5,10 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.api.retrieval.context import fit, render
-from recollect.api.retrieval.result import Item
-from recollect.projections.fence import CLOSING, OPENING, without_recalled
-from recollect.projections.tokens import estimate_tokens
+from recollect.api.retrieval.answer.prompt_context import fit, render
+from recollect.api.retrieval.contract.result import Item
+from recollect.projections.text.prompt_fence import CLOSING, OPENING, without_recalled
+from recollect.projections.text.tokens import estimate_tokens
 
 _DAY_US = 86_400_000_000
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.projections.codes import Vector
-from recollect.projections.index import VectorIndex
-from recollect.projections.passages import Part
+from recollect.projections.embeddings.passages import Part
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.embeddings.vector_index import VectorIndex
 
 
 def unit(rng: np.random.Generator, count: int, dimensions: int = 8) -> Vector:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.projections.names import mentioned_names
+from recollect.projections.text.names import mentioned_names
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from recollect.projections.open_files import OpenFiles
+from recollect.projections.read_models.open_files import OpenFiles
 
 
 class _File:

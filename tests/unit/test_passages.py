@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.projections.passages import CHUNK_WORDS, OVERLAP_WORDS, Turn, passages
+from recollect.projections.embeddings.passages import Turn, passages
+from recollect.projections.text.chunks import CHUNK_WORDS, OVERLAP_WORDS
 
 
 def test_a_short_turn_is_one_passage_alone_and_one_with_the_turns_before_it() -> None:

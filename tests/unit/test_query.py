@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from support.events import message
 from support.memory import Memory
 
-from recollect.api.retrieval.cues import cues
-from recollect.api.retrieval.pasted import question_of
-from recollect.api.retrieval.query import Query, understand
+from recollect.api.retrieval.understanding.query import Query, understand
+from recollect.api.retrieval.understanding.question_extraction import question_of
+from recollect.api.retrieval.understanding.question_intent import cues
 from recollect.events.envelope import instant
-from recollect.jobs.extraction.dates import dates
+from recollect.projections.text.date_ranges import dates
 
 #: A Tuesday.
 _ASKED = datetime(2026, 3, 17, 12, tzinfo=UTC)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from recollect.api.retrieval.features import FEATURES, SEMANTIC
-from recollect.api.retrieval.gate import ITEM_MEASURES, MEASURES, gate
-from recollect.api.retrieval.ranking import weights
+from recollect.api.retrieval.ranking.features import FEATURES, SEMANTIC
+from recollect.api.retrieval.ranking.relevance_gate import ITEM_MEASURES, MEASURES, gate
+from recollect.api.retrieval.ranking.weighted_sum import weights
 
 RANKINGS = ("hybrid", "keyword")
 

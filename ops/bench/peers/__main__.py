@@ -21,7 +21,7 @@ from figures import Outcome, outcome, render
 from worker import PEERS
 
 from recollect.api.settings import Settings
-from recollect.projections.weights import model_source
+from recollect.projections.embeddings.model_files import model_source
 
 _RECOLLECT = "recollect"
 _HERE = Path(__file__).parent

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recollect.api.bench.retrieval import read_conversation
-from recollect.api.bench.scores import Report, Score, score_of
+from recollect.api.evaluation.retrieval_benchmark import read_conversation
+from recollect.api.evaluation.scores import Report, Score, score_of
 
 _PERCENT = ("turn@5", "turn@10", "turn@20", "sess@5", "sess@10")
 _HEAD = ("set", "questions", "memory", "turn@5", "turn@10", "turn@20", "MRR", "sess@5", "sess@10")

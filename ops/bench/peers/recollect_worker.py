@@ -11,8 +11,8 @@ from pathlib import Path
 
 from worker import disk_mib, peak_mib
 
-from recollect.api.bench.retrieval import Bench, read_conversation
-from recollect.api.bench.scores import Score
+from recollect.api.evaluation.retrieval_benchmark import Bench, read_conversation
+from recollect.api.evaluation.scores import Score
 
 
 def main(model: str, folder: Path, result: Path, files: Sequence[Path]) -> None:

@@ -1,1 +1,0 @@
-"""Benchmarks that a user can run on conversations of their own."""

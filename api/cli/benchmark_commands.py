@@ -1,0 +1,104 @@
+"""``recollect bench``: how good, on conversations of the user's own."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from recollect.api.cli.progress import bars
+from recollect.api.cli.session import settings_of
+from recollect.api.retrieval.contract.request import Ranking
+from recollect.events.errors import InvalidInput
+
+app = typer.Typer(help="Benchmarks.", no_args_is_help=True)
+
+
+@app.callback()
+def main() -> None:
+    """Benchmarks."""
+
+
+def _files(folder: Path) -> list[Path]:
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise InvalidInput("there is no *.json in it", field=str(folder))
+    return files
+
+
+@app.command()
+def compaction(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Conversations with questions: *.json.")],
+    after: Annotated[
+        str, typer.Option(help="Days after the last message of a conversation at which it is compacted, rising.")
+    ] = "2,10,120",
+) -> None:
+    """Print tokens by tier, and recall at turn and session level, before and after compaction."""
+    from recollect.api.evaluation.compaction_benchmark import run_compaction_bench  # noqa: PLC0415
+
+    try:
+        days = [int(day) for day in after.split(",")]
+    except ValueError:
+        raise InvalidInput("give whole numbers of days with commas between them", field="--after") from None
+    settings = settings_of(context.obj)
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as data, bars() as shown:
+        stages, report = run_compaction_bench(
+            _files(folder),
+            Path(data),
+            settings.embedding_model,
+            days,
+            settings,
+            shown.show,
+            runtime=settings.embedding_runtime,
+        )
+    typer.echo(report.render())
+    for stage in stages:
+        typer.echo(stage.render())
+
+
+@app.command()
+def retrieval(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Conversations with questions: *.json.")],
+    keep: Annotated[
+        Path | None, typer.Option(help="A folder for the data, so that a second run need not embed again.")
+    ] = None,
+    per_question: Annotated[
+        Path | None, typer.Option(help="A file for what was found for each question, a line of JSON each.")
+    ] = None,
+    rankings: Annotated[
+        str, typer.Option(help="What to compare, with commas: weighted, rrf, seeds, keyword, semantic; or all.")
+    ] = "all",
+) -> None:
+    """Print recall at turn and session level, MRR, latency and what the gate does, by set, ranking and category."""
+    from recollect.api.evaluation.retrieval_benchmark import RANKINGS, run_retrieval_bench  # noqa: PLC0415
+
+    files = _files(folder)
+    chosen: list[Ranking] = [one for one in RANKINGS if rankings == "all" or one in rankings.split(",")]
+    if not chosen or (rankings != "all" and len(chosen) != len(set(rankings.split(",")))):
+        raise InvalidInput(f"give some of {', '.join(RANKINGS)}, or all", field="--rankings")
+    lines: list[dict[str, Any]] = []
+    with ExitStack() as stack:
+        data = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-bench-")))
+        shown = stack.enter_context(bars())
+        settings = settings_of(context.obj)
+        report = run_retrieval_bench(
+            files,
+            data,
+            settings.embedding_model,
+            shown.show,
+            rankings=chosen,
+            keep=lines.append,
+            runtime=settings.embedding_runtime,
+        )
+    typer.echo(report.render())
+    if per_question is not None:
+        try:
+            per_question.write_bytes(b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines))
+        except OSError as error:
+            raise InvalidInput(f"cannot be written: {error.strerror}", field=str(per_question)) from error

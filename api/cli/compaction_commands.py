@@ -1,0 +1,49 @@
+"""The command ``recollect compact``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+
+from recollect.api.cli.memory_commands import OneOrAll
+from recollect.api.cli.progress import bars
+from recollect.api.cli.session import namespaces_of, opened_memory
+from recollect.jobs.compaction.tiers import Tier
+
+
+def compact(
+    context: typer.Context,
+    namespace: OneOrAll = None,
+    now: Annotated[
+        str | None, typer.Option(help="Do what is due at this time (RFC 3339); the present when not given.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be done first, and do nothing.")] = False,
+) -> None:
+    """Do the nightly work: extract, compress, distill, expire, merge duplicates, let age."""
+    events: Counter[str] = Counter()
+    before: Counter[str] = Counter()
+    after: Counter[str] = Counter()
+    with opened_memory(context.obj) as memory, bars() as shown:
+        shown.show("loading the model", 0, 1)
+        memory.embedder.start()
+        memory.embedder.wait_ready(600)
+        names = list(namespaces_of(memory.log, namespace))
+        for number, name in enumerate(names):
+            shown.show("compacting", number, len(names))
+            held = memory.tiers(name)
+            events.update(memory.compact(name, now=now, dry_run=dry_run).events)
+            for count, tiers in ((before, held), (after, memory.tiers(name))):
+                for tier, (episodes, tokens) in tiers.items():
+                    count.update({f"{tier} episodes": episodes, f"{tier} tokens": tokens})
+    would = "would be appended first" if dry_run else "appended"
+    typer.echo(
+        f"{len(names)} namespaces; events {would}: " + (", ".join(f"{n} {it}" for it, n in events.items()) or "none")
+    )
+    for tier in ("raw", "compressed", "distilled"):
+        was, now_is = (Tier(count[f"{tier} episodes"], count[f"{tier} tokens"]) for count in (before, after))
+        typer.echo(
+            f"{tier:>10}: {was.episodes:,} episodes, {was.tokens:,} tokens -> "
+            f"{now_is.episodes:,} episodes, {now_is.tokens:,} tokens"
+        )

@@ -1,0 +1,54 @@
+"""``recollect import``: what other programs hold, as events."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recollect.api.cli.progress import bars
+from recollect.api.cli.session import opened_log
+from recollect.api.importers.batches import Imported
+from recollect.events.errors import InvalidInput
+
+app = typer.Typer(help="Import events. Importing the same again adds nothing.", no_args_is_help=True)
+
+_File = Annotated[Path, typer.Argument(help="The file.")]
+
+
+@app.command()
+def jsonl(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="Lines of JSON, one event each; - reads standard input.")],
+    namespace: Annotated[
+        str | None, typer.Option(help="Where all go; each line's own namespace when left out.")
+    ] = None,
+) -> None:
+    """Import our own export, or events as the HTTP route takes them."""
+    from recollect.api.importers.jsonl_import import import_jsonl  # noqa: PLC0415
+
+    try:
+        lines = sys.stdin.buffer if str(file) == "-" else file.open("rb")
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", field=str(file)) from error
+    with lines, opened_log(context.obj) as log, bars() as shown:
+        imported = import_jsonl(
+            log, lines, namespace=namespace, on_progress=lambda done: shown.show("importing", done, None)
+        )
+    _tell(imported)
+
+
+@app.command()
+def locomo(context: typer.Context, file: _File) -> None:
+    """Import LoCoMo conversations, each to the namespace locomo-<sample_id>."""
+    from recollect.api.importers.locomo_import import import_locomo  # noqa: PLC0415
+
+    with opened_log(context.obj) as log, bars() as shown:
+        imported = import_locomo(log, file, on_progress=lambda done: shown.show("importing", done, None))
+    _tell(imported)
+
+
+def _tell(imported: Imported) -> None:
+    typer.echo(f"{imported.added} events imported, {imported.known} were there already")

@@ -1,0 +1,113 @@
+"""The commands of the background: `recollect worker`, `scheduler`, `jobs`."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from recollect.api.cli.session import opened_memory, settings_of
+from recollect.events.errors import InvalidInput
+
+app = typer.Typer(help="What runs in the background: runs, processes, dead letters.", invoke_without_command=True)
+
+
+def worker(context: typer.Context) -> None:
+    """Work off messages until stopped: fold, embed, extract, compact. Several may run."""
+    _run(context, work=True, schedule=False)
+
+
+def scheduler(context: typer.Context) -> None:
+    """Begin the nightly work when it is due, until stopped. Several may run: each slot is begun once."""
+    _run(context, work=False, schedule=True)
+
+
+def _run(context: typer.Context, *, work: bool, schedule: bool) -> None:
+    from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
+
+    settings = settings_of(context.obj)
+    if settings.broker == "memory://":
+        raise InvalidInput(
+            "is memory://, which ends with its process; `recollect serve` works and schedules by itself there. For "
+            "processes of their own set it to redis://host:port/0, for the server too",
+            field="RECOLLECT_BROKER",
+        )
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("recollect").setLevel(logging.INFO)
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stopping(stopped))
+    with Recollect(settings=settings, workers=work, schedule=schedule):
+        role = "works" if work else "schedules"
+        where = settings.broker.rpartition("@")[2]
+        typer.echo(f"Recollect {role} for {settings.data.resolve()} on {where}. Ctrl-C stops.")
+        stopped.wait()
+
+
+def _stopping(stopped: threading.Event) -> Callable[[int, FrameType | None], None]:
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopped.set()
+
+    return stop
+
+
+@app.callback()
+def jobs(context: typer.Context) -> None:
+    """Show the last run of every job, the processes, the queues, and the dead letters."""
+    if context.invoked_subcommand is not None:
+        return
+    from recollect.api.operations.health import background, run_json  # noqa: PLC0415
+    from recollect.events.envelope import now_us, rfc3339  # noqa: PLC0415
+
+    with opened_memory(context.obj) as memory:
+        back = background(memory)
+    for run in back.runs:
+        shown = run_json(run)
+        state = f"ended {shown['ended']}" if shown["ended"] else "goes on"
+        typer.echo(f"{run.job}: slot {shown['slot']}, began {shown['started']}, {state}")
+        counts = f"{run.namespaces} namespaces, {run.events} events, {run.errors} errors"
+        typer.echo(f"  {counts} {run.error or ''}".rstrip())
+    for beat in back.beats:
+        alive = "alive" if beat.is_alive(now_us()) else "DEAD"
+        typer.echo(f"{beat.role} {beat.host} process {beat.pid}: {alive}, last heard of {rfc3339(beat.beat_us)}")
+    typer.echo(f"{len(back.behind)} of {back.namespaces} namespaces have something to do")
+    for letter in back.dead_letters:
+        last = letter.error.strip().splitlines()[-1]
+        typer.echo(f"dead letter {letter.id}: {letter.actor}{letter.arguments}, {rfc3339(letter.died_us)}: {last}")
+    if back.problem:
+        typer.echo(back.problem, err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(context: typer.Context, letter_id: Annotated[str, typer.Argument(help="The id of a dead letter.")]) -> None:
+    """Show a dead letter with its error."""
+    with opened_memory(context.obj) as memory:
+        found = [letter for letter in memory.records.dead_letters() if letter.id == letter_id]
+    if not found:
+        raise InvalidInput("no dead letter has this id; `recollect jobs` lists them", field="letter_id")
+    typer.echo(f"{found[0].actor}{found[0].arguments} in queue {found[0].queue}")
+    typer.echo(found[0].error)
+
+
+@app.command()
+def requeue(
+    context: typer.Context,
+    letter_id: Annotated[str | None, typer.Argument(help="The id of a dead letter.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+) -> None:
+    """Put dead letters back into their queues; on memory:// do their work here and now."""
+    from recollect.api.operations.requeue import requeue as requeue_letters  # noqa: PLC0415
+
+    if (letter_id is None) is not every:
+        raise InvalidInput("give the id of a dead letter, or --all", field="letter_id")
+    with opened_memory(context.obj) as memory:
+        count = requeue_letters(memory, letter_id)
+    if not count and letter_id is not None:
+        raise InvalidInput("no dead letter has this id; `recollect jobs` lists them", field="letter_id")
+    typer.echo(f"{count} dead letters requeued")

@@ -1,0 +1,120 @@
+"""The commands that work on the log alone: verify, backup, restore, archive."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recollect.api.cli.memory_commands import CORES, OneOrAll, Processes
+from recollect.api.cli.progress import bars
+from recollect.api.cli.session import archive_of, heads_of, opened_log, settings_of
+from recollect.events.backends.open_log import sqlite_path
+from recollect.events.errors import InvalidInput
+from recollect.events.integrity.verify import Verdict
+
+
+def verify(
+    context: typer.Context,
+    namespace: OneOrAll = None,
+    processes: Processes = CORES,
+    anchor: Annotated[
+        Path | None, typer.Option(help="Compare with heads kept elsewhere: finds a log whose end was cut off.")
+    ] = None,
+    save_anchor: Annotated[
+        Path | None, typer.Option(help="Write the verified heads to this file, to be kept elsewhere.")
+    ] = None,
+) -> None:
+    """Recompute the hash chains of the log; exit 1 when something was altered, removed or reordered."""
+    from recollect.events.backends.open_log import open_log  # noqa: PLC0415
+    from recollect.events.integrity.anchor import read_anchor, write_anchor  # noqa: PLC0415
+    from recollect.events.integrity.parallel_verify import audit  # noqa: PLC0415
+
+    verdicts: list[Verdict] = []
+    with opened_log(context.obj) as log, bars() as shown:
+        heads = heads_of(log, namespace)
+        kept = None if anchor is None else read_anchor(anchor, log)
+        if kept is not None and namespace is not None:
+            kept = kept._replace(heads={name: head for name, head in kept.heads.items() if name == namespace})
+        reopen = partial(open_log, settings_of(context.obj).log_url)
+        on_progress = partial(shown.show, "verifying")
+        for verdict in audit(log, heads, open_log=reopen, processes=processes, anchor=kept, on_progress=on_progress):
+            verdicts.append(verdict)
+            state = "intact" if verdict.ok else "BROKEN"
+            typer.echo(f"{verdict.namespace}: {state}, {verdict.version} events, hash {verdict.hash.hex()}")
+            for problem in verdict.problems:
+                typer.echo(f"  version {problem.version}: {problem.what}")
+        broken = sum(not verdict.ok for verdict in verdicts)
+        if save_anchor is not None and not broken:
+            write_anchor(save_anchor, log.log_id, verdicts)
+    raise typer.Exit(1 if broken else 0)
+
+
+def backup(context: typer.Context, folder: Annotated[Path, typer.Argument(help="A new folder for the copy.")]) -> None:
+    """Copy the log, its archive included, while it is in use; the copy is verified."""
+    from recollect.events.integrity.backup import backup as backup_log  # noqa: PLC0415
+
+    with bars() as shown:
+        events = backup_log(_log_file(context), folder, on_progress=partial(shown.show, "copying"))
+    typer.echo(f"{events} events, verified, are in {folder}")
+
+
+def restore(context: typer.Context, folder: Annotated[Path, typer.Argument(help="What `backup` wrote.")]) -> None:
+    """Put a verified backup in the place of the log; the log that was there is kept beside it."""
+    from recollect.api.folder_locks import serving  # noqa: PLC0415
+    from recollect.events.integrity.backup import restore as restore_log  # noqa: PLC0415
+
+    log = _log_file(context)
+    with serving(settings_of(context.obj).data), bars() as shown:
+        events = restore_log(folder, log, on_progress=partial(shown.show, "copying"))
+    typer.echo(f"{events} events, verified, are in {log}")
+    typer.echo("Read models that knew more refuse to answer now; rebuild them with: recollect replay")
+
+
+def _log_file(context: typer.Context) -> Path:
+    """Return the file of a log in SQLite."""
+    url = settings_of(context.obj).log_url
+    path = sqlite_path(url)
+    if path is None:
+        raise InvalidInput(
+            "is in PostgreSQL; back it up with pg_dump or a base backup, as the README says", field="RECOLLECT_LOG"
+        )
+    return path
+
+
+def archive(
+    context: typer.Context,
+    namespace: OneOrAll = None,
+    min_events: Annotated[
+        int, typer.Option(min=1, help="Seal a namespace when it has at least so many events that are not sealed.")
+    ] = 1_000,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Let sealed events go from the SQLite file; they stay a part of the log.")
+    ] = False,
+) -> None:
+    """Seal the log into Parquet segments, each verified against the hash chain."""
+    from recollect.events.backends.sqlite_log import SqliteLog  # noqa: PLC0415
+
+    pruned = 0
+    with opened_log(context.obj) as log, bars() as shown:
+        if prune and not isinstance(log, SqliteLog):
+            raise InvalidInput("only a log in SQLite can be pruned", field="--prune")
+        sealed = archive_of(log, settings_of(context.obj).data)
+        heads = heads_of(log, namespace)
+        for number, head in enumerate(heads, start=1):
+            shown.show("sealing", number, len(heads))
+            new = sealed.seal(log, head.namespace, min_events=min_events)
+            if new:
+                size = sum(segment.bytes for segment in new)
+                events = new[-1].last_version - new[0].first_version + 1
+                typer.echo(f"{head.namespace}: {events} events sealed, {size / events:.0f} bytes each")
+            else:
+                left = head.version - sealed.sealed(head.namespace)
+                typer.echo(f"{head.namespace}: nothing to seal, {left} events since the last segment")
+            if prune and isinstance(log, SqliteLog):
+                pruned += log.prune(head.namespace, on_progress=partial(shown.show, f"pruning {head.namespace}"))
+        if pruned and isinstance(log, SqliteLog):
+            log.shrink()
+            typer.echo(f"{pruned} events left the SQLite file")

@@ -1,0 +1,228 @@
+"""The commands that stand alone."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+import typer
+
+from recollect.api.as_of import moment
+from recollect.api.cli.progress import Bars, bars
+from recollect.api.cli.session import (
+    heads_of,
+    namespaces_of,
+    open_models,
+    opened_log,
+    opened_memory,
+    settings_of,
+)
+from recollect.events.errors import InvalidInput
+from recollect.events.validation import drafts_from_json
+
+if TYPE_CHECKING:
+    from recollect.api.memory.recollect import Recollect
+
+_Namespace = Annotated[str, typer.Argument(help="Whose memory: 1 to 200 letters, digits and . _ : @ -")]
+OneOrAll = Annotated[str | None, typer.Option("--namespace", help="Only this one; all when it is left out.")]
+_AsOf = Annotated[
+    str | None, typer.Option("--as-of", help="As it was: a version, or a time such as 2026-11-20T09:00:00Z.")
+]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+#: Processes at once, when nobody says.
+CORES = os.cpu_count() or 1
+Processes = Annotated[int, typer.Option(min=1, help="How many processes work side by side.", show_default="cores")]
+
+#: How long `retrieve` waits for the model; loading takes seconds, fetching it from the hub longer.
+_MODEL_SECONDS_MAX = 300
+
+
+def serve(
+    context: typer.Context,
+    host: Annotated[str | None, typer.Option(help="The address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one.", show_default="8787")] = None,
+    workers: Annotated[
+        bool, typer.Option("--workers/--no-workers", help="Run worker and scheduler in this process.")
+    ] = True,
+) -> None:
+    """Serve the memory over HTTP, with worker and scheduler in this process."""
+    from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
+
+    settings = settings_of(context.obj)
+    # What the server says of itself, such as which model it uses; of its libraries only warnings.
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("recollect").setLevel(logging.INFO)
+    changes = {"host": host or settings.host, "port": settings.port if port is None else port}
+    settings = settings.model_copy(update=changes)
+
+    def announce(address: str) -> None:
+        typer.echo(f"Recollect serves {settings.data.resolve()} at {address} (API: {address}/docs)")
+        typer.echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
+        sys.stdout.flush()
+
+    serve_http(settings, on_listening=announce, workers=workers)
+
+
+def append(
+    context: typer.Context,
+    namespace: _Namespace,
+    event: Annotated[
+        str, typer.Argument(help='An event or {"events": […]} as JSON; - reads it from standard input.')
+    ] = "-",
+) -> None:
+    """Record one event, or a batch all or none."""
+    body = sys.stdin.buffer.read() if event == "-" else event.encode(errors="surrogateescape")
+    drafts, expected_version = drafts_from_json(body)
+    with opened_log(context.obj) as log:
+        for one in log.append(namespace, drafts, expected_version=expected_version):
+            typer.echo(f"{one.version}\t{one.id}{'	duplicate' if one.duplicate else ''}")
+
+
+def retrieve(
+    context: typer.Context,
+    namespace: _Namespace,
+    query: Annotated[str, typer.Argument(help="What to remember something about.")],
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Most items.")] = 10,
+    budget_tokens: Annotated[int, typer.Option(min=0, help="Most tokens in the context.")] = 3_500,
+    as_of: _AsOf = None,
+    also: Annotated[list[str] | None, typer.Option(help="Another namespace that counts too; may be repeated.")] = None,
+    form: Annotated[str, typer.Option("--format", help="markdown, preamble or json: how the context is written.")] = (
+        "markdown"
+    ),
+    explain: Annotated[bool, typer.Option(help="Print the trace: why each memory came up, or did not.")] = False,
+    as_json: _AsJson = False,
+) -> None:
+    """Print what the memory has for a query. Waits for the model and embeds what is not embedded yet."""
+    with opened_memory(context.obj) as memory, bars() as shown:
+        version = memory.version(namespace, as_of)
+        if version is not None:
+            # Here there is time to wait for it, which the retrieval itself has not.
+            with memory.history.reading(namespace, version, on_progress=partial(shown.show, f"version {version}")):
+                pass
+        shown.show("loading the model", 0, None)
+        memory.embedder.start()
+        memory.models.catch_up(namespace)
+        memory.embedder.wait_ready(_MODEL_SECONDS_MAX)
+        memory.vectors.embed_news(namespace, on_progress=partial(shown.show, "embedding"))
+        result = memory.retrieve(
+            namespace, query, limit=limit, budget_tokens=budget_tokens, as_of=version, also=also or (), format=form
+        )
+        trace = memory.trace(namespace, result.trace_id) if explain else None
+    if trace is not None:
+        typer.echo(orjson.dumps(trace, option=orjson.OPT_INDENT_2).decode())
+        return
+    if as_json:
+        typer.echo(orjson.dumps(result.as_json(), option=orjson.OPT_INDENT_2).decode())
+        return
+    typer.echo(result.context or "Nothing found.")
+    for part in result.degraded:
+        typer.echo(f"degraded: {part}", err=True)
+
+
+def export(
+    context: typer.Context,
+    namespace: OneOrAll = None,
+    output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
+) -> None:
+    """Write the log as lines of JSON, which `import jsonl` takes back."""
+    from recollect.api.pages.export import export_lines  # noqa: PLC0415
+
+    with opened_log(context.obj) as log, bars() as shown:
+        try:
+            target = sys.stdout.buffer if output is None else output.open("wb")
+        except OSError as error:
+            raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
+        with target:
+            for name in namespaces_of(log, namespace):
+                total = log.head(name).version
+                for done, line in enumerate(export_lines(log, name), start=1):
+                    target.write(line)
+                    if done % 1_000 == 0:
+                        shown.show(name, done, total)
+
+
+def embed(
+    context: typer.Context,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Change to this model, a name or a path: embed everything with it beside the one in use."),
+    ] = None,
+    namespace: OneOrAll = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Go back to the model before the last change.")] = False,
+) -> None:
+    """Embed what has no vectors yet, or change the model while everything goes on serving."""
+    if undo and (model or namespace):
+        raise InvalidInput("stands alone", field="--undo")
+    with opened_memory(context.obj) as memory, bars() as shown:
+        if undo:
+            typer.echo(f"{memory.undo_embed()} is in use again")
+            return
+        done = memory.embed(model, namespace=namespace, on_progress=shown.show)
+        typer.echo(f"{done} episodes embedded with {model or memory.embedder.name}")
+    if model is not None:
+        typer.echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
+
+
+def replay(
+    context: typer.Context,
+    namespace: OneOrAll = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Rebuild beside the live read models and compare; exit 1 on a difference.")
+    ] = False,
+    as_of: _AsOf = None,
+    processes: Processes = CORES,
+) -> None:
+    """Rebuild read models from the log while they go on serving, or build those of a moment of the past.
+
+    Exits with 1 when one cannot be built, or is different.
+    """
+    from recollect.projections.read_models.parallel_rebuild import rebuild  # noqa: PLC0415
+    from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
+
+    if as_of is not None:
+        if check:
+            raise InvalidInput("stands alone", field="--check")
+        with opened_memory(context.obj) as memory, bars() as shown:
+            _replay_past(memory, namespace, as_of, shown)
+        return
+    settings = settings_of(context.obj)
+    failed = 0
+    with opened_log(context.obj) as log, closing(ReadModels(settings.data, log)) as models, bars() as shown:
+        heads = heads_of(log, namespace)
+        reopen = partial(open_models, settings.data, settings.log_url)
+        on_progress = partial(shown.show, "checking" if check else "replaying")
+        work = "check" if check else "replay"
+        for done in rebuild(heads, models, open_models=reopen, work=work, processes=processes, on_progress=on_progress):
+            if done.error is not None:
+                failed += 1
+                typer.echo(f"{done.namespace}: FAILED: {done.error}")
+            elif done.check is None:
+                typer.echo(f"{done.namespace}: {done.version} events replayed")
+            else:
+                failed += not done.check.equal
+                verdict = "equal" if done.check.equal else "DIFFERENT"
+                typer.echo(f"{done.namespace}: {verdict} at version {done.version}, digest {done.check.live_digest}")
+    raise typer.Exit(1 if failed else 0)
+
+
+def _replay_past(memory: Recollect, namespace: str | None, as_of: str, shown: Bars) -> None:
+    """Build or find the read models as of a moment; print the version, the digest and the file of each."""
+    named = moment(as_of)
+    for name in namespaces_of(memory.log, namespace):
+        head = memory.log.head(name).version
+        if namespace is None and isinstance(named, int) and named > head:
+            typer.echo(f"{name}: has no version {named}, the newest is {head}")
+            continue
+        version = memory.version(name, named)
+        if not version:
+            typer.echo(f"{name}: nothing at that time")
+            continue
+        path, found = memory.history.build(name, version, on_progress=partial(shown.show, name))
+        typer.echo(f"{name}: version {version}, digest {found}, {path}")

@@ -1,0 +1,72 @@
+"""What every command needs: settings, the log, the memory. Imported late: a command loads only what it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recollect.events.backends.open_log import open_log
+from recollect.events.envelope import Head
+from recollect.events.limits import check_namespace
+from recollect.events.log import EventLog, each_head
+from recollect.events.storage.archive import Archive
+
+if TYPE_CHECKING:
+    from recollect.api.memory.recollect import Recollect
+    from recollect.api.settings import Settings
+    from recollect.projections.read_models.read_models import ReadModels
+
+
+def settings_of(data: Path | None) -> Settings:
+    """Return the settings with `data` over those of the environment."""
+    from recollect.api.settings import load_settings  # noqa: PLC0415
+
+    return load_settings(data=data)
+
+
+@contextmanager
+def opened_log(data: Path | None) -> Generator[EventLog]:
+    """Lend the log."""
+    log = open_log(settings_of(data).log_url)
+    try:
+        yield log
+    finally:
+        log.close()
+
+
+@contextmanager
+def opened_memory(data: Path | None) -> Generator[Recollect]:
+    """Lend the memory, without workers: a command does its work itself."""
+    from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
+
+    with Recollect(settings=settings_of(data), workers=False) as memory:
+        yield memory
+
+
+def namespaces_of(log: EventLog, namespace: str | None) -> Iterator[str]:
+    """Yield `namespace`, or all of them when it is None."""
+    if namespace is not None:
+        yield check_namespace(namespace)
+    else:
+        yield from (head.namespace for head in each_head(log))
+
+
+def heads_of(log: EventLog, namespace: str | None) -> list[Head]:
+    """Return the head of `namespace`, or all heads when it is None."""
+    return list(each_head(log)) if namespace is None else [log.head(check_namespace(namespace))]
+
+
+def open_models(data: Path, log_url: str) -> ReadModels:
+    """Open the read models of a data folder, in whatever process this is."""
+    from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
+
+    return ReadModels(data, open_log(log_url))
+
+
+def archive_of(log: EventLog, data: Path) -> Archive:
+    """Return the archive of `log`: beside its file, or in the data folder when it is in PostgreSQL."""
+    from recollect.events.backends.sqlite_log import SqliteLog  # noqa: PLC0415
+
+    return log.archive if isinstance(log, SqliteLog) else Archive(data / "archive", log.log_id)

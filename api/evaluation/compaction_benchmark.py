@@ -1,0 +1,122 @@
+"""What compaction costs and saves: recall, tokens and time, some days after the last message of conversations."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from recollect.api.evaluation.retrieval_benchmark import Bench, Conversation, OnProgress, read_conversation
+from recollect.api.evaluation.scores import Report, Score
+from recollect.events.envelope import microseconds
+from recollect.jobs.compaction.tiers import tiers
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.policy import Policy
+from recollect.jobs.queue.nightly import compact_steps
+from recollect.projections.embeddings.model_runtime import RuntimeChoice
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The memory at one time."""
+
+    #: ``before``, or how many days after the last message it was compacted.
+    name: str
+    #: Episodes and estimated tokens by tier.
+    episodes: dict[str, int]
+    tokens: dict[str, int]
+    #: Seconds that the compaction took for 1,000 events of the log, without embedding the summaries.
+    seconds_per_1000: float
+
+    def render(self) -> str:
+        """Return one line."""
+        held = ", ".join(f"{tier} {self.episodes[tier]:,} / {self.tokens[tier]:,}" for tier in self.episodes)
+        return f"{self.name}: {held}; {self.seconds_per_1000:.2f} s for 1,000 events"
+
+
+def run_compaction_bench(
+    files: Sequence[Path],
+    data: Path,
+    embedding_model: str,
+    days: Sequence[int],
+    policy: Policy,
+    on_progress: OnProgress,
+    *,
+    runtime: RuntimeChoice = "auto",
+) -> tuple[list[Stage], Report]:
+    """Ask the questions of conversations before compaction, and again after each of `days`, which rise.
+
+    Returns:
+        the stages, and one report whose sets are named after them, such as ``locomo +10d``.
+
+    Raises:
+        InvalidInput: a file has another shape.
+    """
+    conversations = [_in_the_past(read_conversation(file), max(days, default=0)) for file in files]
+    bench = Bench(data, embedding_model, runtime)
+    try:
+        bench.wait(on_progress)
+        scores: list[Score] = []
+        stages: list[Stage] = []
+        for conversation in conversations:
+            bench.load(conversation, on_progress)
+        for day in [None, *days]:
+            started = time.perf_counter()
+            if day is not None:
+                _compact(bench, conversations, day, policy, on_progress)
+            spent = time.perf_counter() - started
+            for conversation in conversations:
+                bench.embed(conversation, on_progress)
+                name = conversation.set_name + ("" if day is None else f" +{day}d")
+                scores += bench.ask(conversation, name, on_progress)
+            stages.append(_stage(bench, conversations, "before" if day is None else f"after {day} days", spent))
+        return stages, Report(tuple(scores), tuple(bench.degraded))
+    finally:
+        bench.close()
+
+
+def _in_the_past(conversation: Conversation, days: int) -> Conversation:
+    """Return a conversation that ended `days` ago at least, by whole weeks: the log takes nothing from the future."""
+    late = _last(conversation) + timedelta(days=days + 1) - datetime.now(UTC)
+    if late < timedelta():
+        return conversation
+    shift = timedelta(weeks=late // timedelta(weeks=1) + 1)
+
+    def earlier(one: dict[str, Any], name: str) -> dict[str, Any]:
+        return one | {name: (datetime.fromisoformat(one[name]) - shift).isoformat()} if one.get(name) else one
+
+    return conversation._replace(
+        events=[earlier(event, "occurred_at") for event in conversation.events],
+        questions=[earlier(question, "until") for question in conversation.questions],
+    )
+
+
+def _last(conversation: Conversation) -> datetime:
+    return max(datetime.fromisoformat(event["occurred_at"]) for event in conversation.events)
+
+
+def _compact(
+    bench: Bench, conversations: Sequence[Conversation], day: int, policy: Policy, on_progress: OnProgress
+) -> None:
+    context = JobContext(log=bench.log, models=bench.models, vectors_in_use=lambda: bench.vectors, policy=policy)
+    for number, conversation in enumerate(conversations, start=1):
+        now = _last(conversation) + timedelta(days=day)
+        compact_steps(context, conversation.namespace, microseconds(now))
+        on_progress(f"compacting after {day} days", number, len(conversations))
+
+
+def _stage(bench: Bench, conversations: Sequence[Conversation], name: str, spent_seconds: float) -> Stage:
+    episodes: Counter[str] = Counter()
+    tokens: Counter[str] = Counter()
+    events = 0
+    for conversation in conversations:
+        events += len(conversation.events)
+        with bench.models.reading(conversation.namespace) as snapshot:
+            for tier, held in tiers(snapshot.connection).items():
+                episodes[tier] += held.episodes
+                tokens[tier] += held.tokens
+    return Stage(name, dict(episodes), dict(tokens), spent_seconds / events * 1_000)

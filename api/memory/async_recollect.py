@@ -1,0 +1,148 @@
+"""Recollect for asyncio: the methods of `Recollect`, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+from recollect.api.as_of import AsOf
+from recollect.api.memory.recollect import Event, Recollect, listed
+from recollect.api.pages.list_pages import PAGE_ITEMS, Page
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result import RetrieveResult, Source
+from recollect.api.settings import Settings
+from recollect.events.envelope import Appended
+from recollect.events.integrity.verify import Verdict
+from recollect.events.validation import producer_drafts
+from recollect.jobs.compaction.tiers import Tier
+from recollect.jobs.conversation.window import Window
+from recollect.jobs.queue.nightly import Compaction
+from recollect.projections.read_models.read_models import Check
+
+
+class AsyncRecollect:
+    """`Recollect` for asyncio: the same methods, awaited. Use it with ``async with``, or await `close`."""
+
+    def __init__(
+        self, data: Path | str | None = None, *, settings: Settings | None = None, workers: bool = True
+    ) -> None:
+        self.memory = Recollect(data, settings=settings, workers=workers)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def append(
+        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
+    ) -> list[Appended]:
+        """Do what `Recollect.append` does; many at once share one transaction."""
+        return await self.memory.log.append_async(
+            namespace, producer_drafts(listed(events)), expected_version=expected_version
+        )
+
+    async def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
+        """Do what `Recollect.retrieve` does."""
+        return await asyncio.to_thread(self.memory.retrieve, namespace, query, **options)
+
+    async def append_and_retrieve(
+        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None, **options: Any
+    ) -> tuple[Sequence[Appended], RetrieveResult | None]:
+        """Do what `Recollect.append_and_retrieve` does."""
+        return await asyncio.to_thread(
+            self.memory.append_and_retrieve, namespace, events, expected_version=expected_version, **options
+        )
+
+    async def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
+        """Do what `Recollect.trace` does."""
+        return await asyncio.to_thread(self.memory.trace, namespace, trace_id)
+
+    async def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Do what `Recollect.traces` does."""
+        return await asyncio.to_thread(self.memory.traces, namespace, after=after, limit=limit)
+
+    async def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Do what `Recollect.events` does."""
+        return await asyncio.to_thread(self.memory.events, namespace, after=after, limit=limit, as_of=as_of)
+
+    async def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Do what `Recollect.episodes` does."""
+        return await self.list(namespace, "episodes", after=after, limit=limit, as_of=as_of)
+
+    async def sessions(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Do what `Recollect.sessions` does."""
+        return await self.list(namespace, "sessions", after=after, limit=limit, as_of=as_of)
+
+    async def entities(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Do what `Recollect.entities` does."""
+        return await self.list(namespace, "entities", after=after, limit=limit, as_of=as_of)
+
+    async def facts(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Do what `Recollect.facts` does."""
+        return await self.list(namespace, "facts", after=after, limit=limit, as_of=as_of)
+
+    async def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
+        """Do what `Recollect.graph` does."""
+        return await asyncio.to_thread(self.memory.graph, namespace, entity, depth=depth, as_of=as_of)
+
+    async def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Do what `Recollect.namespaces` does."""
+        return await asyncio.to_thread(self.memory.namespaces, after=after, limit=limit)
+
+    async def list(
+        self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None
+    ) -> Page:
+        """Do what `Recollect.list` does."""
+        return await asyncio.to_thread(self.memory.list, namespace, name, after=after, limit=limit, as_of=as_of)
+
+    async def version(self, namespace: str, as_of: AsOf) -> int | None:
+        """Do what `Recollect.version` does."""
+        return await asyncio.to_thread(self.memory.version, namespace, as_of)
+
+    async def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
+        """Do what `Recollect.compact` does."""
+        return await asyncio.to_thread(self.memory.compact, namespace, now=now, dry_run=dry_run)
+
+    async def settle(self, namespace: str, *, now: datetime | str | None = None) -> None:
+        """Do what `Recollect.settle` does."""
+        await asyncio.to_thread(self.memory.settle, namespace, now=now)
+
+    async def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
+        """Do what `Recollect.window` does."""
+        return await asyncio.to_thread(self.memory.window, namespace, session_id, budget_tokens=budget_tokens)
+
+    async def tiers(self, namespace: str) -> dict[str, Tier]:
+        """Do what `Recollect.tiers` does."""
+        return await asyncio.to_thread(self.memory.tiers, namespace)
+
+    async def sources(self, namespace: str, episode_id: str) -> Sequence[Source]:
+        """Do what `Recollect.sources` does."""
+        return await asyncio.to_thread(self.memory.sources, namespace, episode_id)
+
+    async def replay(self, namespace: str) -> int:
+        """Do what `Recollect.replay` does."""
+        return await asyncio.to_thread(self.memory.replay, namespace)
+
+    async def check(self, namespace: str) -> Check:
+        """Do what `Recollect.check` does."""
+        return await asyncio.to_thread(self.memory.check, namespace)
+
+    async def verify(self, namespace: str) -> Verdict:
+        """Do what `Recollect.verify` does."""
+        return await asyncio.to_thread(self.memory.verify, namespace)
+
+    async def embed(self, model: str | None = None, *, namespace: str | None = None) -> int:
+        """Do what `Recollect.embed` does."""
+        return await asyncio.to_thread(self.memory.embed, model, namespace=namespace)
+
+    async def undo_embed(self) -> str:
+        """Do what `Recollect.undo_embed` does."""
+        return await asyncio.to_thread(self.memory.undo_embed)
+
+    async def close(self) -> None:
+        """Do what `Recollect.close` does."""
+        await asyncio.to_thread(self.memory.close)

@@ -1,0 +1,447 @@
+"""Recollect in process: the memory as a Python object."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from recollect.api.as_of import AsOf, moment, past_us
+from recollect.api.operations.model_change import (
+    OnProgress,
+    change_model,
+    embed_missing,
+    loaded,
+    no_progress,
+    undo_change,
+)
+from recollect.api.pages.entity_neighbourhood import graph
+from recollect.api.pages.list_pages import PAGE_ITEMS, Page, checked_limit, list_events, list_namespaces, list_rows
+from recollect.api.retrieval.answer.expansion import sources_of
+from recollect.api.retrieval.answer.trace_store import Traces, find_trace, list_traces
+from recollect.api.retrieval.append_retrieval import turn_request
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result import RetrieveResult, Source
+from recollect.api.retrieval.namespace_search import Thresholds
+from recollect.api.retrieval.ranking.reranker import Reranker
+from recollect.api.retrieval.retriever import Retriever
+from recollect.api.settings import Settings, load_settings
+from recollect.events.backends.open_log import open_log
+from recollect.events.catalogue import Envelope
+from recollect.events.envelope import Appended
+from recollect.events.errors import InvalidInput, NotFound
+from recollect.events.integrity.verify import Verdict, verify
+from recollect.events.limits import check_namespace
+from recollect.events.log import each_head
+from recollect.events.validation import producer_drafts
+from recollect.jobs.compaction.tiers import Tier, tiers
+from recollect.jobs.conversation.window import Window, fit_window
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.llm.client import Llm
+from recollect.jobs.queue.backlog import Lag
+from recollect.jobs.queue.broker import open_records
+from recollect.jobs.queue.nightly import Compaction, compact_steps, preview
+from recollect.jobs.queue.settling import settle
+from recollect.jobs.queue.workers import Workers
+from recollect.projections.embeddings.active_model import Spaces
+from recollect.projections.embeddings.embedder import Embedder
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import Check, ReadModels, Snapshot
+
+#: An event, as a mapping in the shape of the catalogue or as an instance of it.
+Event = Mapping[str, Any] | Envelope
+
+
+#: What a window can be fitted to, in tokens.
+WINDOW_TOKENS_MIN = 64
+WINDOW_TOKENS_MAX = 1_000_000
+
+
+class Recollect:
+    """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
+
+    >>> with Recollect("./recollect-data") as memory:
+    ...     memory.append("ann", {"type": "message.added", "payload": {"role": "user", "text": "I love tea"}})
+    ...     print(memory.retrieve("ann", "what does she drink?").context)
+
+    Parameters:
+        data: the data folder; the one of `settings` when None.
+        settings: everything else; from the environment when None.
+        workers: run worker threads, which embed and extract in the background. Without them an event is found in the
+            very next call just the same, by its words.
+        schedule: run the scheduler, which begins the nightly work; with the workers when None.
+
+    Raises:
+        InvalidInput: a setting is wrong. StorageError: the folder or the log cannot be used.
+    """
+
+    def __init__(
+        self,
+        data: Path | str | None = None,
+        *,
+        settings: Settings | None = None,
+        workers: bool = True,
+        schedule: bool | None = None,
+    ) -> None:
+        path = None if data is None else Path(data)
+        self.settings = load_settings(data=path) if settings is None else settings
+        if settings is not None and path is not None:
+            self.settings = settings.model_copy(update={"data": path})
+        chosen = self.settings
+        self.log = open_log(chosen.log_url)
+        self.models = ReadModels(chosen.data, self.log, open_files_max=chosen.open_models_max)
+        self.spaces = Spaces(
+            chosen.data,
+            self.models,
+            chosen.embedding_model,
+            runtime=chosen.embedding_runtime,
+            index_bytes_max=chosen.index_bytes_max,
+        )
+        self.history = History(
+            chosen.data, self.log, self.models, files_max=chosen.as_of_files_max, bytes_max=chosen.as_of_bytes_max
+        )
+        #: The cross-encoder in use, if one is set.
+        self.reranker = Reranker(chosen.reranker) if chosen.reranker else None
+        self._retriever = Retriever(
+            self.models,
+            self.history,
+            self.spaces.in_use,
+            budget_ms=chosen.retrieval_budget_ms,
+            thresholds=Thresholds(
+                answer_min=chosen.gate_answer_min,
+                keyword_answer_min=chosen.gate_keyword_answer_min,
+                item_min=chosen.gate_item_min,
+                passive_item_min=chosen.gate_passive_item_min,
+            ),
+            reranker=self.reranker,
+        )
+        self._traces = Traces(chosen.data / "traces", bytes_max=chosen.traces_bytes_max)
+        self._llm = Llm(chosen, chosen.data) if chosen.llm else None
+        #: What jobs work with.
+        self.context = JobContext(
+            log=self.log,
+            models=self.models,
+            vectors_in_use=self.spaces.in_use,
+            policy=chosen,
+            llm=self._llm,
+        )
+        self.lag = Lag(self.log, self.models, self.spaces.in_use)
+        #: What is known of jobs, wherever they run.
+        self.records = open_records(chosen.broker, chosen.data)
+        self.workers: Workers | None = None
+        # On a broker of its own others work, who want to be told.
+        if workers or schedule or chosen.broker != "memory://":
+            self._start_workers(work=workers, schedule=workers if schedule is None else schedule)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def vectors(self) -> Vectors:
+        """The vectors in use; of another model after a change, here or by another process."""
+        return self.spaces.in_use()
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedding model in use."""
+        return self.vectors.embedder
+
+    def append(
+        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
+    ) -> list[Appended]:
+        """Record one event or a batch, all or none, and return where each one is once they are on disk.
+
+        Raises:
+            InvalidEvent: an event does not fit the catalogue, or only jobs may record it. TooLarge: over a limit.
+            NotSupported: nothing acts on an event of this type yet. InvalidNamespace: the name.
+            EventIdConflict: an id is taken by other content. VersionConflict: the head is not `expected_version`.
+            StorageError: the disk failed.
+        """
+        return self.log.append(namespace, producer_drafts(listed(events)), expected_version=expected_version)
+
+    def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
+        """Return what the memory has for `query`.
+
+        Parameters:
+            options: the other fields of `RetrieveRequest`, such as ``limit=5``, or ``as_of=`` a version or an aware
+                time: what the memory would have answered then.
+
+        Raises:
+            InvalidInput: an option is wrong, or `as_of` is not there yet. InvalidNamespace: the name. Nothing else.
+        """
+        check_namespace(namespace)
+        request = query if isinstance(query, RetrieveRequest) else _request({"query": query, **options})
+        return self._traced(namespace, request)
+
+    def append_and_retrieve(
+        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None, **options: Any
+    ) -> tuple[list[Appended], RetrieveResult | None]:
+        """Record events, and return what belongs to the last message among them: in one call for one turn of a bot.
+
+        The retrieval is a passive one: its query is the message, its session the message's.
+
+        Parameters:
+            options: other fields of `RetrieveRequest`, such as ``budget_tokens=1_000``.
+
+        Returns:
+            where the events are; the retrieval, None when none of them is a message.
+
+        Raises:
+            what `append` raises, before anything is recorded; InvalidInput: an option is wrong, likewise.
+        """
+        made = producer_drafts(listed(events))
+        asked = turn_request(made, options)
+        recorded = self.log.append(namespace, made, expected_version=expected_version)
+        return recorded, None if asked is None else self.retrieve_for(namespace, asked, recorded)
+
+    def retrieve_for(self, namespace: str, request: RetrieveRequest, recorded: Sequence[Appended]) -> RetrieveResult:
+        """Return what belongs to a turn that was just recorded; the turn itself is not among it."""
+        return self._traced(namespace, request, exclude=[one.id for one in recorded])
+
+    def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
+        """Return how a retrieval came about.
+
+        Raises:
+            NotFound: there is no such trace, or it has given way to newer ones. InvalidNamespace: the name.
+        """
+        self._traces.flush()
+        found = find_trace(self.settings.data / "traces", check_namespace(namespace), trace_id)
+        if found is None:
+            raise NotFound("there is no such trace here; old ones give way to new ones", field="trace_id")
+        return found
+
+    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Return a page of the latest retrievals, newest first; `after` is the id of the last one before."""
+        check_namespace(namespace)
+        self._traces.flush()
+        items = list_traces(self.settings.data / "traces", namespace, after, checked_limit(limit))
+        return {"items": items, "next": items[-1]["trace_id"] if len(items) == limit else None}
+
+    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Return a page of the log: events with versions over `after`, recorded up to `as_of`."""
+        check_namespace(namespace)
+        return list_events(self.log, namespace, str(after), limit, self.version(namespace, as_of))
+
+    def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Return a page of episodes, in the order of the log."""
+        return self.list(namespace, "episodes", after=after, limit=limit, as_of=as_of)
+
+    def sessions(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Return a page of sessions, by id."""
+        return self.list(namespace, "sessions", after=after, limit=limit, as_of=as_of)
+
+    def entities(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Return a page of entities, by first appearance."""
+        return self.list(namespace, "entities", after=after, limit=limit, as_of=as_of)
+
+    def facts(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Return a page of facts, in the order of the log; what no longer holds has another status than active."""
+        return self.list(namespace, "facts", after=after, limit=limit, as_of=as_of)
+
+    def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
+        """Return what is related to an entity within `depth` steps, 1 to 5; errors are those of `list`."""
+        with self._reading(namespace, as_of) as snapshot:
+            return graph(snapshot.connection, entity, depth)
+
+    def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Return a page of namespaces with their heads, by name."""
+        return list_namespaces(self.log, after, limit)
+
+    def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Return a page of one of `lists.LISTS`, caught up with the log, or as it was.
+
+        Parameters:
+            as_of: a version, an aware time, or either as text: only what was recorded by then. The first call for a
+                moment builds its read model, which takes as long as a replay; those after it find it.
+
+        Raises:
+            InvalidInput: a parameter is wrong, or there is no such version or time yet. InvalidNamespace: the name.
+            ProjectionFailed: the read model of that moment cannot be built. StorageError: the disk.
+        """
+        with self._reading(namespace, as_of) as snapshot:
+            return list_rows(snapshot.connection, name, after, limit)
+
+    def version(self, namespace: str, as_of: AsOf) -> int | None:
+        """Return the version that `as_of` means: the last one recorded by then, 0 before the first; None for None.
+
+        Raises:
+            InvalidInput: it is neither a version nor a time, or not there yet.
+        """
+        named = moment(as_of)
+        return None if named is None else self.history.version(check_namespace(namespace), named)
+
+    def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
+        """Do the nightly work on `namespace`; return the events it appended, by step.
+
+        Parameters:
+            now: do what was due at this time, aware or as text; what is due at present when None.
+            dry_run: append nothing, and return what each step would append first.
+
+        Raises:
+            InvalidInput: `now` is no time, or lies in the future. InvalidNamespace: the name. StorageError: the disk.
+        """
+        at_us = past_us(now, field="now")
+        work = preview if dry_run else compact_steps
+        return work(self.context, check_namespace(namespace), at_us)
+
+    def settle(self, namespace: str, *, now: datetime | str | None = None) -> None:
+        """Bring the background work on `namespace` to its end in this thread: catch up, extract, observe, embed.
+
+        It waits until the embedding model is loaded. Afterwards the memory is as the workers leave it at `now`:
+        messages that a job holds back until more are said are still held back.
+
+        Parameters:
+            now: the time that jobs work for, aware or as text; the present when None.
+
+        Raises:
+            InvalidInput: `now` is no time, or lies in the future; or the model cannot be loaded. InvalidNamespace: the
+            name. ProjectionFailed: the namespace is parked. NotSettled: others keep appending. StorageError: the disk.
+        """
+        now_us = past_us(now, field="now")
+        check_namespace(namespace)
+        if self.embedder.state != "off":
+            loaded(self.embedder, no_progress)
+        settle(self.context, self.lag, namespace, now_us)
+
+    def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
+        """Fit a running conversation to a budget; when it is nearly full, its oldest turns are summed up for good.
+
+        Raises:
+            InvalidInput: the budget is not from 64 to 1,000,000. InvalidNamespace: the name. StorageError: the disk.
+        """
+        if not WINDOW_TOKENS_MIN <= budget_tokens <= WINDOW_TOKENS_MAX:
+            raise InvalidInput(
+                f"give a number from {WINDOW_TOKENS_MIN} to {WINDOW_TOKENS_MAX:,}", field="budget_tokens"
+            )
+        return fit_window(self.context, check_namespace(namespace), session_id, budget_tokens)
+
+    def tiers(self, namespace: str) -> dict[str, Tier]:
+        """Return how many episodes and tokens the memory holds, by tier."""
+        with self._reading(namespace) as snapshot:
+            return tiers(snapshot.connection)
+
+    def sources(self, namespace: str, episode_id: str) -> list[Source]:
+        """Return the exact words behind a summary, in order, expired or not; nothing for an episode that is none.
+
+        Raises:
+            InvalidNamespace: the name. StorageError: the disk.
+        """
+        with self._reading(namespace) as snapshot:
+            return [*sources_of(episode_id, snapshot, self.log, namespace)]
+
+    def replay(self, namespace: str) -> int:
+        """Rebuild the read model of `namespace` from the log; return the events folded.
+
+        Raises:
+            ProjectionFailed: an event cannot be folded; the read model stays as it was.
+        """
+        return self.models.replay(check_namespace(namespace))
+
+    def check(self, namespace: str) -> Check:
+        """Rebuild the read model beside the live one and compare the two."""
+        return self.models.check(check_namespace(namespace))
+
+    def verify(self, namespace: str) -> Verdict:
+        """Recompute the hash chain of `namespace` and compare it with what is stored."""
+        return verify(self.log, check_namespace(namespace))
+
+    def embed(
+        self, model: str | None = None, *, namespace: str | None = None, on_progress: OnProgress = no_progress
+    ) -> int:
+        """Embed what has no vectors yet, with the model in use or with another one; return how many episodes.
+
+        With `model`, every namespace is embedded anew while all who use the folder go on with the vectors they have;
+        when that is done they change over, in this process at once, in others as soon as the model is loaded there.
+        Called again after it was stopped, it goes on where it was.
+
+        Parameters:
+            model: a name or a path; the one in use when None.
+            namespace: only this one; a model is changed for all of them.
+            on_progress: called with (what is done, steps done, steps in all) now and then.
+
+        Raises:
+            InvalidInput: the model cannot be loaded; nothing has changed. FolderInUse: another process changes it.
+            InvalidNamespace: the name. StorageError: the folder cannot be read or written.
+        """
+        if model is None:
+            vectors = self.spaces.in_use()
+            loaded(vectors.embedder, on_progress)
+            names = (head.namespace for head in each_head(self.log))
+            chosen = names if namespace is None else [check_namespace(namespace)]
+            return embed_missing(self.models, vectors, chosen, on_progress)
+        if namespace is not None:
+            raise InvalidInput("a model is changed for all namespaces; leave it out", field="namespace")
+        return change_model(self.settings.data, self.log, self.models, self.spaces, model, on_progress)
+
+    def undo_embed(self) -> str:
+        """Go back to the model before the last change, whose vectors are still there; return its name.
+
+        What was appended since has no vectors of that model yet: workers, or `embed`, make them.
+
+        Raises:
+            InvalidInput: no model came before, or its files are not what they were; nothing has changed.
+            FolderInUse: another process changes the model. StorageError: the folder cannot be read or written.
+        """
+        return undo_change(self.settings.data)
+
+    def close(self) -> None:
+        """Finish what was begun and release the files."""
+        if self.workers is not None:
+            self.workers.stop()
+        self._retriever.close()
+        self._traces.close()
+        if self._llm is not None:
+            self._llm.close()
+        self.records.close()
+        self.history.close()
+        self.spaces.close()
+        self.models.close()
+        self.log.close()
+
+    @contextmanager
+    def _reading(self, namespace: str, as_of: AsOf = None) -> Generator[Snapshot]:
+        """Lend the read model, caught up with the log, or as it was."""
+        version = self.version(check_namespace(namespace), as_of)
+        if version is None:
+            self.models.catch_up(namespace)
+        reading = self.models.reading(namespace) if version is None else self.history.reading(namespace, version)
+        with reading as snapshot:
+            yield snapshot
+
+    def _traced(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:
+        self.embedder.start()
+        if self.reranker is not None:
+            self.reranker.start()
+        result = self._retriever.retrieve(namespace, request, exclude=exclude)
+        self._traces.add(namespace, request, result)
+        return result
+
+    def _start_workers(self, *, work: bool, schedule: bool) -> None:
+        if work:
+            self.embedder.start()
+        self.workers = Workers(
+            self.context, self.records, self.lag, broker_url=self.settings.broker, work=work, schedule=schedule
+        )
+        self.log.on_append(self.workers.news)
+        self.workers.start()
+
+
+def listed(events: Event | Sequence[Event]) -> Sequence[Event]:
+    """Return `events` as a sequence, one event too."""
+    return [events] if isinstance(events, Mapping | Envelope) else events
+
+
+def _request(fields: Mapping[str, Any]) -> RetrieveRequest:
+    try:
+        return RetrieveRequest.model_validate(fields)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        raise InvalidInput(problem["msg"], field=".".join(str(part) for part in problem["loc"])) from None

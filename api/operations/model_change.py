@@ -1,0 +1,141 @@
+"""Embedding what is missing, and the change to another embedding model while others go on serving."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+from recollect.api.folder_locks import changing_model
+from recollect.events.errors import InvalidInput, StorageError
+from recollect.events.log import EventLog, each_head
+from recollect.projections.embeddings.active_model import Spaces
+from recollect.projections.embeddings.embedder import NO_MODEL, Embedder
+from recollect.projections.embeddings.model_files import model_name, model_tag
+from recollect.projections.embeddings.model_record import Choice, Model, read_choice, write_choice
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models.read_models import ReadModels
+
+_logger = logging.getLogger(__name__)
+
+#: Called with (what is done, steps done, steps in all or None).
+OnProgress = Callable[[str, int, int | None], None]
+
+#: Looks for what was appended while the look before was embedded. Each is shorter than the one before; a bot that
+#: never stops writing must not keep the change from coming, and what is left then is embedded after it.
+_LOOKS_MAX = 10
+
+
+def no_progress(_what: str, _done: int, _total: int | None) -> None:
+    """Show nothing."""
+
+
+def loaded(embedder: Embedder, on_progress: OnProgress) -> None:
+    """Wait until the model is ready, however long it is fetched.
+
+    Raises:
+        InvalidInput: it cannot be loaded, or embeddings are turned off.
+    """
+    embedder.start()
+    on_progress(f"loading {embedder.name}", 0, None)
+    while not embedder.wait_ready(1.0):
+        if embedder.state != "loading":
+            raise InvalidInput(embedder.reason, field="model")
+
+
+def embed_missing(models: ReadModels, vectors: Vectors, namespaces: Iterable[str], on_progress: OnProgress) -> int:
+    """Fold and embed what `namespaces` have and `vectors` have not; return how many episodes. The model is ready."""
+    done = 0
+    for namespace in namespaces:
+        models.catch_up(namespace)
+        done += vectors.embed_news(namespace, on_progress=partial(on_progress, namespace))
+    return done
+
+
+def change_model(
+    data: Path, log: EventLog, models: ReadModels, spaces: Spaces, name: str, on_progress: OnProgress
+) -> int:
+    """Embed everything with the model `name` beside the one in use, then make it the one in use.
+
+    Returns:
+        The episodes embedded.
+
+    Raises:
+        InvalidInput: the model cannot be loaded; nothing has changed. FolderInUse: another process changes it.
+    """
+    if name in ("", NO_MODEL):
+        raise InvalidInput(
+            "name a model or its path; to turn embeddings off, set RECOLLECT_EMBEDDING_MODEL to none", field="model"
+        )
+    with changing_model(data):
+        embedder = spaces.embedder(model_name(name))
+        loaded(embedder, on_progress)
+        vectors = spaces.open(embedder)
+        try:
+            done = _embed_all(log, models, vectors, on_progress)
+            _swap(data, log, spaces, vectors)
+        finally:
+            if spaces.in_use() is not vectors:
+                vectors.close()
+    return done
+
+
+def undo_change(data: Path) -> str:
+    """Make the model before the last change the one in use again; return its name.
+
+    Raises:
+        InvalidInput: there is none, or its files are not what they were. FolderInUse: another process changes it.
+    """
+    with changing_model(data):
+        choice = read_choice(data)
+        if choice is None or choice.previous is None:
+            raise InvalidInput("the model was never changed, or there was none before", field="undo")
+        previous = choice.previous
+        try:
+            tag = model_tag(previous.name)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"the files of {previous.name} cannot be read: {error}", field="undo") from error
+        if tag != previous.tag:
+            raise InvalidInput(
+                f"{previous.name} is another model now, whose vectors would not fit; put back its files, or embed "
+                "with it as with any new one (--model)",
+                field="undo",
+            )
+        write_choice(data, Choice(current=previous, previous=choice.current))
+    return previous.name
+
+
+def _embed_all(log: EventLog, models: ReadModels, vectors: Vectors, on_progress: OnProgress) -> int:
+    """Embed every namespace, and again what came meanwhile, until nothing did; return how many episodes."""
+    done = 0
+    for _ in range(_LOOKS_MAX):
+        embedded = embed_missing(models, vectors, (head.namespace for head in each_head(log)), on_progress)
+        done += embedded
+        if not embedded:
+            break
+    return done
+
+
+def _swap(data: Path, log: EventLog, spaces: Spaces, vectors: Vectors) -> None:
+    """Make the model of `vectors` the one in use, and remove the vectors that nobody can go back to."""
+    new = Model(vectors.embedder.name, vectors.embedder.model_tag)
+    recorded, before = read_choice(data), spaces.model()
+    if recorded is not None and recorded.current == new:
+        return
+    if before is not None and before.tag == new.tag:
+        # The same model by another name, or named for the first time: what came before it stays so.
+        before = None if recorded is None else recorded.previous
+    spaces.take_up(vectors, before)
+    # Nothing is removed at the first change: until then the environment named the model, and a server may have
+    # another environment than this process.
+    if recorded is not None:
+        _remove_others(log, vectors, {new.tag} if before is None else {new.tag, before.tag})
+
+
+def _remove_others(log: EventLog, vectors: Vectors, kept: set[str]) -> None:
+    try:
+        for head in each_head(log):
+            vectors.remove_others(head.namespace, kept)
+    except StorageError:
+        _logger.warning("vectors of earlier models are still there; the next change removes them", exc_info=True)

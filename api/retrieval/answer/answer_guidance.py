@@ -1,0 +1,69 @@
+"""What helps to decide how to answer: evidence, the graph around it, how well the answer would be grounded (`004`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from recollect.api.retrieval.contract.result import AnswerAids, Item
+from recollect.api.retrieval.search.search_context import Asked
+from recollect.projections.text.words import content_words
+
+#: From this grounding on an answer can be given as it is, unless its evidence contradicts itself.
+_DIRECT_MIN = 0.8
+_CONTRADICTIONS_MAX = 0.2
+#: An item is evidence that can be relied on from this share of the best one's score on.
+_LEADING = 0.5
+#: Relations and entities in one answer.
+_RELATIONS_MAX = 20
+
+
+def aids(asked: Asked, items: Sequence[Item], grounding: float) -> AnswerAids:
+    """Return the aids for `items`, best first."""
+    if not items:
+        return AnswerAids(grounding=grounding)
+    leading = _LEADING * max(item.score for item in items)
+    authoritative = [item for item in items if _is_reliable(item) and item.score >= leading]
+    contradicted = sum(item.outdated for item in items) / len(items)
+    direct = grounding >= _DIRECT_MIN and contradicted <= _CONTRADICTIONS_MAX and authoritative
+    return AnswerAids(
+        authoritative=tuple(item.id for item in authoritative),
+        supporting=tuple(item.id for item in items if item not in authoritative),
+        entities=_entities(asked, items),
+        relations=_relations(asked),
+        grounding=grounding,
+        action="direct" if direct else "scoped",
+        contradiction_rate=contradicted,
+        citation_coverage=_coverage(asked, items),
+    )
+
+
+def _is_reliable(item: Item) -> bool:
+    return item.authoritative and not item.outdated and item.unconfirmed_since_us is None
+
+
+def _coverage(asked: Asked, items: Sequence[Item]) -> float:
+    cited = {word for item in items if item.source_events for word in content_words(item.text)}
+    words = asked.query.words
+    return sum(word in cited for word in words) / len(words) if words else 0.0
+
+
+def _entities(asked: Asked, items: Sequence[Item]) -> tuple[str, ...]:
+    wanted = [*asked.query.participants, *asked.query.entities]
+    marks = ", ".join("?" * len(wanted))
+    rows: list[tuple[Any, ...]] = asked.connection.execute(
+        f"SELECT name FROM entities WHERE id IN ({marks}) ORDER BY id", wanted
+    ).fetchall()
+    return tuple(dict.fromkeys([*(row[0] for row in rows), *(item.id for item in items if item.kind == "entity")]))
+
+
+def _relations(asked: Asked) -> tuple[tuple[str, str, str], ...]:
+    wanted = [*asked.query.entities, *asked.query.participants]
+    marks = ", ".join("?" * len(wanted))
+    rows: list[tuple[Any, ...]] = asked.connection.execute(
+        "SELECT a.name, r.type, b.name FROM relationships AS r JOIN entities AS a ON a.id = source_id "
+        f"JOIN entities AS b ON b.id = target_id WHERE r.status = 'active' AND (source_id IN ({marks}) OR target_id IN "
+        f"({marks})) ORDER BY weight * confidence DESC, r.key LIMIT ?",
+        (*wanted, *wanted, _RELATIONS_MAX),
+    ).fetchall()
+    return tuple((row[0], row[1], row[2]) for row in rows)

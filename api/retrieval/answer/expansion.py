@@ -1,0 +1,33 @@
+"""The exact words behind summaries, beside them in a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from recollect.api.retrieval.contract.result import Item, Source
+from recollect.events.envelope import RecordedEvent
+from recollect.events.log import EventLog
+from recollect.projections.projector.episode_events import tells, told
+from recollect.projections.queries.summary_sources import read_events, source_versions
+from recollect.projections.read_models.read_models import Snapshot
+
+
+def expanded(items: Sequence[Item], snapshot: Snapshot, log: EventLog, namespace: str) -> list[Item]:
+    """Return `items`, each summary with its sources."""
+    return [replace(item, sources=sources_of(item.id, snapshot, log, namespace)) for item in items]
+
+
+def sources_of(episode_id: str, snapshot: Snapshot, log: EventLog, namespace: str) -> tuple[Source, ...]:
+    """Return the words behind a summary, in order; nothing for any other episode."""
+    find = "SELECT version FROM episodes WHERE id = ?"
+    rows: list[tuple[Any, ...]] = snapshot.connection.execute(find, (episode_id,)).fetchall()
+    versions = source_versions(snapshot.connection, rows[0][0]) if rows else []
+    return tuple(_source(event) for event in read_events(log, namespace, versions) if tells(event))
+
+
+def _source(event: RecordedEvent) -> Source:
+    episode = told(event, event.data())
+    text = f"{episode.text} ({episode.caption})" if episode.caption else episode.text
+    return Source(event.id, event.occurred_at_us, episode.speaker, text)

@@ -1,0 +1,253 @@
+"""The text that goes into a prompt: what was found, fitted to a token budget and written in one of three forms.
+
+What changes least comes first, dates are absolute and lines stand alone, so unchanged memory renders to unchanged
+bytes, and a provider's prompt cache is of use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import orjson
+
+from recollect.api.retrieval.contract.request import Format
+from recollect.api.retrieval.contract.result import Item
+from recollect.events.envelope import rfc3339
+from recollect.projections.text.prompt_fence import fenced, one_line
+from recollect.projections.text.tokens import estimate_tokens
+from recollect.projections.text.words import content_words
+
+#: What fence and headings take.
+_FRAME_TOKENS = 40
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+#: A text is never cut shorter than this.
+_SHORTEST_TOKENS = 24
+
+Category = Literal["profile", "referenced", "history", "related", "procedures"]
+#: The share of the budget that each category has for itself (`000`, section 4). What one leaves, the others may use.
+SHARES: dict[Category, float] = {
+    "profile": 0.15,
+    "referenced": 0.30,
+    "history": 0.30,
+    "related": 0.15,
+    "procedures": 0.10,
+}
+#: Who comes first when all want more than their share.
+_PRIORITY: tuple[Category, ...] = ("profile", "referenced", "history", "procedures", "related")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One item as it stands in the context."""
+
+    item: Item
+    category: Category
+    text: str
+
+    @property
+    def cost(self) -> int:
+        """Return its tokens, with one for the line's end."""
+        return estimate_tokens(self.text) + 1
+
+
+def category_of(item: Item) -> Category:
+    """Return what an item counts as."""
+    if item.kind == "preference" or "profile" in item.ranks:
+        return "profile"
+    if item.kind == "procedure":
+        return "procedures"
+    if item.kind == "episode":
+        return "history"
+    return "related" if item.kind == "relationship" else "referenced"
+
+
+def fit(items: Sequence[Item], budget_tokens: int, words: Collection[str]) -> list[Line]:
+    """Return the lines of those of `items`, best first, that fit into the budget together.
+
+    Parameters:
+        words: those of the query.
+
+    Each category first fills its own share, by rank; what is left over goes by rank whatever the category. A text that
+    is too long for what is left is cut to the sentences that share most with the query.
+    """
+    left = budget_tokens - _FRAME_TOKENS
+    lines = [Line(item, category_of(item), _line(item, words, budget_tokens // 4)) for item in items]
+    wanted = sum(line.cost for line in lines)
+    if wanted > left and lines:
+        # Everything shorter rather than anything missing.
+        lines = [_shortened(line, max(_SHORTEST_TOKENS, left // len(lines)), words) for line in lines]
+    chosen: dict[int, Line] = {}
+    for category in _PRIORITY:
+        room = min(left, int(SHARES[category] * budget_tokens))
+        for at, line in enumerate(lines):
+            if line.category == category and line.cost <= room:
+                chosen[at] = line
+                room -= line.cost
+                left -= line.cost
+    for at, line in enumerate(lines):
+        if at not in chosen and line.cost <= left:
+            chosen[at] = line
+            left -= line.cost
+    return [chosen[at] for at in sorted(chosen)]
+
+
+def compose(
+    lines: Sequence[Line], observations: Sequence[str], form: Format, budget_tokens: int
+) -> tuple[list[Line], str]:
+    """Return the lines that stand in the context, and the context: never over the budget, headings and all.
+
+    What goes first are observations over their share, the oldest; then lines, the last ones, the profile at the end.
+    """
+    kept, told = list(lines), list(observations)
+    while kept or told:
+        context = render(kept, told, form)
+        over = estimate_tokens(context) - budget_tokens
+        if over <= 0:
+            return kept, context
+        while over > 0 and (kept or told):
+            if told and (not kept or sum(map(estimate_tokens, told)) > SHARES["history"] * budget_tokens):
+                over -= estimate_tokens(told.pop(0)) + 1
+            else:
+                others = [at for at, line in enumerate(kept) if line.category != "profile"]
+                over -= kept.pop(others[-1] if others else -1).cost
+    return [], ""
+
+
+def render(lines: Sequence[Line], observations: Sequence[str], form: Format) -> str:
+    """Return the context; empty when there is nothing to say."""
+    if not lines and not observations:
+        return ""
+    return _FORMS[form](lines, observations)
+
+
+def _markdown(lines: Sequence[Line], observations: Sequence[str]) -> str:
+    """`000`, section 5."""
+    parts: list[str] = []
+    for heading, categories in (
+        ("### Preferences", ("profile",)),
+        ("### Known Context", ("referenced", "related")),
+        ("### Learned Procedures", ("procedures",)),
+        ("### Conversation So Far", ()),
+        ("### Relevant History", ("history",)),
+    ):
+        if heading == "### Conversation So Far":
+            written = [f"- {one_line(text)}" for text in observations]
+        else:
+            written = [line.text for line in _in_order(lines) if line.category in categories]
+        parts += [heading, *written] if written else []
+    return fenced(parts)
+
+
+def _preamble(lines: Sequence[Line], observations: Sequence[str]) -> str:
+    """`002`: observations, recent memories, potentially relevant ones."""
+    parts: list[str] = []
+    if observations:
+        parts += ["[Conversation observations: compressed context from earlier in this conversation]"]
+        parts += [f"- {one_line(text)}" for text in observations]
+    always = [line for line in _in_order(lines) if {"profile", "recent"} & line.item.ranks.keys()]
+    if always:
+        parts += ["[Recent memories: use these for context, pattern recognition, and continuity]"]
+        parts += [f"- {_dated(line.item)} ({line.item.kind}) {_bare(line)}" for line in always]
+    relevant = [line for line in lines if line not in always]
+    if relevant:
+        parts += ["[Potentially relevant memories]"]
+        for line in relevant:
+            parts.append(f"- {_dated(line.item)} ({line.item.kind}) {_bare(line)} ({line.item.score:.0%} match)")
+    return fenced(parts)
+
+
+def _json(lines: Sequence[Line], observations: Sequence[str]) -> str:
+    items = [
+        {
+            "category": line.category,
+            "kind": line.item.kind,
+            "when": rfc3339(line.item.occurred_at_us),
+            "speaker": line.item.speaker,
+            "text": _bare(line),
+            "sources": line.item.source_events,
+        }
+        for line in _in_order(lines)
+    ]
+    return fenced([orjson.dumps({"items": items, "observations": observations}).decode()])
+
+
+_FORMS = {"markdown": _markdown, "preamble": _preamble, "json": _json}
+
+
+def _in_order(lines: Sequence[Line]) -> list[Line]:
+    """Return lines so that new memories change as few of those before them as can be: the oldest first."""
+    return sorted(lines, key=lambda line: (line.category, line.item.occurred_at_us, line.item.id, line.item.namespace))
+
+
+def _dated(item: Item) -> str:
+    return f"[{rfc3339(item.occurred_at_us)[:16].replace('T', ' ')}]"
+
+
+def _bare(line: Line) -> str:
+    """Return a line without what `_head` put before it."""
+    return line.text.removeprefix(_head(line.item))
+
+
+def _head(item: Item) -> str:
+    if item.kind == "episode":
+        return f"- [{rfc3339(item.occurred_at_us)[:10]}] {one_line(item.speaker or '')}: "
+    return "- "
+
+
+def _line(item: Item, words: Collection[str], tokens_max: int) -> str:
+    confidence = f" (confidence: {item.confidence:.2f})" if item.kind in ("fact", "relationship") else ""
+    line = f"{_head(item)}{one_line(item.text)}{_validity(item)}{confidence}"
+    if item.sources:
+        line = "\n".join([line, *_source_lines(item, words, tokens_max - estimate_tokens(line))])
+    return line
+
+
+def _validity(item: Item) -> str:
+    """Return the mark of a memory that is no longer true, or was not confirmed for long, which is no contradiction."""
+    if item.outdated:
+        return " (no longer true)"
+    if item.unconfirmed_since_us is not None:
+        return f" (not confirmed since {rfc3339(item.unconfirmed_since_us)[:10]})"
+    return ""
+
+
+def _source_lines(item: Item, words: Collection[str], tokens_max: int) -> list[str]:
+    """Return the words behind a summary that fit, in order; chosen by the words they share with the query."""
+    wanted = set(words)
+    lines = [f"  - {one_line(source.speaker)}: {one_line(source.text)}" for source in item.sources]
+    shared = [len(wanted & content_words(line)) for line in lines]
+    chosen: set[int] = set()
+    for at in sorted(range(len(lines)), key=lambda at: (-shared[at], at)):
+        cost = estimate_tokens(lines[at]) + 1
+        if cost <= tokens_max:
+            chosen.add(at)
+            tokens_max -= cost
+    return [lines[at] for at in sorted(chosen)]
+
+
+def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
+    """Return a line in at most so many tokens: the sentences that share most with the query, in order."""
+    if line.cost <= tokens_max:
+        return line
+    head, validity = _head(line.item), _validity(line.item)
+    room = tokens_max - estimate_tokens(head + validity) - 3
+    sentences = _SENTENCE_END.split(one_line(line.item.text))
+    wanted = set(words)
+    by_worth = sorted(range(len(sentences)), key=lambda at: (-len(wanted & content_words(sentences[at])), at))
+    kept: list[int] = []
+    for at in by_worth:
+        cost = estimate_tokens(sentences[at]) + 1
+        if cost <= room:
+            kept.append(at)
+            room -= cost
+    text = " … ".join(sentences[at] for at in sorted(kept)) or _cut(sentences[by_worth[0]], room)
+    return replace(line, text=f"{head}{text} …{validity}")
+
+
+def _cut(text: str, tokens_max: int) -> str:
+    """Return `text`, cut at a word when it is over `tokens_max`."""
+    kept = text.encode(errors="replace")[: max(8, 4 * tokens_max - 4)].decode(errors="ignore")
+    return kept.rsplit(" ", 1)[0]

@@ -1,0 +1,216 @@
+"""Traces: what was asked, found and answered, as lines of JSON in a bounded number of files.
+
+They are written by a thread of their own. An answer never waits for its trace, and never fails because of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from pathlib import Path
+from queue import Empty, Full, Queue
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result import RetrieveResult
+from recollect.events.envelope import now_us, rfc3339
+
+_logger = logging.getLogger(__name__)
+
+#: All files together; the oldest goes first.
+TRACES_BYTES_MAX = 64 << 20
+#: Files that share them.
+_FILES = 8
+#: Traces that wait to be written; more are dropped.
+_WAITING_MAX = 200
+
+
+class _Trace(NamedTuple):
+    """One retrieval, waiting to be written."""
+
+    namespace: str
+    at_us: int
+    request: RetrieveRequest
+    result: RetrieveResult
+
+
+class Traces:
+    """The traces in the folder `folder`. Safe to use from many threads, and from several processes.
+
+    Parameters:
+        bytes_max: for all files; 0 keeps no traces.
+    """
+
+    def __init__(self, folder: Path, *, bytes_max: int = TRACES_BYTES_MAX) -> None:
+        self._folder = folder
+        self._bytes_max = bytes_max
+        self._waiting: Queue[_Trace | None] = Queue(_WAITING_MAX)
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._failed = False
+
+    def add(self, namespace: str, request: RetrieveRequest, result: RetrieveResult) -> None:
+        """Keep the trace of one retrieval, or drop it when too many are waiting."""
+        if not self._bytes_max:
+            return
+        if self._thread is None:
+            self._start()
+        try:
+            self._waiting.put_nowait(_Trace(namespace, now_us(), request, result))
+        except Full:
+            _logger.debug("a trace was dropped")
+
+    def flush(self) -> None:
+        """Wait until what is waiting is written."""
+        if self._thread is not None:
+            self._waiting.join()
+
+    def close(self) -> None:
+        """Write what is waiting."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join()
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="recollect-traces", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            traces = [self._waiting.get()]
+            while True:
+                try:
+                    traces.append(self._waiting.get_nowait())
+                except Empty:
+                    break
+            try:
+                self._write(b"".join(_line(trace) for trace in traces if trace is not None))
+                self._failed = False
+            except Exception as error:
+                # Whatever it is, the thread goes on: others wait for it. Once, not for every line: a full disk stays
+                # full for a while.
+                if not self._failed:
+                    _logger.warning("traces are not written: %s", error)
+                self._failed = True
+            finally:
+                for _ in traces:
+                    self._waiting.task_done()
+            if None in traces:
+                return
+
+    def _write(self, content: bytes) -> None:
+        """Append whole lines to the newest file; begin another one when it is large."""
+        if not content:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        files = trace_files(self._folder)
+        newest = files[-1] if files else None
+        if newest is None or newest.stat().st_size + len(content) > self._bytes_max // _FILES:
+            newest = self._folder / f"{now_us():016}.ndjson"
+            held = [*((file, file.stat().st_size) for file in files), (newest, len(content))]
+            while len(held) > 1 and (len(held) > _FILES or sum(size for _, size in held) > self._bytes_max):
+                held.pop(0)[0].unlink(missing_ok=True)
+        # One write with O_APPEND: lines of two processes do not mix.
+        descriptor = os.open(newest, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            os.write(descriptor, content)
+        finally:
+            os.close(descriptor)
+
+
+def find_trace(folder: Path, namespace: str, trace_id: str) -> dict[str, Any] | None:
+    """Return the trace of one retrieval; None when it is not there, or not there any more."""
+    wanted = trace_id.encode()
+    for file in reversed(trace_files(folder)):
+        for line in _lines(file):
+            trace = _parsed(line) if wanted in line else {}
+            if trace.get("trace_id") == trace_id and trace["namespace"] == namespace:
+                return trace
+    return None
+
+
+def list_traces(folder: Path, namespace: str, after: str, limit: int) -> list[dict[str, Any]]:
+    """Return the latest traces of a namespace in short, newest first.
+
+    Parameters:
+        after: the id of the last trace of the page before; of the newest page nothing.
+    """
+    found: list[dict[str, Any]] = []
+    for file in reversed(trace_files(folder)):
+        for line in reversed(_lines(file)):
+            trace = _parsed(line)
+            # Ids rise with time.
+            if trace.get("namespace") == namespace and (not after or trace["trace_id"] < after):
+                found.append({name: trace[name] for name in _SHORT if name in trace})
+                if len(found) == limit:
+                    return found
+    return found
+
+
+#: What a list shows of a trace.
+_SHORT = ("trace_id", "at", "query", "trigger", "version", "latency_ms", "degraded", "tokens", "items")
+
+
+def _lines(file: Path) -> list[bytes]:
+    try:
+        return file.read_bytes().splitlines()
+    except FileNotFoundError:
+        # The oldest one goes when there are too many.
+        return []
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """Return a trace; nothing for a line that a crash or a full disk cut off."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}
+
+
+def trace_files(folder: Path) -> list[Path]:
+    """Return the files of traces, oldest first."""
+    return sorted(folder.glob("*.ndjson"))
+
+
+def _line(waiting: _Trace) -> bytes:
+    request, result = waiting.request, waiting.result
+    trace: dict[str, Any] = {
+        "trace_id": result.trace_id,
+        "namespace": waiting.namespace,
+        "at": rfc3339(waiting.at_us),
+        "query": request.query,
+        "request": request.model_dump(mode="json", exclude={"query"}, exclude_defaults=True),
+        "trigger": result.trigger,
+        "limit": request.limit,
+        "version": result.version,
+        "latency_ms": round(result.latency_ms, 3),
+        "stages_ms": {name: round(spent_ms, 3) for name, spent_ms in result.stages_ms.items()},
+        "degraded": result.degraded,
+        "tokens": result.tokens,
+        "context": result.context,
+        "items": [
+            {"id": item.id, "kind": item.kind, "score": item.score, "ranks": item.ranks} for item in result.items
+        ],
+        "answer": result.aids.as_json(),
+        **result.explain(),
+    }
+    # A query may hold half of a surrogate pair, which UTF-8 cannot.
+    try:
+        return orjson.dumps(trace, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        return orjson.dumps(_encodable(trace), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(one) for key, one in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_encodable(one) for one in cast("list[Any]", value)]
+    return value

@@ -1,0 +1,269 @@
+"""What one namespace has for a query, before it is fitted to a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import apsw
+import numpy as np
+
+from recollect.api.retrieval.contract.request import Kind
+from recollect.api.retrieval.contract.result import Item
+from recollect.api.retrieval.episode_search import EpisodeSearch
+from recollect.api.retrieval.knowledge_search import KnowledgeSearch, Match, NotCompared
+from recollect.api.retrieval.ranking.ranked_episodes import Ranked
+from recollect.api.retrieval.ranking.relevance_gate import (
+    ANSWER_MIN,
+    ITEM_MIN,
+    KEYWORD_ANSWER_MIN,
+    PASSIVE_ITEM_MIN,
+    gate,
+    item_measures,
+    measures,
+    probability,
+)
+from recollect.api.retrieval.ranking.reranker import Reranker
+from recollect.api.retrieval.ranking.search_result import Dropped, Found
+from recollect.api.retrieval.search.search_context import Asked
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.search_index.knowledge_index import Known
+from recollect.projections.text.words import content_words
+
+#: Two texts that share as many of their words say the same; shorter ones than so many words are never compared.
+_SAME_WORDS = 0.9
+_SAME_WORDS_MIN = 4
+
+
+class Thresholds(NamedTuple):
+    """From which probability on memory answers, and an item belongs to the answer."""
+
+    answer_min: float = ANSWER_MIN
+    keyword_answer_min: float = KEYWORD_ANSWER_MIN
+    item_min: float = ITEM_MIN
+    passive_item_min: float = PASSIVE_ITEM_MIN
+
+
+class Finder:
+    """Finds what one namespace has for a query. Safe to use from many threads."""
+
+    def __init__(self, thresholds: Thresholds, reranker: Reranker | None = None) -> None:
+        self._thresholds = thresholds
+        self._reranker = reranker
+        self.episodes = EpisodeSearch()
+        self._knowledge = KnowledgeSearch()
+
+    def close(self) -> None:
+        """Wait for running searches."""
+        self.episodes.close()
+        if self._reranker is not None:
+            self._reranker.close()
+
+    def find(self, asked: Asked, excluded: Sequence[int] = ()) -> Found:
+        """Return what the namespace has.
+
+        Parameters:
+            excluded: versions of episodes that are not wanted: what the model has before its eyes already.
+        """
+        try:
+            return self._find(asked, excluded)
+        except NotCompared as error:
+            # Half by meaning and half by keywords would be an order of neither.
+            asked.budget.miss("semantic", error)
+            return self._find(asked, excluded, by_vectors=False)
+
+    def _find(self, asked: Asked, excluded: Sequence[int], *, by_vectors: bool = True) -> Found:
+        request = asked.request
+        kinds = request.kinds
+        ranked = None
+        if request.query.strip() and (kinds is None or "episode" in kinds):
+            ranked = self.episodes.search(asked, request.ranking, excluded, by_vectors=by_vectors)
+        matches = self._matches(asked, ranked, by_vectors) if request.query.strip() else []
+        episodes, grounding = self._gated(asked, ranked)
+        dropped: list[Dropped] = []
+        items = _merged(asked, episodes, matches, dropped)
+        if matches:
+            grounding = max(grounding, *(match.probability for match in matches))
+        if request.gate and request.ranking == "weighted" and grounding < self._least(ranked):
+            # What is known of somebody who is mentioned belongs to the turn, whatever is asked (`000`: entity mention).
+            named = {match.known.id for match in matches if match.named and request.mode == "passive"}
+            kept = [item for item in items if item.id in named]
+            dropped += [
+                Dropped(item.id, item.kind, item.score, "gate: nothing relevant") for item in items if item not in kept
+            ]
+            items = kept
+        return Found(asked, items, grounding, ranked, dropped)
+
+    def _least(self, ranked: Ranked | None) -> float:
+        semantic = ranked is None or ranked.signals.semantics is not None
+        return self._thresholds.answer_min if semantic else self._thresholds.keyword_answer_min
+
+    def _gated(self, asked: Asked, ranked: Ranked | None) -> tuple[list[Item], float]:
+        """Return the episodes that may belong to the answer, and how likely there is one among them."""
+        if ranked is None or not len(ranked.order):
+            return [], 0.0
+        scores = ranked.scores[ranked.order]
+        if asked.request.ranking != "weighted":
+            order = ranked.order[: asked.request.limit]
+            return episode_items(asked, ranked, order, scores[: len(order)]), 1.0
+        words = len(asked.query.question.split())
+        model = gate(semantic=ranked.signals.semantics is not None)
+        answer = model.answer(measures(ranked, asked.query), words)
+        likely = model.items(answer, item_measures(ranked))
+        # Some more than are wanted, since what says the same is dropped.
+        order = ranked.order[: 2 * asked.request.limit]
+        likely = likely[: len(order)]
+        if asked.request.gate:
+            passive = asked.request.mode == "passive"
+            kept = likely >= (self._thresholds.passive_item_min if passive else self._thresholds.item_min)
+            order, likely = order[kept], likely[kept]
+        # The order says which is better, so what comes later is never likelier.
+        items = episode_items(asked, ranked, order, np.minimum.accumulate(likely))
+        if self._reranker is not None and items:
+            items = self._reranker.reordered(asked.query.question, items, asked.budget)
+        return items, float(probability(np.array([answer]))[0])
+
+    def _vector(self, asked: Asked) -> Vector | None:
+        vector = self.episodes.vector_of(asked)
+        if vector is None:
+            asked.budget.miss("semantic", asked.vectors.embedder.reason or "the query could not be embedded in time")
+        return vector
+
+    def _matches(self, asked: Asked, ranked: Ranked | None, by_vectors: bool) -> list[Match]:
+        kinds = asked.request.kinds
+        within_session = asked.request.session_id is not None and asked.request.mode == "active"
+        if asked.request.ranking != "weighted" or kinds == _EPISODES_ONLY or within_session:
+            return []
+        embedding: Vector | None = None
+        if ranked is not None:
+            near = ranked.signals.semantics
+            embedding = None if near is None else near.embedding.vector
+        elif by_vectors and not asked.budget.failed("semantic"):
+            # No episode is wanted, or none was found, which says nothing about what is known.
+            embedding = self._vector(asked)
+        rarity = {} if ranked is None else ranked.signals.keywords.rarity
+        try:
+            found = self._knowledge.search(asked, rarity, embedding)
+        except NotCompared:
+            raise
+        except Exception as error:
+            asked.budget.miss("knowledge", f"{type(error).__name__}: {error}")
+            return []
+        inside = [match for match in found if _wanted(asked, match.known)]
+        if not asked.request.gate:
+            return inside
+        return [match for match in inside if match.probability >= _KNOWLEDGE_MIN or match.named]
+
+
+_EPISODES_ONLY: frozenset[Kind] = frozenset(("episode",))
+#: Something known comes in from this probability on.
+_KNOWLEDGE_MIN = 0.1
+
+
+def _wanted(asked: Asked, known: Known) -> bool:
+    kinds = asked.request.kinds
+    return (kinds is None or known.kind in kinds) and asked.request.includes(known.occurred_at_us)
+
+
+def _merged(asked: Asked, episodes: Sequence[Item], matches: Sequence[Match], dropped: list[Dropped]) -> list[Item]:
+    """Return episodes and what is known in one order; what says the same as something better is dropped."""
+    limit = asked.request.limit
+    told = {id for item in episodes[:limit] for id in item.source_events}
+    known: list[Item] = []
+    for match in matches:
+        item = known_item(asked, match.known, match.probability, match.ranks)
+        # The words themselves say more than what was read out of them.
+        by = next((id for id in item.source_events if id in told), None) if item.kind == "fact" else None
+        if by is not None:
+            dropped.append(Dropped(item.id, item.kind, item.score, f"told by {by}"))
+        else:
+            known.append(item)
+    merged = [*episodes, *known]
+    if known:
+        merged.sort(key=lambda item: -item.score)
+    chosen: list[Item] = []
+    words: list[set[str]] = []
+    for item in merged:
+        mine = content_words(item.text[:2_000])
+        twin = next((at for at, other in enumerate(words) if _same(mine, other)), None)
+        if twin is not None:
+            dropped.append(Dropped(item.id, item.kind, item.score, f"says the same as {chosen[twin].id}"))
+        elif len(chosen) == limit:
+            dropped.append(Dropped(item.id, item.kind, item.score, "over the limit"))
+        else:
+            chosen.append(item)
+            words.append(mine)
+    return chosen
+
+
+def _same(words: set[str], others: set[str]) -> bool:
+    fewer, more = sorted((len(words), len(others)))
+    # Most texts are of another length, which is seen at once.
+    if fewer < max(_SAME_WORDS_MIN, _SAME_WORDS * more):
+        return False
+    return len(words & others) >= _SAME_WORDS * len(words | others)
+
+
+def episode_items(
+    asked: Asked, ranked: Ranked, order: np.ndarray[Any, np.dtype[np.int64]], scores: Vector
+) -> list[Item]:
+    """Return the items of the candidates `order`, with their scores in that order."""
+    items: list[Item] = []
+    for place, score in zip(order, scores, strict=True):
+        at = int(ranked.candidates.rows[place])
+        version = int(asked.roster.versions[at])
+        items.append(episode_item(asked, version, float(score), ranked.candidates.ranks(at)))
+    return items
+
+
+_EPISODE = "SELECT id, text, caption, occurred_at_us, session_id, speaker, tier, role FROM episodes WHERE version = ?"
+_SOURCES = "SELECT id FROM episode_sources WHERE version = ? ORDER BY source"
+
+
+def episode_item(asked: Asked, version: int, score: float, ranks: Mapping[str, int]) -> Item:
+    """Return an episode as an item."""
+    row = _rows(asked.connection, _EPISODE, version)[0]
+    event_id, text, caption, occurred_at_us, session_id, speaker, tier, role = row
+    behind = [] if tier == "raw" else _rows(asked.connection, _SOURCES, version)
+    return Item(
+        id=event_id,
+        kind="episode",
+        namespace=asked.namespace,
+        text=f"{text} ({caption})" if caption else text,
+        score=score,
+        matched_by=tuple(sorted(ranks, key=lambda name: (ranks[name], name))),
+        ranks=dict(ranks),
+        source_events=tuple(one[0] for one in behind) or (event_id,),
+        occurred_at_us=occurred_at_us,
+        session_id=session_id,
+        speaker=speaker,
+        outdated=event_id in asked.held.shelf.outdated,
+        authoritative=role == "user",
+    )
+
+
+def known_item(asked: Asked, known: Known, score: float, ranks: Mapping[str, int]) -> Item:
+    """Return something known as an item."""
+    sources = known.source_events
+    if not sources and known.version:
+        events = asked.log.read(asked.namespace, after=known.version - 1, limit=1)
+        sources = tuple(event.id for event in events)
+    return Item(
+        id=known.id,
+        kind=known.kind,
+        namespace=asked.namespace,
+        text=known.line,
+        score=score,
+        matched_by=tuple(sorted(ranks, key=lambda name: (ranks[name], name))),
+        ranks=dict(ranks),
+        source_events=sources,
+        occurred_at_us=known.occurred_at_us,
+        confidence=known.confidence,
+        outdated=not known.holds(asked.asked_at_us),
+        unconfirmed_since_us=known.confirmed_us if known.status == "stale" else None,
+        authoritative=known.source_type in ("authoritative", "corrected", "stated"),
+    )
+
+
+def _rows(connection: apsw.Connection, query: str, value: int | str) -> list[tuple[Any, ...]]:
+    return connection.execute(query, (value,)).fetchall()

@@ -1,0 +1,276 @@
+"""What is weighed of each candidate: one column a feature, measured over the candidates of one query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.api.retrieval.ranking.candidates import Mask
+from recollect.api.retrieval.search.keyword_search import Keywords
+from recollect.api.retrieval.search.semantic_search import Semantics
+from recollect.api.retrieval.understanding.query import Query, Span
+from recollect.api.retrieval.understanding.question_intent import LIKING, NUMBER, QUESTION, TIME, Cues, marks
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.search_index.episode_arrays import ROLES, Ints, Roster
+from recollect.projections.text.segments import unspaced_words
+from recollect.projections.text.words import content_words
+
+#: Measures of likeness, turned to z-scores within the candidates.
+MEASURES = (
+    "bm25_turn",
+    "bm25_window",
+    "bm25_session",
+    "dense_turn",
+    "dense_window",
+    "dense_told",
+    "dense_session",
+    "dense_session_mean",
+    "dense_after",
+    "late",
+    "late_session",
+    "answers",
+    "age",
+)
+#: What an episode is, or is not.
+MARKS = (
+    "from_user",
+    "from_assistant_recalled",
+    "asked_speaker",
+    "is_question",
+    "length",
+    "time_when",
+    "number_count",
+    "liking_preference",
+    "said_in_span",
+    "said_near_span",
+    "tells_of_span",
+    "graph",
+    "phrase",
+    "importance",
+    "rating",
+)
+FEATURES = (*MEASURES, *MARKS)
+#: Those that need vectors.
+SEMANTIC = frozenset(name for name in MEASURES if name.startswith(("dense_", "late"))) | {"answers"}
+
+#: Content words from which on a turn is no longer too short to say much.
+_LENGTH_FULL = 8
+_BEGINNING_CHARS = 200
+#: How far from a span that is asked for something is still near it.
+_HOUR_US = 3_600_000_000
+_DAY_US = 24 * _HOUR_US
+_NEAR_BEFORE_US = 3 * _DAY_US
+_NEAR_AFTER_US = 14 * _DAY_US
+#: What is looked at beside the marks: how many content words there are.
+_LENGTH = 16
+#: How `Roster.traits` packs what was found, as bits: the marks, above them what was looked at, then the words.
+_LOOKED_SHIFT = 8
+_WORDS_SHIFT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """All that is known of the episodes of a roster for one query. Arrays have one number an episode."""
+
+    keywords: Keywords
+    semantics: Semantics | None
+    #: Late interaction of the candidates, in their order; None without vectors.
+    late: Vector | None
+    #: Strength of the entities that each episode names; None when none are asked for.
+    graph: NDArray[np.float64] | None
+    #: What happened in the time that is asked for, and what tells of it.
+    in_span: Mask | None
+    near_span: Mask | None
+    tells_of_span: Ints
+    #: What was said of episodes that were retrieved before, by version.
+    ratings: Mapping[int, float]
+    #: When it is asked.
+    asked_at_us: int
+
+
+def feature_matrix(connection: apsw.Connection, roster: Roster, rows: Ints, query: Query, signals: Signals) -> Vector:
+    """Return the features of the candidates `rows`, shape (len(rows), len(FEATURES))."""
+    traits = _traits(connection, roster, rows, _wanted(query.cues))
+    columns = _measures(connection, roster, rows, signals) | _marks(connection, roster, rows, traits, query, signals)
+    matrix = np.zeros((len(rows), len(FEATURES)), np.float32)
+    for at, name in enumerate(FEATURES):
+        if name in columns:
+            matrix[:, at] = standardised(columns[name]) if name in MEASURES else columns[name]
+    return matrix
+
+
+def standardised(values: Vector) -> Vector:
+    """Return z-scores; 0, the mean, for what is not a number."""
+    there = ~np.isnan(values)
+    if not there.any():
+        return np.zeros(len(values), np.float32)
+    spread = float(values[there].std())
+    scores = (values - values[there].mean()) / (spread if spread > 1e-9 else 1.0)
+    return np.where(there, scores, 0.0).astype(np.float32)
+
+
+def spans_of(roster: Roster, spans: Sequence[Span], before_us: int = 0, after_us: int = 0) -> Mask | None:
+    """Return which episodes happened in one of `spans`, widened; None when there are none."""
+    if not spans:
+        return None
+    found = np.zeros(len(roster), np.bool_)
+    for span in spans:
+        found |= (roster.occurred_at_us >= span.start_us - before_us) & (roster.occurred_at_us < span.end_us + after_us)
+    return found
+
+
+def near_spans_of(roster: Roster, spans: Sequence[Span]) -> Mask | None:
+    """Return which episodes happened near one of `spans`: people tell of things afterwards."""
+    return spans_of(roster, spans, _NEAR_BEFORE_US, _NEAR_AFTER_US)
+
+
+def telling_of(connection: apsw.Connection, spans: Sequence[Span]) -> Ints:
+    """Return the versions of episodes that name a date within one of `spans`, and not a much wider one."""
+    found: set[int] = set()
+    for span in spans:
+        widest_us = max(span.end_us - span.start_us, 7 * _DAY_US) * 6 // 5
+        rows: list[tuple[Any, ...]] = connection.execute(
+            "SELECT version FROM date_mentions JOIN episodes ON episodes.id = event_id "
+            "WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ?",
+            (span.end_us, span.start_us, widest_us),
+        ).fetchall()
+        found.update(row[0] for row in rows)
+    return np.array(sorted(found), np.int64)
+
+
+def _measures(connection: apsw.Connection, roster: Roster, rows: Ints, signals: Signals) -> dict[str, Vector]:
+    keywords = signals.keywords
+    # By whole hours, so that the same question has the same scores a second later.
+    asked_at_us = -(-signals.asked_at_us // _HOUR_US) * _HOUR_US
+    age_days = np.maximum(asked_at_us - roster.occurred_at_us[rows], 0) / _DAY_US
+    columns: dict[str, Vector] = {
+        "bm25_turn": keywords.turn[rows],
+        "bm25_window": keywords.window[rows],
+        "bm25_session": keywords.session[rows],
+        "age": np.log1p(age_days).astype(np.float32),
+    }
+    if signals.semantics is None or signals.late is None:
+        return columns
+    parts = signals.semantics.parts
+    columns |= {f"dense_{part}": values[rows] for part, values in parts.items()}
+    columns["dense_session"] = _best_of_session(roster, rows, parts["window"])
+    columns["dense_session_mean"] = _mean_of_session(roster, parts["turn"])[roster.sessions[rows]]
+    columns["dense_after"] = _after(roster, rows, parts["turn"])
+    columns["late"] = signals.late
+    columns["late_session"] = _best_among(roster.sessions[rows], signals.late)
+    columns["answers"] = _answering(connection, roster, rows, parts["turn"])
+    return columns
+
+
+def _best_of_session(roster: Roster, rows: Ints, values: Vector) -> Vector:
+    best = np.full(len(roster.session_ids), -1.0, np.float32)
+    # A session's episodes mostly stand together, so few are left to be put in their session's place one by one.
+    runs = np.nan_to_num(np.fmax.reduceat(values, roster.runs), nan=-1.0)
+    np.maximum.at(best, roster.sessions[roster.runs], runs)
+    sessions = roster.sessions[rows]
+    return np.where(roster.sessionless[sessions], values[rows], best[sessions])
+
+
+def _mean_of_session(roster: Roster, values: Vector) -> Vector:
+    """Return the mean of each session."""
+    sums = np.bincount(roster.sessions, np.nan_to_num(values), minlength=len(roster.session_ids))
+    return (sums / np.maximum(roster.session_sizes, 1)).astype(np.float32)
+
+
+def _best_among(sessions: Ints, values: Vector) -> Vector:
+    """Return the best value among the candidates of the same session."""
+    best = np.full(int(sessions.max(initial=0)) + 1, -1.0, np.float32)
+    np.fmax.at(best, sessions, values)
+    return best[sessions]
+
+
+def _after(roster: Roster, rows: Ints, values: Vector) -> Vector:
+    """Return the value of the turn after each candidate, in the same session; 0 after the last one."""
+    after = np.minimum(rows + 1, len(roster) - 1)
+    same = (roster.sessions[after] == roster.sessions[rows]) & (after > rows)
+    return np.where(same, np.nan_to_num(values[after]), 0.0).astype(np.float32)
+
+
+def _answering(connection: apsw.Connection, roster: Roster, rows: Ints, nearness: Vector) -> Vector:
+    """Return how near the question is that each candidate answers: the turn before it, if it asks."""
+    before = np.maximum(rows - 1, 0)
+    asks = (_traits(connection, roster, before, QUESTION) & QUESTION) > 0
+    same = (roster.sessions[before] == roster.sessions[rows]) & (rows > 0)
+    return np.where(asks & same, np.nan_to_num(nearness[before]), 0.0).astype(np.float32)
+
+
+def _marks(
+    connection: apsw.Connection, roster: Roster, rows: Ints, traits: Ints, query: Query, signals: Signals
+) -> dict[str, Vector]:
+    cues = query.cues
+    names = np.array([name.casefold() in query.participant_names for name in roster.speaker_names], np.bool_)
+    spoken = names[roster.speakers[rows]] if len(names) else np.zeros(len(rows), np.bool_)
+    columns: dict[str, Any] = {
+        # A summary tells what several people said, the user among them.
+        "from_user": (roster.roles[rows] == ROLES["user"]) | (roster.raw[rows] == 0),
+        "from_assistant_recalled": (roster.roles[rows] == ROLES["assistant"]) & cues.recall,
+        "asked_speaker": spoken | ((roster.raw[rows] == 0) & bool(query.participants)),
+        "is_question": (traits & QUESTION) > 0,
+        "length": (traits >> _WORDS_SHIFT) / _LENGTH_FULL,
+        "time_when": ((traits & TIME) > 0) & cues.when,
+        "number_count": ((traits & NUMBER) > 0) & cues.count,
+        "liking_preference": ((traits & LIKING) > 0) & cues.preference,
+        "tells_of_span": np.isin(roster.versions[rows], signals.tells_of_span),
+        "graph": np.zeros(len(rows)) if signals.graph is None else signals.graph[rows],
+        "rating": np.clip([signals.ratings.get(int(version), 0.0) for version in roster.versions[rows]], -1, 1),
+        "importance": (roster.importances[rows] - 5) / 5,
+    }
+    if signals.in_span is not None and signals.near_span is not None:
+        columns |= {"said_in_span": signals.in_span[rows], "said_near_span": signals.near_span[rows]}
+    if query.phrases:
+        columns["phrase"] = _holding(connection, roster.versions[rows], query.phrases)
+    return {name: np.asarray(values, np.float32) for name, values in columns.items()}
+
+
+def _wanted(cues: Cues) -> int:
+    """Return what is to be known of candidates: patterns cost most of a first look, so only those that count."""
+    return QUESTION | _LENGTH | TIME * cues.when | NUMBER * cues.count | LIKING * cues.preference
+
+
+def _traits(connection: apsw.Connection, roster: Roster, rows: Ints, wanted: int) -> Ints:
+    """Return at least the `wanted` traits of the episodes at `rows`, each looked up once for each episode."""
+    known = roster.traits[rows]
+    unknown = np.unique(rows[~known >> _LOOKED_SHIFT & wanted > 0])
+    if not len(unknown):
+        return known.astype(np.int64)
+    texts = _texts(connection, roster.versions[unknown])
+    for row, version in zip(unknown.tolist(), roster.versions[unknown].tolist(), strict=True):
+        text = texts.get(version, "")
+        found = marks(text, wanted) | wanted << _LOOKED_SHIFT
+        roster.traits[row] |= found | (_words(text) << _WORDS_SHIFT if wanted & _LENGTH else 0)
+    return roster.traits[rows].astype(np.int64)
+
+
+def _words(text: str) -> int:
+    """Return how many content words a text has, up to those that make it long."""
+    # Long texts mostly have enough of them at the beginning, which is cut between two words.
+    if len(text) > _BEGINNING_CHARS:
+        beginning = text[: max(text.rfind(" ", 0, _BEGINNING_CHARS), 0)]
+        if len(content_words(beginning)) >= _LENGTH_FULL:
+            return _LENGTH_FULL
+    return min(len(content_words(text[:2_000])) + unspaced_words(text[:2_000]), _LENGTH_FULL)
+
+
+def _holding(connection: apsw.Connection, versions: Ints, phrases: Sequence[str]) -> Vector:
+    """Return the share of `phrases` that each episode holds as they stand."""
+    texts = _texts(connection, versions)
+    folded = [texts.get(int(version), "").casefold() for version in versions]
+    return np.array([sum(phrase in text for phrase in phrases) / len(phrases) for text in folded], np.float32)
+
+
+def _texts(connection: apsw.Connection, versions: Ints) -> dict[int, str]:
+    marks = ", ".join("?" * len(versions))
+    rows: list[tuple[Any, ...]] = connection.execute(
+        f"SELECT version, text FROM episodes WHERE version IN ({marks})", versions.tolist()
+    ).fetchall()
+    return dict(rows)

@@ -1,0 +1,151 @@
+"""The relevance gate: how likely it is that memory has anything on a query, and that an item belongs to the answer.
+
+Both are logistic models of a few raw measures of the best candidates, fitted on questions asked to the conversations
+they belong to and to ones that they do not (`gate.toml`). So a score means something: of the items with 0.3, about
+three in ten were marked as evidence by those who wrote the questions.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.api.retrieval.ranking.ranked_episodes import Ranked
+from recollect.api.retrieval.ranking.weighted_sum import message_share
+from recollect.api.retrieval.understanding.query import Query
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.search_index.episode_arrays import Ints
+
+#: Candidates, best first, whose measures count.
+_BEST = 10
+#: What parts of words count as, beside whole ones.
+_PARTS_COVERAGE = 0.7
+#: What is measured of the best candidates, and of the query.
+MEASURES = (
+    "dense",
+    "window",
+    "session",
+    "late",
+    "coverage",
+    "coverage_together",
+    "known",
+    "words",
+    "asked_speaker",
+    "spread",
+    "graph",
+)
+#: What is measured of an item itself, beside the logit of there being an answer.
+ITEM_MEASURES = ("behind", "coverage", "dense", "window", "late", "graph")
+#: An answer is kept from this probability on, and an item of it from that one on; chosen so that own questions keep
+#: 98 % of their recall (see the README).
+ANSWER_MIN = 0.08
+#: The same for keywords alone, which can tell less: better too much than nothing.
+KEYWORD_ANSWER_MIN = 0.04
+ITEM_MIN = 0.0003
+#: The same when nobody asked, and memory only prepares a turn: junk costs more than what is missing.
+PASSIVE_ITEM_MIN = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One logistic model for queries with vectors, or without."""
+
+    #: Of a short question and of a long message, in the order of `MEASURES`, the constant last.
+    question: Vector
+    message: Vector
+    #: Of an item: of the answer's logit, of `ITEM_MEASURES`, and the constant.
+    item: Vector
+
+    def answer(self, measures: Vector, words: int) -> float:
+        """Return the logit of there being an answer."""
+        share = message_share(words)
+        weights = (1 - share) * self.question + share * self.message
+        return float(measures @ weights[:-1] + weights[-1])
+
+    def items(self, answer: float, measured: Vector) -> Vector:
+        """Return the probability of each item, of its measures, shape (items, len(ITEM_MEASURES))."""
+        return probability(self.item[0] * answer + measured @ self.item[1:-1] + self.item[-1])
+
+
+@cache
+def gate(*, semantic: bool) -> Gate:
+    """Return the model in use: the one with vectors, or that of keywords alone."""
+    content = tomllib.loads(files(__package__).joinpath("gate.toml").read_text(encoding="utf-8"))
+    part: dict[str, Any] = content["hybrid" if semantic else "keyword"]
+    names = (*MEASURES, "constant")
+    return Gate(
+        _row(part["question"], names),
+        _row(part["message"], names),
+        _row(part["item"], ("answer", *ITEM_MEASURES, "constant")),
+    )
+
+
+def measures(ranked: Ranked, query: Query) -> Vector:
+    """Return what is measured of the best candidates, in the order of `MEASURES`."""
+    best = ranked.order[:_BEST]
+    rows = ranked.candidates.rows[best]
+    keywords, semantics, late = ranked.signals.keywords, ranked.signals.semantics, ranked.signals.late
+    # What holds parts of the words holds no word as the index knows it.
+    parts = np.isin(rows, ranked.candidates.lists.get("substring", [])).any()
+    found: dict[str, float] = {
+        "coverage": max(_highest(keywords.coverage[rows]), _PARTS_COVERAGE if parts else 0.0),
+        "coverage_together": float(min(1.0, keywords.coverage[rows].sum())),
+        "known": keywords.known,
+        "words": float(np.log1p(keywords.words)),
+        "asked_speaker": float(bool(query.participants)),
+        "graph": _highest(_graph(ranked, rows)),
+    }
+    if semantics is not None and late is not None:
+        near = semantics.parts["turn"]
+        found |= {
+            "dense": _highest(near[rows]),
+            "window": _highest(semantics.parts["window"][rows]),
+            "session": _highest(semantics.parts["window"]),
+            "late": _highest(late[best]),
+            "spread": _highest(near[rows]) - float(np.nanmean(near)) if not np.isnan(near).all() else 0.0,
+        }
+    return np.array([found.get(name, 0.0) for name in MEASURES], np.float32)
+
+
+def item_measures(ranked: Ranked) -> Vector:
+    """Return what is measured of each candidate, best first, shape (candidates, len(ITEM_MEASURES))."""
+    order = ranked.order
+    rows = ranked.candidates.rows[order]
+    scores = ranked.scores[order]
+    semantics, late = ranked.signals.semantics, ranked.signals.late
+    columns: dict[str, Vector] = {
+        "behind": scores - (scores[0] if len(scores) else 0),
+        "coverage": ranked.signals.keywords.coverage[rows],
+        "graph": _graph(ranked, rows),
+    }
+    if semantics is not None and late is not None:
+        columns |= {"dense": semantics.parts["turn"][rows], "window": semantics.parts["window"][rows]}
+        columns["late"] = late[order]
+    none = np.zeros(len(rows), np.float32)
+    return np.stack([np.nan_to_num(columns.get(name, none)) for name in ITEM_MEASURES], axis=1)
+
+
+def _graph(ranked: Ranked, rows: Ints) -> Vector:
+    graph = ranked.signals.graph
+    return np.zeros(len(rows), np.float32) if graph is None else graph[rows].astype(np.float32)
+
+
+def probability(logits: NDArray[np.floating[Any]]) -> Vector:
+    """Return the probabilities of logits."""
+    return (1 / (1 + np.exp(-np.clip(logits, -30, 30)))).astype(np.float32)
+
+
+def _highest(values: Vector) -> float:
+    there = values[~np.isnan(values)]
+    return float(there.max()) if len(there) else 0.0
+
+
+def _row(named: Mapping[str, float], names: tuple[str, ...]) -> Vector:
+    return np.array([named.get(name, 0.0) for name in names], np.float32)

@@ -1,0 +1,102 @@
+"""An optional second look at the first items: a cross-encoder by name or path, never needed and never waited for."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import replace
+from typing import Any
+
+from recollect.api.retrieval.contract.result import Item
+from recollect.api.retrieval.contract.time_budget import Budget
+
+_logger = logging.getLogger(__name__)
+
+#: Items that are looked at again: about 5 ms each for a small model on one core.
+_ITEMS_MAX = 20
+#: Characters of a text that are read.
+_CHARS_MAX = 1_000
+
+
+class Reranker:
+    """A cross-encoder of sentence-transformers. Safe to use from many threads.
+
+    Parameters:
+        model: its name on the model hub, or a folder.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._name = model
+        #: A CrossEncoder; its methods are typed too loosely to be of use.
+        self._model: Any = None
+        self._reason = "model loading"
+        self._settled = threading.Event()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        # One at a time: they would share the processor.
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-reranker")
+
+    def start(self) -> None:
+        """Begin to load, in the background. A second call does nothing."""
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._load, name="recollect-reranker-loader", daemon=True)
+                self._thread.start()
+
+    def wait_ready(self, timeout_seconds: float) -> bool:
+        """Wait until the model is loaded or has failed; return whether it is loaded."""
+        self._settled.wait(timeout_seconds)
+        return self._model is not None
+
+    def close(self) -> None:
+        """Wait for what is running."""
+        self._pool.shutdown()
+
+    def reordered(self, query: str, items: Sequence[Item], budget: Budget) -> list[Item]:
+        """Return `items` with the first ones in the order of the cross-encoder; as they are when it is not in time.
+
+        Probabilities stay in their places: the item that is first now has the highest one.
+        """
+        if self._model is None:
+            budget.miss("reranker", self._reason)
+            return list(items)
+        first, rest = list(items[:_ITEMS_MAX]), list(items[_ITEMS_MAX:])
+        started_ms = budget.spent_ms
+        pending = self._pool.submit(self._scores, query, [item.text[:_CHARS_MAX] for item in first])
+        try:
+            scores = pending.result(budget.left_seconds)
+        except FutureTimeout:
+            pending.cancel()
+            budget.miss("reranker", "out of time")
+            return list(items)
+        except Exception as error:
+            budget.miss("reranker", f"{type(error).__name__}: {error}")
+            return list(items)
+        finally:
+            budget.stages_ms["rerank"] = budget.spent_ms - started_ms
+        order = sorted(range(len(first)), key=lambda at: (-scores[at], at))
+        moved = [
+            replace(first[at], score=first[place].score, ranks=first[at].ranks | {"reranker": place + 1})
+            for place, at in enumerate(order)
+        ]
+        return [*moved, *rest]
+
+    def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        scores: Any = self._model.predict([(query, text) for text in texts], show_progress_bar=False)
+        return [float(score) for score in scores]
+
+    def _load(self) -> None:
+        try:
+            # The import takes seconds, which is why it stands here and this runs in the background.
+            from sentence_transformers import CrossEncoder  # noqa: PLC0415
+
+            self._model = CrossEncoder(self._name)
+        except Exception as error:
+            cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            self._reason = f"model {self._name!r} could not be loaded ({cause}); check RECOLLECT_RERANKER"
+            _logger.warning("the re-ranking %s", self._reason)
+        finally:
+            self._settled.set()

@@ -1,0 +1,158 @@
+"""Keyword search: BM25 of turns, of turns with the one before, of whole sessions; substrings where words fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.api.retrieval.understanding.search_terms import Term, terms_of
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.search_index.episode_arrays import Ints, Roster, mean
+from recollect.projections.search_index.index_cache import Held
+from recollect.projections.search_index.postings import Posting, merged
+from recollect.projections.text.segments import is_unspaced, pieces
+
+#: Saturation of term frequency and weight of length (Robertson and Zaragoza 2009; FTS5 has the same).
+K1 = 1.2
+B = 0.75
+#: Words in one search: the rarest ones. A question has fewer; of a pasted text the rare words say what it is about.
+WORDS_MAX = 32
+#: Terms in one search: words, and segments of writing without spaces.
+_TERMS_MAX = 64
+#: What a pair of signs that no episode holds counts in a run of which some are held: it is hardly a word.
+_UNKNOWN_SEGMENT = 0.25
+#: Patterns in one substring search; each is tried on every episode.
+_PATTERNS_MAX = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """What keyword search says. The arrays have one number an episode of the roster."""
+
+    #: BM25 of the episode itself, of it with the one before it, and of its whole session.
+    turn: Vector
+    window: Vector
+    session: Vector
+    #: The share of the query's words, by rarity, that the episode holds itself: 0 to 1.
+    coverage: Vector
+    #: The rarity of each word of the query, by word: inverse document frequency.
+    rarity: dict[str, float]
+    #: The share of the words, by rarity, that some episode holds: 0 to 1.
+    known: float
+    #: How many words are looked for; a run of writing without spaces is what its segments count.
+    words: float
+
+
+def keywords(
+    connection: apsw.Connection, held: Held, version: int, words: Sequence[str], *, german: bool = False
+) -> Keywords:
+    """Return what the words of a query say of each episode."""
+    roster = held.roster
+    terms = dict(zip(words, terms_of(connection, words, german=german), strict=True))
+    forms = list(dict.fromkeys(form for listed in terms.values() for term in listed for form in term.forms))
+    postings = dict(zip(forms, held.postings.of(connection, forms, version), strict=True))
+    found = {word: _of_word(roster, listed, postings) for word, listed in terms.items() if listed}
+    rarity = {word: _mean_rarity(listed) for word, listed in found.items()}
+    # Of two words with one stem, one counts.
+    by_rarity = sorted(found, key=lambda word: rarity[word])[-WORDS_MAX:]
+    chosen = {term.forms: one for word in by_rarity for term, one in zip(terms[word], found[word], strict=True)}
+    return _score(roster, list(chosen.values())[-_TERMS_MAX:], rarity, _count(terms))
+
+
+class _Found:
+    """The live episodes that hold a term."""
+
+    __slots__ = ("counts", "rarity", "rows", "weight", "window_counts")
+
+    def __init__(self, roster: Roster, posting: Posting, weight: float) -> None:
+        self.rows, live = roster.live(posting.versions)
+        self.counts = posting.turn[live].astype(np.float32)
+        self.window_counts = posting.window[live].astype(np.float32)
+        self.rarity = _rarity(len(roster), int(np.count_nonzero(self.counts)))
+        self.weight = weight
+
+
+def _of_word(roster: Roster, terms: Sequence[Term], postings: Mapping[str, Posting]) -> list[_Found]:
+    """Return what is found by each term of a word."""
+    found = [_Found(roster, merged([postings[form] for form in term.forms]), term.weight) for term in terms]
+    if any(len(one.rows) for one in found):
+        for one in found:
+            if not len(one.rows):
+                one.weight *= _UNKNOWN_SEGMENT
+    return found
+
+
+def _count(terms: Mapping[str, Sequence[Term]]) -> float:
+    """Return how many words are looked for: one each, but of a run of signs what its segments count."""
+    return sum(sum(term.weight for term in listed) if is_unspaced(word) else 1.0 for word, listed in terms.items())
+
+
+def _mean_rarity(found: Sequence[_Found]) -> float:
+    if len(found) == 1:
+        return found[0].rarity
+    return sum(one.rarity * one.weight for one in found) / sum(one.weight for one in found)
+
+
+def _rarity(total: int, holding: int) -> float:
+    return float(np.log1p((total - holding + 0.5) / (holding + 0.5)))
+
+
+def _score(roster: Roster, found: Sequence[_Found], rarity: dict[str, float], words: float) -> Keywords:
+    count = len(roster)
+    turn, window, session, coverage = (np.zeros(count, np.float32) for _ in range(4))
+    sessions = len(roster.session_ids)
+    session_lengths = roster.session_lengths / mean(roster.session_lengths)
+    by_session = np.zeros(sessions, np.float32)
+    whole, known = 1e-9, 0.0
+    for one in found:
+        lengths = roster.lengths[one.rows] / roster.mean_length
+        worth = one.rarity * one.weight
+        turn[one.rows] += worth * _saturated(one.counts, lengths)
+        window_lengths = roster.window_lengths[one.rows] / roster.mean_window_length
+        window[one.rows] += worth * _saturated(one.window_counts, window_lengths)
+        coverage[one.rows] += worth * (one.counts > 0)
+        counts = np.bincount(roster.sessions[one.rows], one.counts, minlength=sessions).astype(np.float32)
+        rarity_of_session = _rarity(sessions, int(np.count_nonzero(counts)))
+        by_session += one.weight * rarity_of_session * _saturated(counts, session_lengths)
+        whole += worth
+        known += worth * bool(len(one.rows))
+    if count:
+        # What has no session has no session's words either.
+        by_session[roster.sessionless] = 0
+        session = by_session[roster.sessions]
+    return Keywords(turn, window, session, coverage / np.float32(whole), rarity, known / whole, words)
+
+
+def _saturated(counts: Vector, lengths: NDArray[Any]) -> Vector:
+    """Return term frequencies, each counting less the more there are and the longer the text is."""
+    return (counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths))).astype(np.float32)
+
+
+def substring_matches(connection: apsw.Connection, words: Sequence[str], depth: int) -> Ints:
+    """Return up to `depth` episodes that hold parts of `words` anywhere: most parts first, then newest."""
+    patterns = _patterns(words)
+    if not patterns:
+        return np.empty(0, np.int64)
+    score = " + ".join(["(text LIKE ? ESCAPE '\\')"] * len(patterns))
+    rows: list[tuple[Any, ...]] = connection.execute(
+        f"SELECT version, {score} AS score FROM episodes WHERE score > 0 AND status = 'active' "
+        "ORDER BY score DESC, version DESC LIMIT ?",
+        (*patterns, depth),
+    ).fetchall()
+    return np.fromiter((row[0] for row in rows), np.int64, len(rows))
+
+
+def _patterns(words: Sequence[str]) -> list[str]:
+    parts: dict[str, None] = {}
+    for word in words:
+        if is_unspaced(word):
+            parts.update(dict.fromkeys(pieces(word)))
+        elif len(word) >= 3:
+            parts[word] = None
+    escaped = (part.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") for part in parts)
+    return [f"%{part}%" for part in escaped][:_PATTERNS_MAX]

@@ -1,0 +1,41 @@
+"""Search context: one query to one read model, with everything a search needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import apsw
+
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.time_budget import Budget
+from recollect.api.retrieval.understanding.query import Query
+from recollect.events.log import EventLog
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.search_index.episode_arrays import Roster
+from recollect.projections.search_index.index_cache import Held
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One query to one read model."""
+
+    namespace: str
+    request: RetrieveRequest
+    snapshot: Snapshot
+    held: Held
+    query: Query
+    asked_at_us: int
+    vectors: Vectors
+    log: EventLog
+    budget: Budget
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """Return the read model."""
+        return self.snapshot.connection
+
+    @property
+    def roster(self) -> Roster:
+        """Return the episodes that are there."""
+        return self.held.roster

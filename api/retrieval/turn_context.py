@@ -1,0 +1,140 @@
+"""What belongs to the next turn of a running conversation, beside what its message asks for (`000` triggers, `002`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from recollect.api.retrieval.contract.result import Item
+from recollect.api.retrieval.knowledge_search import profile
+from recollect.api.retrieval.namespace_search import episode_item, known_item
+from recollect.api.retrieval.search.search_context import Asked
+from recollect.projections.embeddings.token_codes import Vector
+
+#: What a retrieval is for; the first of them that applies, in this order.
+Trigger = Literal["asked", "session start", "window full", "remember", "entity mention", "topic change", "message"]
+
+#: Turns of the running conversation that the model has before its eyes.
+_VISIBLE_TURNS = 20
+#: Turns whose meaning is the topic, and the cosine under which another one has begun (`000`).
+_TOPIC_TURNS = 3
+_TOPIC_COSINE_MIN = 0.3
+#: The share of the window that makes it full (`000`).
+_WINDOW_FULL = 0.75
+#: Newest memories that come along for continuity (`002`), and newest episodes at the start of a session.
+_RECENT_MEMORIES = 10
+_RECENT_EPISODES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Where the running conversation stands."""
+
+    trigger: Trigger
+    #: Versions of the turns that the model has before its eyes.
+    visible: tuple[int, ...]
+    #: Short lines about the conversation so far.
+    observations: tuple[str, ...]
+
+
+def situation(asked: Asked, message: Vector | None, exclude: Collection[str] = ()) -> Situation:
+    """Return where the conversation of `asked` stands.
+
+    Parameters:
+        message: the vector of what was just said, if there is one.
+        exclude: ids of episodes that do not count yet: what was just said itself.
+    """
+    session = asked.request.session_id
+    turns = _turns(asked, session, exclude) if session is not None else []
+    observations = _observations(asked, session) if session is not None else ()
+    said = [version for (version,) in _rows_of(asked, exclude)]
+    visible = (*turns, *said)
+    return Situation(_trigger(asked, turns, message), visible, observations)
+
+
+def always(asked: Asked, where: Situation) -> list[Item]:
+    """Return what every turn is given: the profile, the newest memories, and at first the last episodes."""
+    kinds = asked.request.kinds
+    items = [known_item(asked, known, 1.0, {"profile": 1}) for known in profile(asked.held.shelf, asked.asked_at_us)]
+    names = {item.id for item in items}
+    newest = sorted(asked.held.shelf.items, key=lambda known: (-known.occurred_at_us, known.id))
+    recent = [
+        known
+        for known in newest
+        if known.kind in ("fact", "preference") and known.id not in names and known.holds(asked.asked_at_us)
+    ]
+    ranked = enumerate(recent[:_RECENT_MEMORIES], start=1)
+    items += [known_item(asked, known, 0.5, {"recent": rank}) for rank, known in ranked]
+    if where.trigger == "session start":
+        roster = asked.roster
+        outside = ~np.isin(roster.versions, where.visible)
+        newest_first = roster.versions[outside][::-1][:_RECENT_EPISODES]
+        for rank, version in enumerate(newest_first, start=1):
+            items.append(episode_item(asked, int(version), 0.5, {"recent": rank}))
+    return [
+        item for item in items if (kinds is None or item.kind in kinds) and asked.request.includes(item.occurred_at_us)
+    ]
+
+
+def _trigger(asked: Asked, turns: list[int], message: Vector | None) -> Trigger:
+    request = asked.request
+    if not turns:
+        return "session start"
+    if request.window_tokens is not None and _tokens(asked) > _WINDOW_FULL * request.window_tokens:
+        return "window full"
+    if asked.query.cues.remember:
+        return "remember"
+    if asked.query.entities:
+        return "entity mention"
+    return "topic change" if message is not None and _is_new_topic(asked, turns, message) else "message"
+
+
+def _is_new_topic(asked: Asked, turns: list[int], message: Vector) -> bool:
+    if len(turns) < 2 or asked.query.continued or asked.query.cues.small_talk:
+        return False
+    last = turns[-_TOPIC_TURNS:]
+    try:
+        vectors = asked.vectors.of_turns(asked.namespace, asked.snapshot, last)
+    except Exception:
+        # The search itself says what is wrong with the vectors.
+        return False
+    if not vectors:
+        return False
+    topic = np.mean(list(vectors.values()), axis=0)
+    return float(message @ topic / max(float(np.linalg.norm(topic)), 1e-9)) < _TOPIC_COSINE_MIN
+
+
+def _tokens(asked: Asked) -> int:
+    """Return what the whole session takes, as far as it was not summed up."""
+    rows: list[tuple[Any, ...]] = asked.connection.execute(
+        "SELECT coalesce(sum(token_count), 0) FROM episodes "
+        "WHERE session_id = ? AND tier = 'raw' AND status = 'active'",
+        (asked.request.session_id,),
+    ).fetchall()
+    return rows[0][0]
+
+
+def _turns(asked: Asked, session: str, exclude: Collection[str]) -> list[int]:
+    """Return the versions of the last turns of the session, oldest first."""
+    rows: list[tuple[Any, ...]] = asked.connection.execute(
+        "SELECT version, id FROM episodes WHERE session_id = ? AND tier = 'raw' AND status = 'active' "
+        "ORDER BY version DESC LIMIT ?",
+        (session, _VISIBLE_TURNS),
+    ).fetchall()
+    return [version for version, id in reversed(rows) if id not in exclude]
+
+
+def _rows_of(asked: Asked, ids: Collection[str]) -> list[tuple[int]]:
+    marks = ", ".join("?" * len(ids))
+    rows: Any = asked.connection.execute(f"SELECT version FROM episodes WHERE id IN ({marks})", tuple(ids))
+    return list(rows)
+
+
+def _observations(asked: Asked, session: str) -> tuple[str, ...]:
+    rows: list[tuple[Any, ...]] = asked.connection.execute(
+        "SELECT text FROM observations WHERE session_id = ? AND status = 'active' ORDER BY key", (session,)
+    ).fetchall()
+    return tuple(row[0] for row in rows)

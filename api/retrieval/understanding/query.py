@@ -1,0 +1,180 @@
+"""Understand a query: its words that count, who is asked about, what else is named, when, and what for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import apsw
+
+from recollect.api.retrieval.understanding.question_extraction import question_of
+from recollect.api.retrieval.understanding.question_intent import Cues, cues
+from recollect.events.envelope import microseconds
+from recollect.projections.text.date_ranges import dates
+from recollect.projections.text.function_words import GERMAN_STOP_WORDS, RUSSIAN_STOP_WORDS
+from recollect.projections.text.segments import is_german
+from recollect.projections.text.words import STOP_WORDS, WORD
+
+#: Words looked at. A question is shorter; of a pasted text without one, the beginning and the end say what it is about.
+_WORDS_MAX = 256
+#: Longest name of an entity, in words.
+_NAME_WORDS_MAX = 5
+#: Turns of the session that a query without content goes on from, and characters of each.
+_CONTINUED_TURNS = 2
+_CONTINUED_CHARS = 300
+#: In quotation marks: to be found as it stands.
+_QUOTED = re.compile(r"[\"“„«「]([^\"”“»」]{2,80})[\"”“»」]|(?<!\w)'([^'\n]{3,80})'(?!\w)")
+_STOP_WORDS = STOP_WORDS | RUSSIAN_STOP_WORDS
+
+
+class Span(NamedTuple):
+    """A range of time, its end exclusive, in microseconds since 1970."""
+
+    start_us: int
+    end_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A query as retrieval uses it."""
+
+    #: What is asked, without what was pasted around it.
+    question: str
+    #: The same without participants' names when something is left without them. Embedded as it is.
+    text: str
+    #: The distinct words to search for, lower case: no stop words, no participants' names.
+    words: tuple[str, ...]
+    #: Entities that are asked about and take part in the conversations, by id, and their names, case folded.
+    participants: tuple[int, ...]
+    participant_names: frozenset[str]
+    #: Other entities that are named, by id.
+    entities: tuple[int, ...]
+    #: What stands in quotation marks.
+    phrases: tuple[str, ...]
+    #: The times that are named.
+    spans: tuple[Span, ...]
+    cues: Cues
+    #: Whether it looks German, so that its words have German stems.
+    german: bool
+    #: Whether the query says nothing by itself, and goes on with what the session was about.
+    continued: bool
+
+
+def understand(text: str, connection: apsw.Connection, *, asked_at: datetime, session_id: str | None = None) -> Query:
+    """Return what `text` asks of the read model behind `connection`.
+
+    Parameters:
+        asked_at: what "last week" counts from.
+        session_id: the running conversation, which a query without content goes on with.
+    """
+    text = text.encode(errors="ignore").decode().replace("\0", " ")
+    question = question_of(text)
+    asks = cues(question)
+    words = _words(question)
+    continued = False
+    if session_id is not None and not [word for word in words if word not in STOP_WORDS and word not in _CONTENTLESS]:
+        before = _last_turns(connection, session_id)
+        continued = bool(before)
+        question = "\n".join([*before, question])
+        words = _words(question)
+    named = _named(words, connection)
+    speaking = _participants(connection)
+    names = {word for name, entity in speaking.items() if entity in named for word in WORD.findall(name)} | {
+        word for word in words if word in speaking
+    }
+    asked = {speaking[word] for word in words if word in speaking} | (named & set(speaking.values()))
+    german = is_german(WORD.findall(question.lower())[:_WORDS_MAX])
+    stops = _STOP_WORDS | GERMAN_STOP_WORDS if german else _STOP_WORDS
+    counted = [word for word in words if word not in stops]
+    without_names = [word for word in counted if word not in names]
+    return Query(
+        question=question,
+        text=_without(question, names) if without_names else question,
+        words=tuple(dict.fromkeys(without_names or counted or words)),
+        participants=tuple(sorted(asked)),
+        participant_names=_names(connection, sorted(asked)),
+        entities=tuple(sorted(named - asked)),
+        phrases=tuple(dict.fromkeys((one[0] or one[1]).casefold() for one in _QUOTED.findall(question))),
+        spans=tuple(Span(microseconds(one.start), microseconds(one.end)) for one in dates(question, asked_at)),
+        cues=asks,
+        german=german,
+        continued=continued,
+    )
+
+
+#: Words that only go on: `ok, next step?`.
+_CONTENTLESS = frozenset(
+    "ok okay yes yeah yep no nope next step steps continue sure thanks thank great cool nice good alright right fine "
+    "go ahead proceed ready let lets keep going start begin move forward more else help hi hello hey".split()
+)
+
+
+def _words(text: str) -> list[str]:
+    words = WORD.findall(text.casefold())
+    return words if len(words) <= _WORDS_MAX else words[: _WORDS_MAX // 2] + words[-_WORDS_MAX // 2 :]
+
+
+def _last_turns(connection: apsw.Connection, session_id: str) -> list[str]:
+    """Return the beginnings of the last turns of a session that say something, oldest first."""
+    rows: list[tuple[Any, ...]] = connection.execute(
+        "SELECT substr(text, 1, ?) FROM episodes WHERE session_id = ? AND tier = 'raw' AND status = 'active' "
+        "AND token_count > 4 ORDER BY version DESC LIMIT ?",
+        (_CONTINUED_CHARS, session_id, _CONTINUED_TURNS),
+    ).fetchall()
+    return [row[0] for row in reversed(rows)]
+
+
+def _named(words: list[str], connection: apsw.Connection) -> set[int]:
+    """Return the entities whose name or alias is a run of `words`."""
+    runs = {
+        " ".join(words[start : start + length])
+        for length in range(1, _NAME_WORDS_MAX + 1)
+        for start in range(len(words) - length + 1)
+        if length > 1 or words[start] not in STOP_WORDS
+    }
+    find = "SELECT entity_id FROM entity_names WHERE name = ?"
+    found: set[int] = set()
+    for run in runs:
+        row: tuple[Any, ...] | None = connection.execute(find, (run,)).fetchone()
+        if row is not None:
+            found.add(row[0])
+    return found
+
+
+def _participants(connection: apsw.Connection) -> dict[str, int]:
+    """Return the entities that speak, by each name and first name of theirs."""
+    rows: list[tuple[Any, ...]] = connection.execute(
+        "SELECT entity_names.name, id FROM entities JOIN entity_names ON entity_id = id "
+        "WHERE spoken_count > 0 ORDER BY id"
+    ).fetchall()
+    by_name: dict[str, int] = {}
+    for name, entity in rows:
+        by_name.setdefault(name, entity)
+        by_name.setdefault(WORD.findall(name + " _")[0], entity)
+    return by_name
+
+
+def _names(connection: apsw.Connection, entities: Sequence[int]) -> frozenset[str]:
+    if not entities:
+        return frozenset()
+    marks = ", ".join("?" * len(entities))
+    rows: list[tuple[Any, ...]] = connection.execute(
+        f"SELECT name FROM entity_names WHERE entity_id IN ({marks})", entities
+    ).fetchall()
+    return frozenset(row[0] for row in rows)
+
+
+def _without(text: str, names: set[str]) -> str:
+    """Return `text` without `names` and their possessive endings."""
+    if not names:
+        return text
+    pattern = rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b(?:['’]s?)?"
+    return " ".join(re.sub(pattern, " ", text, flags=re.IGNORECASE).split())
+
+
+def asked_at(as_of: datetime | None, until: datetime | None) -> datetime:
+    """Return when a question is asked: when what it may know ends."""
+    return until or as_of or datetime.now(UTC)

@@ -1,0 +1,71 @@
+"""What the backends have in common: appends that wait for a group's commit, and listeners that hear of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+from recollect.events.backends.group_commit_writer import AppendRequest, GroupCommitWriter
+from recollect.events.backends.staging import StagedHead
+from recollect.events.envelope import Appended, EventDraft
+from recollect.events.errors import InvalidEvent, TooLarge
+from recollect.events.limits import BATCH_EVENTS_MAX, check_namespace
+
+
+class GroupCommitLog(ABC):
+    """A log whose appends go through one writer thread. See `log.EventLog` for what the methods promise.
+
+    Parameters:
+        clock: microseconds since 1970 UTC, for `recorded_at`.
+    """
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._listeners: list[Callable[[str], None]] = []
+        self._writer = GroupCommitWriter(self._commit)
+
+    def append(
+        self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
+    ) -> list[Appended]:
+        """Record `drafts`, all or none; see `log.EventLog.append`."""
+        _check(namespace, drafts)
+        recorded = threading.Lock()
+        recorded.acquire()
+        request = AppendRequest(namespace, drafts, expected_version, recorded)
+        self._writer.submit(request)
+        recorded.acquire()
+        return request.answer()
+
+    async def append_async(
+        self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
+    ) -> list[Appended]:
+        """Do what `append` does without blocking the event loop."""
+        _check(namespace, drafts)
+        recorded = asyncio.get_running_loop().create_future()
+        request = AppendRequest(namespace, drafts, expected_version, recorded)
+        self._writer.submit(request)
+        await recorded
+        return request.answer()
+
+    def on_append(self, listener: Callable[[str], None]) -> None:
+        """Call `listener(namespace)` after each commit with new events."""
+        self._listeners.append(listener)
+
+    @abstractmethod
+    def _commit(self, requests: list[AppendRequest]) -> None:
+        """Write `requests` in one transaction and set each one's outcome. The writer's thread runs this."""
+
+    def _tell(self, heads: Sequence[StagedHead]) -> None:
+        for head in heads:
+            for listener in self._listeners:
+                listener(head.namespace)
+
+
+def _check(namespace: str, drafts: Sequence[EventDraft]) -> None:
+    check_namespace(namespace)
+    if not drafts:
+        raise InvalidEvent("give at least one event", field="events")
+    if len(drafts) > BATCH_EVENTS_MAX:
+        raise TooLarge(f"more than {BATCH_EVENTS_MAX:,} events; send several batches", field="events")

@@ -1,0 +1,39 @@
+"""Which backend holds the log, by its URL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.events.errors import InvalidInput
+from recollect.events.log import EventLog
+
+_SQLITE = "sqlite:///"
+
+
+def sqlite_path(url: str) -> Path | None:
+    """Return the file of a log in SQLite; None when `url` names another backend."""
+    return Path(url.removeprefix(_SQLITE)) if url.startswith(_SQLITE) and url != _SQLITE else None
+
+
+def open_log(url: str) -> EventLog:
+    """Open the log at `url`.
+
+    Parameters:
+        url: ``sqlite:///relative/path.db``, ``sqlite:////absolute/path.db``, or ``postgresql://user@host/database``.
+
+    Raises:
+        InvalidInput: no backend knows this URL. StorageError: the log cannot be opened.
+    """
+    path = sqlite_path(url)
+    if path is not None:
+        return SqliteLog(path)
+    if url.startswith(("postgresql://", "postgres://")):
+        # Late, since it loads a driver that most installations never use.
+        from recollect.events.backends.postgres_log import PostgresLog  # noqa: PLC0415
+
+        return PostgresLog(url)
+    raise InvalidInput(
+        f"no log backend for {url.partition('://')[0]!r}; use sqlite:///path/to/log.db or postgresql://host/database",
+        field="log",
+    )

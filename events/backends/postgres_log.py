@@ -1,0 +1,407 @@
+"""The log in PostgreSQL: where several machines share one.
+
+An append locks the heads of its namespaces, so versions are given out in the order of commits and a reader that goes by
+versions sees no gap. Nobody reads by a sequence over namespaces, and nobody is told by NOTIFY, which would take a lock
+on the whole server at every commit: readers compare heads.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import Any, LiteralString, cast
+
+import psycopg
+import uuid_utils
+from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from recollect.events.backends.base_log import GroupCommitLog
+from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.backends.staging import Key, Row, StagedHead, Staging, StoredId
+from recollect.events.envelope import Head, RecordedEvent, now_us
+from recollect.events.errors import (
+    AppendUnknown,
+    DiskFull,
+    ForeignFile,
+    InvalidInput,
+    NewerFile,
+    ReadOnly,
+    RecollectError,
+    StorageError,
+)
+from recollect.events.log import GENESIS
+
+_logger = logging.getLogger(__name__)
+
+#: The oldest server that is tested.
+SERVER_VERSION_MIN = 150_000
+#: The schema that holds the tables, so that the log can live beside other programs in one database.
+_SCHEMA = "recollect"
+#: How long an append waits for another one on the same namespace, and how long a dead one may hold it up.
+_LOCK_SECONDS_MAX = 10
+_IDLE_SECONDS_MAX = 30
+#: How long the log tries to reach the server before it gives up on an append or a read.
+_RECONNECT_SECONDS_MAX = 10.0
+#: Connections for reading. As many threads read at once; more wait for their turn.
+_READERS_MAX = 8
+
+_COLUMNS = (
+    "namespace, version, id, type, schema_version, occurred_at_us, recorded_at_us, session_id, actor, causation_id, "
+    "correlation_id, encoding, payload, leaf, hash"
+)
+_ARRAYS = (
+    "%b::text[], %b::bigint[], %b::text[], %b::text[], %b::integer[], %b::bigint[], %b::bigint[], %b::text[], "
+    "%b::text[], %b::text[], %b::text[], %b::text[], %b::bytea[], %b::bytea[], %b::bytea[]"
+)
+_INSERT = f"INSERT INTO events ({_COLUMNS}) SELECT * FROM unnest({_ARRAYS})"
+_READ = f"SELECT {_COLUMNS} FROM events WHERE namespace = %s AND version > %s ORDER BY version LIMIT %s"
+_FIND = f"SELECT {_COLUMNS} FROM events WHERE namespace = %s AND id = %s"
+_KNOWN = (
+    f"SELECT {_COLUMNS} FROM events JOIN unnest(%s::text[], %s::text[]) AS wanted (namespace, id) USING (namespace, id)"
+)
+_HEAD = "SELECT version, hash FROM heads WHERE namespace = %s"
+_HEADS = "SELECT namespace, version, hash FROM heads WHERE namespace > %s ORDER BY namespace LIMIT %s"
+#: In the order of names: two writers that want the same namespaces cannot wait for each other in a circle.
+_LOCK_HEADS = (
+    "SELECT namespace, namespace, version, hash, recorded_at_us FROM heads "
+    "WHERE namespace = ANY(%s) ORDER BY namespace FOR UPDATE"
+)
+_BEGIN_HEADS = (
+    "INSERT INTO heads SELECT name, 0, %s, 0 FROM unnest(%s::text[]) AS name ORDER BY name ON CONFLICT DO NOTHING"
+)
+#: Compare and set: a head moves only from where this transaction found it. Anything else fails by a division by zero,
+#: since statements that are sent together cannot wait for each other's counts.
+_MOVE_HEADS = """
+WITH moved AS (
+    UPDATE heads SET version = new.version, hash = new.hash, recorded_at_us = new.recorded_at_us
+    FROM unnest(%b::text[], %b::bigint[], %b::bytea[], %b::bigint[], %b::bigint[])
+        AS new (namespace, version, hash, recorded_at_us, before)
+    WHERE heads.namespace = new.namespace AND heads.version = new.before
+    RETURNING 1
+)
+SELECT 1 / (count(*) = %b)::integer FROM moved
+"""
+_DROP_UNUSED_HEADS = "DELETE FROM heads WHERE namespace = ANY(%s) AND version = 0"
+
+
+class PostgresLog(GroupCommitLog):
+    """The log in the PostgreSQL database at `url`. See `log.EventLog` for what it promises.
+
+    Any number of processes and machines may work on one database.
+
+    Parameters:
+        url: ``postgresql://user:password@host:port/database``, with libpq's parameters.
+        clock: microseconds since 1970 UTC, for `recorded_at`.
+
+    Raises:
+        StorageError: the server cannot be reached or used; `NewerFile` when a newer program wrote the log.
+        InvalidInput: the URL is not understood.
+    """
+
+    def __init__(self, url: str, *, clock: Callable[[], int] = now_us) -> None:
+        self._conninfo, self._place = _conninfo(url)
+        self._closed = False
+        self._writing: psycopg.Connection[Row] | None = None
+        with self._storage_errors():
+            self._writing = self._connect()
+            try:
+                self.log_id = _prepare(self._writing, self._place)
+            except BaseException:
+                self._writing.close()
+                raise
+        self._readers = ConnectionPool(
+            self._conninfo,
+            kwargs={"autocommit": True},
+            min_size=0,
+            max_size=_READERS_MAX,
+            timeout=_RECONNECT_SECONDS_MAX,
+            reconnect_timeout=_RECONNECT_SECONDS_MAX,
+            check=ConnectionPool[psycopg.Connection[Row]].check_connection,
+            name="recollect-log",
+            open=True,
+        )
+        super().__init__(clock)
+
+    def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return up to `limit` events with versions over `after`, in order."""
+        return [RecordedEvent(*row) for row in self._select(_READ, (namespace, after, limit))]
+
+    def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
+        """Return the event with this id, if the namespace has it."""
+        rows = self._select(_FIND, (namespace, event_id))
+        return RecordedEvent(*rows[0]) if rows else None
+
+    def head(self, namespace: str) -> Head:
+        """Return the newest version; version 0 when the namespace has no events."""
+        rows = self._select(_HEAD, (namespace,))
+        return Head(namespace, *rows[0]) if rows else Head(namespace, 0, GENESIS)
+
+    def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
+        """Return the heads of up to `limit` namespaces with names over `after`, by name."""
+        return [Head(*row) for row in self._select(_HEADS, (after, limit))]
+
+    def close(self) -> None:
+        """Finish what was accepted, then close the connections."""
+        if self._closed:
+            return
+        self._closed = True
+        self._writer.close()
+        self._readers.close()
+        if self._writing is not None:
+            self._writing.close()
+
+    def _connect(self) -> psycopg.Connection[Row]:
+        return psycopg.connect(self._conninfo, autocommit=True)
+
+    def _select(self, query: LiteralString, values: Sequence[Any]) -> list[Row]:
+        if self._closed:
+            raise StorageError("the log is closed")
+        with self._storage_errors(), self._readers.connection() as reader:
+            return reader.execute(query, values, binary=True).fetchall()
+
+    def _commit(self, requests: list[AppendRequest]) -> None:
+        # With ids of their own, events that were recorded by a commit whose answer got lost are known again.
+        made = _with_ids(requests)
+        asked_to_commit = False
+        until = time.monotonic() + _RECONNECT_SECONDS_MAX
+        while True:
+            try:
+                with self._storage_errors():
+                    moved = self._write(requests, fresh=set() if asked_to_commit else made)
+            except _Lost as lost:
+                asked_to_commit |= lost.committing
+                if time.monotonic() < until and self._reconnect(until):
+                    continue
+                self._give_up(requests, lost.why, asked_to_commit)
+                return
+            except Exception as error:
+                self._give_up(requests, error, asked_to_commit)
+                return
+            _unmark(requests, made)
+            self._tell(moved)
+            return
+
+    def _write(self, requests: list[AppendRequest], *, fresh: set[str]) -> list[StagedHead]:
+        """Record `requests` in one transaction and return the heads that moved; raise `_Lost` with the connection.
+
+        Parameters:
+            fresh: ids that cannot be in the log yet, so that nobody looks for them.
+        """
+        connection = self._writing
+        if connection is None or connection.closed:
+            raise _Lost(StorageError(f"{self._place}: the connection is closed"), committing=False)
+        committing = False
+        try:
+            heads, known = _lock(connection, requests, fresh)
+            before = {head.namespace: head.version for head in heads}
+            staging = Staging(self._clock(), heads, str, lambda key, stored_id: known.get((key, stored_id)))
+            staging.stage(requests)
+            moved = staging.moved()
+            committing = bool(moved)
+            _finish(connection, staging, moved, before)
+            return moved
+        except (pg.DeadlockDetected, pg.SerializationFailure) as error:
+            connection.rollback()
+            raise _Lost(error, committing=False) from error
+        except psycopg.OperationalError as error:
+            if connection.closed or connection.broken:
+                raise _Lost(error, committing=committing) from error
+            raise
+
+    def _reconnect(self, until: float) -> bool:
+        """Open the writer's connection again, if it is needed and works before `until`."""
+        if self._writing is not None and not self._writing.closed:
+            return True
+        pause_seconds = 0.05
+        while time.monotonic() < until:
+            try:
+                self._writing = self._connect()
+                return True
+            except psycopg.OperationalError:
+                time.sleep(pause_seconds)
+                pause_seconds = min(1.0, 2 * pause_seconds)
+        return False
+
+    def _give_up(self, requests: list[AppendRequest], error: Exception, asked_to_commit: bool) -> None:
+        """Undo the transaction and tell every request why."""
+        try:
+            with self._storage_errors():
+                raise error
+        except RecollectError as ours:
+            why: RecollectError = ours
+        except Exception:
+            _logger.exception("append failed in an unforeseen way")
+            why = StorageError(f"{self._place}: the append failed ({error!r}); nothing of it was recorded")
+        if asked_to_commit:
+            why = AppendUnknown(
+                f"{self._place}: the server went away while it committed ({error}), so the append may be there all "
+                "the same; send the same ids again, which is always safe"
+            )
+        try:
+            if self._writing is not None and not self._writing.closed:
+                self._writing.rollback()
+        except psycopg.Error:
+            self._writing = None
+        for request in requests:
+            request.error = request.error or why
+
+    @contextmanager
+    def _storage_errors(self) -> Generator[None]:
+        """Turn what PostgreSQL reports into a `StorageError`, keeping the cause."""
+        try:
+            yield
+        except (psycopg.Error, PoolTimeout) as error:
+            raise _storage_error(error, self._place) from error
+
+
+class _Lost(Exception):
+    """The transaction cannot go on, but another attempt may: the connection broke, or the server chose a victim."""
+
+    def __init__(self, why: Exception, *, committing: bool) -> None:
+        super().__init__(str(why))
+        self.why = why
+        #: Whether the server had been asked to commit: then it may have.
+        self.committing = committing
+
+
+def _lock(
+    connection: psycopg.Connection[Row], requests: Sequence[AppendRequest], fresh: set[str]
+) -> tuple[list[StagedHead], dict[tuple[Key, StoredId], Row]]:
+    """Begin a transaction; lock the heads of `requests`, made where they are new, and find the events known already."""
+    names = sorted({request.namespace for request in requests})
+    pairs = {
+        (request.namespace, draft.id)
+        for request in requests
+        for draft in request.drafts
+        if draft.id is not None and draft.id not in fresh
+    }
+    with connection.pipeline():
+        connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+        connection.execute(_BEGIN_HEADS, (GENESIS, names))
+        locked = connection.execute(_LOCK_HEADS, (names,), binary=True)
+        known: dict[tuple[Key, StoredId], Row] = {}
+        if pairs:
+            # After the lock, and in a snapshot of its own: what another writer has just recorded is seen.
+            wanted = ([name for name, _ in pairs], [event_id for _, event_id in pairs])
+            found = connection.execute(_KNOWN, wanted, binary=True)
+            known = {(row[0], row[2]): row for row in found}
+        heads = [StagedHead(*row) for row in locked]
+    return heads, known
+
+
+def _finish(
+    connection: psycopg.Connection[Row], staging: Staging, moved: Sequence[StagedHead], before: dict[str, int]
+) -> None:
+    """Write what was staged, move the heads and commit."""
+    if not moved:
+        connection.execute("ROLLBACK")
+        return
+    unused = [name for name, version in before.items() if version == 0 and not staging.heads[name].moved]
+    with connection.pipeline():
+        connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
+        connection.execute(
+            _MOVE_HEADS,
+            (
+                [head.namespace for head in moved],
+                [head.version for head in moved],
+                [head.hash for head in moved],
+                [head.recorded_at_us for head in moved],
+                [before[head.namespace] for head in moved],
+                len(moved),
+            ),
+        )
+        if unused:
+            connection.execute(_DROP_UNUSED_HEADS, (unused,))
+        connection.execute("COMMIT")
+
+
+def _with_ids(requests: Sequence[AppendRequest]) -> set[str]:
+    """Give every event an id and return those that were made here."""
+    made: set[str] = set()
+    for request in requests:
+        drafts = [draft if draft.id else draft._replace(id=str(uuid_utils.uuid7())) for draft in request.drafts]
+        made.update(ours.id for ours, given in zip(drafts, request.drafts, strict=True) if given.id is None and ours.id)
+        request.drafts = drafts
+    return made
+
+
+def _unmark(requests: Sequence[AppendRequest], made: set[str]) -> None:
+    """Events with an id made here are no duplicates, even when a second attempt found them recorded by the first."""
+    for request in requests:
+        if request.recorded and any(one.duplicate for one in request.recorded):
+            request.recorded = [
+                one._replace(duplicate=one.duplicate and one.id not in made) for one in request.recorded
+            ]
+
+
+def _prepare(connection: psycopg.Connection[Row], place: str) -> str:
+    """Bring the schema up to date and return the log's id."""
+    if connection.info.server_version < SERVER_VERSION_MIN:
+        raise StorageError(f"{place} runs PostgreSQL {connection.info.server_version // 10_000}; 15 or newer is needed")
+    migrations = sorted(files(__package__).joinpath("migrations", "postgres").iterdir(), key=lambda file: file.name)
+    with connection.transaction():
+        # Two programs that start at once take turns.
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('recollect.log'))")
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
+        applied = _migrations_applied(connection, place)
+        if applied > len(migrations):
+            raise NewerFile(f"{place} was written by a newer Recollect; install that version or a later one")
+        for migration in migrations[applied:]:
+            connection.execute(migration.read_bytes())
+        if not applied:
+            connection.execute("INSERT INTO log VALUES (%s, 0)", (str(uuid_utils.uuid7()),))
+        if applied < len(migrations):
+            connection.execute("UPDATE log SET migration = %s", (len(migrations),))
+        rows = connection.execute("SELECT log_id FROM log").fetchall()
+    return rows[0][0]
+
+
+def _migrations_applied(connection: psycopg.Connection[Row], place: str) -> int:
+    """Return how many migrations the schema has seen; raise `ForeignFile` when it is somebody else's."""
+    tables = connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = %s LIMIT 1", (_SCHEMA,)).fetchall()
+    if not tables:
+        return 0
+    try:
+        rows = connection.execute("SELECT migration FROM log").fetchall()
+    except pg.UndefinedTable as error:
+        raise ForeignFile(f"{place} has a schema {_SCHEMA!r} that is not ours; name another database") from error
+    return rows[0][0]
+
+
+def _conninfo(url: str) -> tuple[str, str]:
+    """Return what libpq wants, and the log's place for messages, which holds no password."""
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise InvalidInput(f"no PostgreSQL URL: {error}", field="log") from None
+    settings = {
+        "search_path": _SCHEMA,
+        # Durable means on disk, whatever the server's default.
+        "synchronous_commit": "on",
+        "lock_timeout": f"{_LOCK_SECONDS_MAX}s",
+        "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS_MAX}s",
+    }
+    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+    defaults: dict[str, Any] = {"connect_timeout": 10, "application_name": "recollect", "keepalives_idle": 30}
+    options = f"{given.get('options') or ''} {options}".strip()
+    place = f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
+    return make_conninfo(**cast(dict[str, Any], defaults | given | {"options": options})), place
+
+
+def _storage_error(error: Exception, place: str) -> StorageError:
+    match error:
+        case pg.DiskFull():
+            return DiskFull(f"{place}: the server's disk is full; free some space, then send the same again")
+        case pg.ReadOnlySqlTransaction() | pg.InsufficientPrivilege():
+            return ReadOnly(f"{place}: the server does not let us write ({error}); check the role and the server")
+        case pg.LockNotAvailable():
+            return StorageError(f"{place}: another program holds a lock for over {_LOCK_SECONDS_MAX} seconds")
+        case psycopg.OperationalError() | PoolTimeout():
+            return StorageError(f"{place} cannot be reached ({str(error).strip()}); check that the server runs")
+        case _:
+            return StorageError(f"{place}: the server reports an error ({str(error).strip()}); nothing was recorded")

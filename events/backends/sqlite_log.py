@@ -1,0 +1,386 @@
+"""The log in one SQLite file: the default backend."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import apsw
+import uuid_utils
+
+from recollect.events.backends.base_log import GroupCommitLog
+from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.backends.staging import Key, Row, StagedHead, Staging, StoredId
+from recollect.events.envelope import Head, RecordedEvent, now_us
+from recollect.events.errors import (
+    AppendUnknown,
+    ForeignFile,
+    NewerFile,
+    RecollectError,
+    StorageError,
+)
+from recollect.events.log import GENESIS
+from recollect.events.storage.archive import Archive
+from recollect.events.storage.database import connect, storage_errors
+
+_logger = logging.getLogger(__name__)
+
+#: "RCLG" in the file's header (PRAGMA application_id): this file is a log of ours.
+APPLICATION_ID = 0x52434C47
+#: Bits of a position that hold the version: 68 billion events a namespace, 134 million namespaces.
+_VERSION_BITS = 36
+_VERSION_MASK = (1 << _VERSION_BITS) - 1
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+#: Events that leave in one transaction: an append waits for it, some tens of milliseconds.
+_PRUNED_EVENTS = 4_096
+#: WAL pages before SQLite copies them into the file (16 MiB): fewer interruptions of the writer than the default 1,000.
+_CHECKPOINT_PAGES = 4_000
+
+_COLUMNS = (
+    "id, type, schema_version, occurred_at_us, recorded_at_us, session_id, actor, causation_id, correlation_id, "
+    "encoding, payload, leaf, hash"
+)
+_ROW = f"position >> {_VERSION_BITS}, position & {_VERSION_MASK}, {_COLUMNS}"
+_INSERT = (
+    f"INSERT INTO events (position, {_COLUMNS}) "
+    f"VALUES ((? << {_VERSION_BITS}) + ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_READ = f"SELECT {_ROW} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
+_FIND = f"SELECT {_ROW} FROM events WHERE position >> {_VERSION_BITS} = ? AND id = ?"
+_HEAD = "SELECT key, version, hash, pruned FROM heads WHERE namespace = ?"
+_KEEP_IDS = (
+    f"INSERT INTO pruned_ids SELECT position >> {_VERSION_BITS}, id, position & {_VERSION_MASK} "
+    "FROM events WHERE position > ? AND position <= ?"
+)
+_DELETE_TRIGGER = "SELECT sql FROM sqlite_schema WHERE name = 'events_refuse_delete'"
+_FIND_PRUNED = (
+    "SELECT pruned_ids.version, namespace FROM pruned_ids JOIN heads USING (key) WHERE key = ? AND pruned_ids.id = ?"
+)
+_HEADS_OF = "SELECT namespace, key, version, hash, recorded_at_us FROM heads WHERE namespace IN ({marks})"
+_HEADS = "SELECT namespace, version, hash FROM heads WHERE namespace > ? ORDER BY namespace LIMIT ?"
+_MOVE_HEAD = (
+    "INSERT INTO heads (key, namespace, version, hash, recorded_at_us) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) "
+    "DO UPDATE SET version = excluded.version, hash = excluded.hash, recorded_at_us = excluded.recorded_at_us"
+)
+
+
+class SqliteLog(GroupCommitLog):
+    """The log in the SQLite file `path`. See `log.EventLog` for what it promises.
+
+    Several processes may work on one file: heads are read inside each transaction, which holds SQLite's write lock.
+
+    Parameters:
+        path: the file; made, with its folder, when it is not there.
+        clock: microseconds since 1970 UTC, for `recorded_at`.
+
+    Raises:
+        StorageError: the file cannot be used; `ForeignFile` when it is no log of ours, `NewerFile` when a newer
+            program wrote it.
+    """
+
+    def __init__(self, path: Path, *, clock: Callable[[], int] = now_us) -> None:
+        self._path = path
+        self._readers: list[apsw.Connection] = []
+        with storage_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self._connection = connect(path, synchronous="FULL")
+        try:
+            with _log_errors(path):
+                self.log_id = _prepare(self._connection, path)
+                #: Where events go that leave this file.
+                self.archive = Archive(path.parent / "archive", self.log_id)
+        except BaseException:
+            self._connection.close()
+            raise
+        self._closing = threading.Lock()
+        self._closed = False
+        super().__init__(clock)
+
+    def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return up to `limit` events with versions over `after`, in order."""
+        with self._reader() as reader:
+            reader.execute("BEGIN")
+            try:
+                # In one look: what is pruned meanwhile is still there in this one.
+                head = reader.execute(_HEAD, (namespace,)).fetchone()
+                if head is None:
+                    return []
+                base, pruned = head[0] << _VERSION_BITS, head[3]
+                sealed: list[RecordedEvent] = []
+                if after < pruned:
+                    sealed = self.archive.read(namespace, after=after, limit=min(limit, pruned - after))
+                span = (base + max(after, pruned), base | _VERSION_MASK, limit - len(sealed))
+                rows: list[Row] = reader.execute(_READ, span).fetchall()
+                # SQLite trusts the order of its tree: a damaged key would be handed out as if it were ours.
+                if any(row[0] != head[0] for row in rows):
+                    raise apsw.CorruptError("a row is not where its position says")
+                return [*sealed, *[_recorded(namespace, row) for row in rows]]
+            finally:
+                reader.execute("ROLLBACK")
+
+    def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
+        """Return the event with this id, if the namespace has it."""
+        with self._reader() as reader:
+            head = reader.execute(_HEAD, (namespace,)).fetchone()
+            if head is None:
+                return None
+            row = reader.execute(_FIND, (head[0], _stored_id(event_id))).fetchone()
+            if row is not None:
+                return _recorded(namespace, row)
+            pruned = reader.execute(_FIND_PRUNED, (head[0], _stored_id(event_id))).fetchone()
+            return None if pruned is None else self._archived(namespace, pruned[0])
+
+    def head(self, namespace: str) -> Head:
+        """Return the newest version; version 0 when the namespace has no events."""
+        with self._reader() as reader:
+            row = reader.execute(_HEAD, (namespace,)).fetchone()
+            return Head(namespace, 0, GENESIS) if row is None else _head(namespace, row[1], row[2])
+
+    def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
+        """Return the heads of up to `limit` namespaces with names over `after`, by name."""
+        with self._reader() as reader:
+            return [_head(*row) for row in reader.execute(_HEADS, (after, limit))]
+
+    def prune(self, namespace: str, *, on_progress: Callable[[int, int], None] | None = None) -> int:
+        """Let the sealed events of `namespace` go from this file and return how many that were.
+
+        Reading, verifying and recognising ids go on as before, through the archive.
+
+        Parameters:
+            on_progress: called with (events gone, events to go).
+
+        Raises:
+            ForeignFile: a segment is damaged, or not what this file holds. StorageError: the disk failed.
+        """
+        segments = self.archive.segments(namespace)
+        key, _, _, pruned = self._head_row(namespace)
+        total = max(0, self.archive.sealed(namespace) - pruned)
+        gone = 0
+        for segment in segments:
+            if segment.last_version <= pruned:
+                continue
+            self.archive.check(namespace, segment)
+            while pruned < segment.last_version:
+                last = min(segment.last_version, pruned + _PRUNED_EVENTS)
+                with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
+                    self._prune(connection, namespace, key, pruned, last)
+                gone += last - pruned
+                pruned = last
+                if on_progress is not None:
+                    on_progress(gone, total)
+        return gone
+
+    def pruned(self, namespace: str) -> int:
+        """Return the last version that is in the archive only; 0 when nothing was pruned."""
+        return self._head_row(namespace)[3]
+
+    def shrink(self) -> None:
+        """Give the room of pruned events back to the disk. The file is copied, so it needs as much room again."""
+        with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
+            connection.execute("VACUUM")
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+    def close(self) -> None:
+        """Finish what was accepted, then release the file."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        self._writer.close()
+        self.archive.close()
+        while self._readers:
+            self._readers.pop().close()
+        self._connection.close()
+
+    @contextmanager
+    def _reader(self) -> Generator[apsw.Connection]:
+        """Lend a connection for reading; there are as many as threads that ever read at once."""
+        if self._closed:
+            raise StorageError("the log is closed")
+        reader = self._readers.pop() if self._readers else connect(self._path, readonly=True)
+        try:
+            with _log_errors(self._path):
+                yield reader
+        except BaseException:
+            # A query that was cut short would hold the connection to its moment.
+            reader.close()
+            raise
+        if self._closed:
+            reader.close()
+        else:
+            self._readers.append(reader)
+
+    def _commit(self, requests: list[AppendRequest]) -> None:
+        try:
+            with storage_errors(self._path):
+                staging = self._write(requests)
+        except Exception as error:
+            self._give_up(requests, error)
+            return
+        self._tell(staging.moved())
+
+    def _write(self, requests: list[AppendRequest]) -> Staging:
+        self._connection.execute("BEGIN IMMEDIATE")
+        heads = self._read_heads({request.namespace for request in requests})
+        staging = Staging(self._clock(), heads, _stored_id, self._find)
+        staging.stage(requests)
+        self._connection.executemany(_INSERT, staging.rows)
+        self._connection.executemany(_MOVE_HEAD, [_head_row(head) for head in staging.moved()])
+        try:
+            self._connection.execute("COMMIT")
+        except (apsw.FullError, apsw.ReadOnlyError):
+            raise
+        except apsw.Error as error:
+            raise AppendUnknown(
+                f"{self._path}: the append failed while it was written ({error}) and may be there all the same; "
+                "send the same ids again, which is always safe"
+            ) from error
+        return staging
+
+    def _read_heads(self, namespaces: set[str]) -> list[StagedHead]:
+        """Return the heads that a transaction works on; a new namespace gets the next free key.
+
+        The key is taken only if the namespace gets an event in this transaction.
+        """
+        marks = ", ".join("?" * len(namespaces))
+        rows: list[Row] = self._connection.execute(_HEADS_OF.format(marks=marks), tuple(namespaces)).fetchall()
+        heads = [StagedHead(*row) for row in rows]
+        new = namespaces - {head.namespace for head in heads}
+        if new:
+            newest: Row = self._connection.execute("SELECT coalesce(max(key), 0) FROM heads").fetchall()[0]
+            heads += [StagedHead(namespace, key) for key, namespace in enumerate(sorted(new), start=newest[0] + 1)]
+        return heads
+
+    def _find(self, key: Key, stored_id: StoredId) -> Row | None:
+        row: Row | None = self._connection.execute(_FIND, (key, stored_id)).fetchone()
+        if row is not None:
+            return row
+        pruned: Row | None = self._connection.execute(_FIND_PRUNED, (key, stored_id)).fetchone()
+        if pruned is None:
+            return None
+        event = self._archived(pruned[1], pruned[0])
+        return (key, event.version, stored_id, *event[3:])
+
+    def _archived(self, namespace: str, version: int) -> RecordedEvent:
+        return self.archive.read(namespace, after=version - 1, limit=1)[0]
+
+    def _head_row(self, namespace: str) -> Row:
+        with self._reader() as reader:
+            row: Row | None = reader.execute(_HEAD, (namespace,)).fetchone()
+        return row or (0, 0, GENESIS, 0)
+
+    def _prune(self, connection: apsw.Connection, namespace: str, key: int, pruned: int, last: int) -> None:
+        """Delete versions over `pruned` up to `last` in one transaction, and keep their ids."""
+        sealed = self.archive.read(namespace, after=last - 1, limit=1)
+        span = ((key << _VERSION_BITS) + pruned, (key << _VERSION_BITS) + last)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            found: Row | None = connection.execute("SELECT hash FROM events WHERE position = ?", span[1:]).fetchone()
+            if found is None or [event.hash for event in sealed] != [found[0]]:
+                raise ForeignFile(f"{self._path}: version {last} of {namespace!r} is not what was sealed; run verify")
+            connection.execute(_KEEP_IDS, span)
+            # Only this transaction may delete: the trigger is back before anybody else sees the file.
+            trigger: Row = connection.execute(_DELETE_TRIGGER).fetchall()[0]
+            connection.execute("DROP TRIGGER events_refuse_delete")
+            connection.execute("DELETE FROM events WHERE position > ? AND position <= ?", span)
+            connection.execute(trigger[0])
+            connection.execute("UPDATE heads SET pruned = ? WHERE key = ? AND pruned = ?", (last, key, pruned))
+            if connection.changes() != 1:
+                raise StorageError(f"{self._path}: somebody else prunes {namespace!r} at the same time; try again")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _give_up(self, requests: list[AppendRequest], error: Exception) -> None:
+        """Undo the transaction and tell every request why."""
+        if not isinstance(error, RecollectError):
+            _logger.exception("append failed in an unforeseen way")
+            error = StorageError(f"{self._path}: the append failed ({error!r}); nothing of it was recorded")
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except apsw.Error:
+            _logger.exception("the transaction could not be rolled back")
+        for request in requests:
+            request.error = request.error or error
+
+
+@contextmanager
+def _log_errors(path: Path) -> Generator[None]:
+    """Do what `storage_errors` does; our SQL is constant, so an error in it means that the file's schema is damaged."""
+    try:
+        with storage_errors(path):
+            yield
+    except apsw.SQLError as error:
+        raise ForeignFile(f"{path} is damaged ({error}); restore it from a backup") from error
+
+
+def _prepare(connection: apsw.Connection, path: Path) -> str:
+    """Bring the file to the newest schema and return the log's id."""
+    migrations = sorted(files(__package__).joinpath("migrations", "sqlite").iterdir(), key=lambda file: file.name)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        applied = _migrations_applied(connection, path, len(migrations))
+        for migration in migrations[applied:]:
+            connection.execute(migration.read_text(encoding="utf-8"))
+        if not applied:
+            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            connection.execute("INSERT INTO log (log_id) VALUES (?)", (str(uuid_utils.uuid7()),))
+        connection.execute(f"PRAGMA user_version={len(migrations)}")
+        row: Row = connection.execute("SELECT log_id FROM log").fetchall()[0]
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+    return row[0]
+
+
+def _migrations_applied(connection: apsw.Connection, path: Path, known: int) -> int:
+    """Return how many migrations the file has seen; raise `ForeignFile` or `NewerFile` when it is not for us."""
+    application_id = connection.pragma("application_id")
+    if application_id != APPLICATION_ID:
+        if application_id or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+            raise ForeignFile(f"{path} is a database of another program; move it away, or name another data folder")
+        return 0
+    applied = connection.pragma("user_version")
+    if applied > known:
+        raise NewerFile(f"{path} was written by a newer Recollect; install that version or a later one")
+    return applied
+
+
+def _stored_id(event_id: str) -> str | bytes:
+    """Return the id as it is stored: a UUID as its 16 bytes, any other text as it is."""
+    return bytes.fromhex(event_id.replace("-", "")) if _UUID.fullmatch(event_id) else event_id
+
+
+def _given_id(stored_id: str | bytes) -> str:
+    """Return the id as the producer gave it."""
+    if not isinstance(stored_id, bytes):
+        return stored_id
+    digits = stored_id.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _head_row(head: StagedHead) -> Row:
+    """Return the parameters of `_MOVE_HEAD`."""
+    return head.key, head.namespace, head.version, head.hash, head.recorded_at_us
+
+
+def _head(namespace: Any, version: Any, chain_hash: Any) -> Head:
+    """Return what is stored as a head; a damaged file may hold values of other types than its schema allows."""
+    if not (isinstance(namespace, str) and isinstance(version, int) and isinstance(chain_hash, bytes)):
+        raise apsw.CorruptError("a head is none")
+    return Head(namespace, version, chain_hash)
+
+
+def _recorded(namespace: str, row: Row) -> RecordedEvent:
+    return RecordedEvent(namespace, row[1], _given_id(row[2]), *row[3:])

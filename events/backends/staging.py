@@ -1,0 +1,176 @@
+"""What one transaction is about to write: versions, hashes and duplicates, decided alike for every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import orjson
+import uuid_utils
+
+from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.catalogue import THROUGH_TYPES
+from recollect.events.chain import leaf, link
+from recollect.events.envelope import ENCODING_JSON, Appended, EventDraft
+from recollect.events.errors import EventIdConflict, InvalidEvent, RecollectError, VersionConflict
+from recollect.events.log import GENESIS
+
+#: How a backend names a namespace in its tables.
+Key = int | str
+#: How a backend stores an id.
+StoredId = str | bytes
+#: An event as it is stored: key, version, stored id, type, schema_version, occurred_at_us, recorded_at_us, session_id,
+#: actor, causation_id, correlation_id, encoding, payload, leaf, hash.
+Row = tuple[Any, ...]
+
+
+class StagedHead:
+    """A head while a transaction works on it. Read from the log in every transaction, never kept."""
+
+    __slots__ = ("hash", "key", "moved", "namespace", "recorded_at_us", "version")
+
+    def __init__(
+        self, namespace: str, key: Key, version: int = 0, chain_hash: bytes = GENESIS, recorded_at_us: int = 0
+    ) -> None:
+        self.namespace = namespace
+        self.key = key
+        self.version = version
+        self.hash = chain_hash
+        self.recorded_at_us = recorded_at_us
+        self.moved = False
+
+    def state(self) -> tuple[int, bytes, int, bool]:
+        """Return what `restore` takes back."""
+        return self.version, self.hash, self.recorded_at_us, self.moved
+
+    def restore(self, state: tuple[int, bytes, int, bool]) -> None:
+        """Go back to an earlier state."""
+        self.version, self.hash, self.recorded_at_us, self.moved = state
+
+
+class Staging:
+    """The rows and heads of one transaction.
+
+    Parameters:
+        now_us: the time of recording.
+        heads: the heads of all namespaces in the transaction, by name.
+        stored_id: how the backend stores an id.
+        find: the recorded row with a key and a stored id, or None.
+    """
+
+    __slots__ = ("_by_id", "_find", "_now_us", "_stored_id", "heads", "rows")
+
+    def __init__(
+        self,
+        now_us: int,
+        heads: Iterable[StagedHead],
+        stored_id: Callable[[str], StoredId],
+        find: Callable[[Key, StoredId], Row | None],
+    ) -> None:
+        self._now_us = now_us
+        self._stored_id = stored_id
+        self._find = find
+        self.heads = {head.namespace: head for head in heads}
+        self.rows: list[Row] = []
+        #: Staged rows with a producer's id, by (key, stored id): it may come twice in one transaction.
+        self._by_id: dict[tuple[Key, StoredId], Row] = {}
+
+    def stage(self, requests: Sequence[AppendRequest]) -> None:
+        """Give each request's events their versions and rows, or the request its refusal."""
+        for request in requests:
+            try:
+                request.recorded = self._stage(request)
+            except RecollectError as refusal:
+                request.error = refusal
+
+    def moved(self) -> list[StagedHead]:
+        """Return the heads that get events."""
+        return [head for head in self.heads.values() if head.moved]
+
+    def _stage(self, request: AppendRequest) -> list[Appended]:
+        head = self.heads[request.namespace]
+        rows_before, head_before = len(self.rows), head.state()
+        try:
+            return [self._place(head, request, at, head_before[0]) for at in range(len(request.drafts))]
+        except RecollectError:
+            for row in self.rows[rows_before:]:
+                self._by_id.pop((row[0], row[2]), None)
+            del self.rows[rows_before:]
+            head.restore(head_before)
+            raise
+
+    def _place(self, head: StagedHead, request: AppendRequest, at: int, version_before: int) -> Appended:
+        """Return where the draft `at` is recorded already, or else stage it as the head's next version."""
+        draft = request.drafts[at]
+        if draft.id is not None and head.version:
+            stored_id = self._stored_id(draft.id)
+            known = self._by_id.get((head.key, stored_id)) or self._find(head.key, stored_id)
+            if known is not None:
+                if not _same_content(known, draft):
+                    raise EventIdConflict(request.namespace, draft.id, known[1])
+                return Appended(draft.id, known[1], known[6], known[14], True)
+        expected = request.expected_version
+        if expected is not None and expected != version_before:
+            raise VersionConflict(request.namespace, expected, version_before)
+        if draft.type in THROUGH_TYPES and draft.encoding == ENCODING_JSON:
+            _check_through(draft, head.version + 1, at)
+        return self._add(head, draft)
+
+    def _add(self, head: StagedHead, draft: EventDraft) -> Appended:
+        """Stage `draft` as the next version of `head`."""
+        event_id = draft.id or str(uuid_utils.uuid7())
+        stored_id = self._stored_id(event_id)
+        version = head.version + 1
+        recorded_at_us = max(self._now_us, head.recorded_at_us)
+        occurred_at_us = recorded_at_us if draft.occurred_at_us is None else draft.occurred_at_us
+        event_leaf = leaf(head.namespace, version, event_id, occurred_at_us, recorded_at_us, draft)
+        chain_hash = link(head.hash, event_leaf)
+        row = (
+            head.key,
+            version,
+            stored_id,
+            draft.type,
+            draft.schema_version,
+            occurred_at_us,
+            recorded_at_us,
+            draft.session_id,
+            draft.actor,
+            draft.causation_id,
+            draft.correlation_id,
+            draft.encoding,
+            draft.payload,
+            event_leaf,
+            chain_hash,
+        )
+        self.rows.append(row)
+        if draft.id is not None:
+            self._by_id[head.key, stored_id] = row
+        head.version, head.hash, head.recorded_at_us, head.moved = version, chain_hash, recorded_at_us, True
+        return Appended(event_id, version, recorded_at_us, chain_hash, False)
+
+
+def _check_through(draft: EventDraft, version: int, at: int) -> None:
+    """Refuse a `through` beyond the event's own version: the job would skip the events up to it for good."""
+    through = orjson.loads(draft.payload).get("through")
+    if through is not None and through > version:
+        raise InvalidEvent(
+            f"{through} is beyond version {version}, which the event itself gets, so events that are not there yet "
+            "would count as read; leave `through` out",
+            field=f"events.{at}.payload.through",
+        )
+
+
+def _same_content(row: Row, draft: EventDraft) -> bool:
+    """Tell whether a recorded row says what `draft` says. A time that the producer left out is the log's own."""
+    return row[3:5] == (draft.type, draft.schema_version) and (
+        draft.occurred_at_us in (None, row[5])
+        and row[7:13]
+        == (
+            draft.session_id,
+            draft.actor,
+            draft.causation_id,
+            draft.correlation_id,
+            draft.encoding,
+            draft.payload,
+        )
+    )

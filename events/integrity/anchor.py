@@ -1,0 +1,74 @@
+"""Anchors: the heads of a log, kept elsewhere. They prove later that nothing up to them was removed or rewritten.
+
+The hash chain alone cannot tell a log whose end was cut off, heads included, from one that never had it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from recollect.events.envelope import Head
+from recollect.events.errors import InvalidInput
+from recollect.events.integrity.verify import Problem, Verdict
+from recollect.events.log import EventLog
+from recollect.events.storage.atomic_file import write_atomically
+
+
+class Anchor(NamedTuple):
+    """The heads of one log at one time."""
+
+    log_id: str
+    #: By namespace.
+    heads: dict[str, Head]
+
+    def problem(self, log: EventLog, namespace: str) -> Problem | None:
+        """Return what is not as the anchor says: the event that was the head is missing or is another one now."""
+        kept = self.heads.get(namespace)
+        if kept is None:
+            return None
+        events = log.read(namespace, after=kept.version - 1, limit=1)
+        if not events or events[0].version != kept.version:
+            what = f"removed: the anchor knows version {kept.version}, which is missing"
+        elif events[0].hash != kept.hash:
+            what = f"rewritten: the hash at version {kept.version} is not the anchor's"
+        else:
+            return None
+        return Problem(version=kept.version, what=what)
+
+
+def write_anchor(path: Path, log_id: str, verdicts: Iterable[Verdict]) -> None:
+    """Write the ends of verified chains to `path`, as a whole or not at all.
+
+    Raises:
+        InvalidInput: the file cannot be written.
+    """
+    heads = {verdict.namespace: {"version": verdict.version, "hash": verdict.hash.hex()} for verdict in verdicts}
+    content = orjson.dumps({"log_id": log_id, "heads": heads}, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", field=str(path)) from error
+
+
+def read_anchor(path: Path, log: EventLog) -> Anchor:
+    """Return the anchor in `path`.
+
+    Raises:
+        InvalidInput: the file cannot be read, is no anchor, or is one of another log.
+    """
+    try:
+        content = orjson.loads(path.read_bytes())
+        kept = cast(dict[str, dict[str, Any]], content["heads"])
+        heads = {name: Head(name, int(head["version"]), bytes.fromhex(head["hash"])) for name, head in kept.items()}
+        log_id = str(content["log_id"])
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", field=str(path)) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"is no anchor ({error}); verify --save-anchor writes one", field=str(path)) from error
+    if log_id != log.log_id:
+        raise InvalidInput(f"is an anchor of another log, {log_id}; this one is {log.log_id}", field=str(path))
+    return Anchor(log_id, heads)

@@ -1,0 +1,125 @@
+"""Backup and restore of an embedded log: the SQLite file, copied while it is in use, and its archive beside it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.events.envelope import now_us
+from recollect.events.errors import ForeignFile, InvalidInput
+from recollect.events.integrity.parallel_verify import audit
+from recollect.events.log import each_head
+from recollect.events.storage.atomic_file import sync
+from recollect.events.storage.database import connect, storage_errors
+
+#: Pages copied at once: 4 MiB, some milliseconds, then others get their turn.
+_STEP_PAGES = 1_024
+#: What a backup's folder holds.
+LOG_NAME = "log.db"
+ARCHIVE_NAME = "archive"
+
+#: Called with (steps done, steps in all).
+OnProgress = Callable[[int, int], None]
+
+
+def backup(log: Path, target: Path, *, on_progress: OnProgress | None = None) -> int:
+    """Copy the log in the file `log` to the new folder `target` and return how many events it holds.
+
+    Others may append meanwhile: the copy is the log as it was at one moment. It is verified, and becomes `target` only
+    when it is whole.
+
+    Raises:
+        InvalidInput: `target` is there already, or `log` is not. ForeignFile: the chain is broken.
+        StorageError: the disk failed.
+    """
+    if target.exists():
+        raise InvalidInput("is there already; name a new folder", field=str(target))
+    if not log.is_file():
+        raise InvalidInput("there is no log to back up", field=str(log))
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    with storage_errors(target):
+        _copy(log, log.parent / ARCHIVE_NAME, unfinished, on_progress)
+        events = _verified(unfinished)
+        unfinished.rename(target)
+        sync(target.parent)
+    return events
+
+
+def restore(source: Path, log: Path, *, on_progress: OnProgress | None = None) -> int:
+    """Put the backup in the folder `source` in the place of the file `log` and return how many events it holds.
+
+    It is copied beside and verified first. What was there is kept under another name. Nobody may have the log open.
+    Read models that have folded more than the backup holds refuse to answer until they are rebuilt.
+
+    Raises:
+        InvalidInput: `source` is no backup. ForeignFile: its chain is broken. StorageError: the disk failed.
+    """
+    if not (source / LOG_NAME).is_file():
+        raise InvalidInput(f"is no backup: there is no {LOG_NAME} in it", field=str(source))
+    incoming = log.with_name(f"{log.name}.incoming")
+    archive = log.parent / ARCHIVE_NAME
+    with storage_errors(log):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        _copy(source / LOG_NAME, source / ARCHIVE_NAME, incoming, on_progress)
+        events = _verified(incoming)
+        _put_aside(log, archive)
+        if (incoming / ARCHIVE_NAME).exists():
+            (incoming / ARCHIVE_NAME).rename(archive)
+        # Last: before it the folder has no log, and the backup is still whole.
+        (incoming / LOG_NAME).rename(log)
+        sync(log.parent)
+        incoming.rmdir()
+    return events
+
+
+def _copy(log: Path, archive: Path, folder: Path, on_progress: OnProgress | None) -> None:
+    """Copy a log and its archive to the new `folder`, and have them on disk."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with closing(connect(log, readonly=True)) as old, closing(connect(folder / LOG_NAME)) as new:
+        with new.backup("main", old, "main") as copying:
+            while not copying.done:
+                copying.step(_STEP_PAGES)
+                if on_progress is not None:
+                    on_progress(copying.page_count - copying.remaining, copying.page_count)
+        new.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    # After the log: whatever its copy has let go to the archive is there by now.
+    if archive.is_dir():
+        shutil.copytree(archive, folder / ARCHIVE_NAME)
+    for path in (*folder.rglob("*"), folder):
+        sync(path)
+
+
+def _verified(folder: Path) -> int:
+    """Return how many events a copy holds; raise `ForeignFile` when its chain is broken."""
+    log = SqliteLog(folder / LOG_NAME)
+    try:
+        events = 0
+        for verdict in audit(log, each_head(log), open_log=lambda: log):
+            if not verdict.ok:
+                problem = verdict.problems[0]
+                raise ForeignFile(
+                    f"{folder}: the chain of namespace {verdict.namespace!r} is broken at version {problem.version} "
+                    f"({problem.what}); `recollect verify` says more"
+                )
+            events += verdict.version
+    finally:
+        log.close()
+    return events
+
+
+def _put_aside(log: Path, archive: Path) -> None:
+    """Rename the log and the archive that are there, so that nothing is lost by a restore."""
+    aside = f"replaced-{now_us()}"
+    if log.exists():
+        # What is in the WAL goes into the file, so that one rename keeps it all.
+        with closing(connect(log, create=False)) as old:
+            old.pragma("journal_mode", "DELETE")
+        log.rename(log.with_name(f"{log.name}.{aside}"))
+    if archive.exists():
+        archive.rename(archive.with_name(f"{archive.name}.{aside}"))

@@ -1,0 +1,110 @@
+"""Verify all namespaces of a log, in several processes: a walk is nothing but arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from recollect.events.envelope import Head
+from recollect.events.integrity.anchor import Anchor
+from recollect.events.integrity.verify import PROBLEMS_MAX, Verdict, verify
+from recollect.events.log import EventLog
+from recollect.events.storage.process_pool import process_pool
+
+#: Events in one task: about a third of a second, so that progress moves and processes end together.
+_TASK_EVENTS = 50_000
+
+
+class _Span(NamedTuple):
+    """A part of a chain: versions over `after` up to `until`; the last part has no end but the head."""
+
+    namespace: str
+    after: int
+    until: int | None
+    events: int
+
+
+_Task = list[_Span]
+
+
+def audit(
+    log: EventLog,
+    heads: Iterable[Head],
+    *,
+    open_log: Callable[[], EventLog],
+    processes: int = 1,
+    anchor: Anchor | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Verdict]:
+    """Yield the verdict on each of `heads`' namespaces, in their order; a long chain is walked in parts side by side.
+
+    Parameters:
+        open_log: opens the log in another process; it must be picklable.
+        processes: how many at once; 1 works in this one.
+        anchor: heads kept elsewhere, compared as well. A namespace that only the anchor knows gets a verdict too.
+        on_progress: called with (events checked, events in all).
+    """
+    wanted = list(heads)
+    total = sum(head.version for head in wanted)
+    tasks = list(_tasks(wanted))
+    done = 0
+    parts: list[Verdict] = []
+    for task, verdicts in zip(tasks, _run(log, tasks, open_log, processes), strict=True):
+        for span, verdict in zip(task, verdicts, strict=True):
+            done += span.events
+            parts.append(verdict)
+            if span.until is None:
+                yield _joined(parts, log, anchor)
+                parts = []
+        if on_progress is not None:
+            on_progress(done, total)
+    known = {head.namespace for head in wanted}
+    for name in sorted(anchor.heads.keys() - known) if anchor else ():
+        yield _joined([verify(log, name)], log, anchor)
+
+
+def _tasks(heads: list[Head]) -> Iterator[_Task]:
+    """Cut the chains into tasks of about `_TASK_EVENTS`: long chains into parts, short ones together."""
+    task: _Task = []
+    events = 0
+    for head in heads:
+        for after in range(0, max(head.version, 1), _TASK_EVENTS):
+            last = after + _TASK_EVENTS >= head.version
+            span = _Span(
+                head.namespace, after, None if last else after + _TASK_EVENTS, min(_TASK_EVENTS, head.version - after)
+            )
+            task.append(span)
+            events += span.events
+            if events >= _TASK_EVENTS:
+                yield task
+                task, events = [], 0
+    if task:
+        yield task
+
+
+def _run(
+    log: EventLog, tasks: list[_Task], open_log: Callable[[], EventLog], processes: int
+) -> Iterator[list[Verdict]]:
+    if processes == 1 or len(tasks) < 2:
+        yield from (_walk(log, task) for task in tasks)
+        return
+    with process_pool(min(processes, len(tasks)), open_log, _close) as pool:
+        yield from pool.map(_walk, tasks)
+
+
+def _close(log: EventLog) -> None:
+    log.close()
+
+
+def _walk(log: EventLog, task: _Task) -> list[Verdict]:
+    return [verify(log, span.namespace, after=span.after, until=span.until) for span in task]
+
+
+def _joined(parts: list[Verdict], log: EventLog, anchor: Anchor | None) -> Verdict:
+    """Return the verdict on a whole chain."""
+    problems = [problem for part in parts for problem in part.problems]
+    end = parts[-1]
+    differs = None if anchor is None else anchor.problem(log, end.namespace)
+    if differs is not None:
+        problems.append(differs)
+    return Verdict(namespace=end.namespace, version=end.version, hash=end.hash, problems=tuple(problems[:PROBLEMS_MAX]))

@@ -1,0 +1,149 @@
+"""Walk the hash chain over the stored bytes: find what was altered, removed or reordered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from recollect.events.chain import leaf_of, link
+from recollect.events.envelope import RecordedEvent
+from recollect.events.log import GENESIS, EventLog
+
+#: Problems named in one verdict. One flipped bit gives one or two; hundreds mean that the file as a whole is suspect.
+PROBLEMS_MAX = 100
+_BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is not as it was recorded."""
+
+    #: The version at which it shows.
+    version: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a walk along one namespace's chain found."""
+
+    namespace: str
+    #: The newest version that was read.
+    version: int
+    #: The chain's hash at that version. Kept elsewhere, it proves later that nothing before it has changed.
+    hash: bytes
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the log is as it was recorded."""
+        return not self.problems
+
+
+def verify(
+    log: EventLog,
+    namespace: str,
+    *,
+    after: int = 0,
+    until: int | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Verdict:
+    """Recompute every leaf and link of `namespace` and compare them with what is stored.
+
+    Parameters:
+        after, until: walk only the versions over `after` up to `until`, from the hash that is stored at `after`; so
+            parts of one chain can be walked side by side. Without `until` the walk ends at the head.
+        on_progress: called with (versions checked, last version to check) after each batch.
+    """
+    walk = _Walk(after, _stored_hash(log, namespace, after))
+    last = log.head(namespace).version if until is None else until
+    while walk.version < last and len(walk.problems) < PROBLEMS_MAX:
+        events = log.read(namespace, after=walk.version, limit=min(_BATCH, last - walk.version))
+        # After a gap, an event may lie behind what this walk has to check.
+        events = [event for event in events if event.version <= last]
+        if not events:
+            break
+        for event in events:
+            walk.step(event)
+        if on_progress is not None:
+            on_progress(walk.version - after, last - after)
+    if len(walk.problems) < PROBLEMS_MAX:
+        walk.arrive(last)
+        if until is None:
+            _compare_head(walk, log, namespace)
+    return Verdict(
+        namespace=namespace,
+        version=walk.version,
+        hash=walk.hash or GENESIS,
+        problems=tuple(walk.problems[:PROBLEMS_MAX]),
+    )
+
+
+def _stored_hash(log: EventLog, namespace: str, version: int) -> bytes | None:
+    """Return the chain's hash at `version` as it is stored; None when that event is missing."""
+    if version == 0:
+        return GENESIS
+    events = log.read(namespace, after=version - 1, limit=1)
+    return events[0].hash if events and events[0].version == version else None
+
+
+def _compare_head(walk: _Walk, log: EventLog, namespace: str) -> None:
+    """Compare the newest event with the head; what is appended meanwhile moves both."""
+    while True:
+        newer = log.read(namespace, after=walk.version, limit=_BATCH)
+        head = log.head(namespace)
+        if head.version <= walk.version:
+            break
+        if not newer:
+            walk.arrive(head.version)
+            return
+        for event in newer:
+            walk.step(event)
+    if newer:
+        walk.report(newer[0].version, f"added: the head is at version {head.version}, the events go on")
+    elif head.version < walk.version:
+        walk.report(walk.version, f"the head is at version {head.version} only: it was changed")
+    elif walk.hash is not None and head.hash != walk.hash:
+        walk.report(head.version, "the head's hash is not the newest event's: one of them was changed")
+
+
+class _Walk:
+    """The state of a walk: where it stands, the chain's hash there, what was wrong on the way."""
+
+    def __init__(self, version: int, chain_hash: bytes | None) -> None:
+        self.version = version
+        #: None when the event that the walk starts behind is missing, which the walk up to there reports.
+        self.hash = chain_hash
+        self.problems: list[Problem] = []
+
+    def step(self, event: RecordedEvent) -> None:
+        """Check one event against the walk so far, then stand on it."""
+        if event.version != self.version + 1:
+            missing = f"version {self.version + 1}" if event.version == self.version + 2 else "several versions"
+            self.report(self.version + 1, f"removed: {missing} before version {event.version} is missing")
+        if not _matches(lambda: leaf_of(event), event.leaf):
+            self.report(event.version, "altered: its header or stored bytes do not match its leaf")
+        previous = self.hash
+        if previous is not None and not _matches(lambda: link(previous, event.leaf), event.hash):
+            self.report(event.version, "the chain is broken here: this event or the one before it was changed or moved")
+        self.version = event.version
+        # The stored hash, not the recomputed one, so that one break is reported once and not for all that follows.
+        self.hash = event.hash
+
+    def arrive(self, last: int) -> None:
+        """Report what is missing at the end of the walk."""
+        if self.version < last:
+            self.report(self.version + 1, f"removed: there should be events up to version {last}, they end here")
+            self.version, self.hash = last, None
+
+    def report(self, version: int, what: str) -> None:
+        """Note a problem."""
+        self.problems.append(Problem(version=version, what=what))
+
+
+def _matches(recompute: Callable[[], bytes], stored: bytes) -> bool:
+    """Tell whether `stored` is what it should be; a damaged file may hold values of types that cannot be hashed."""
+    try:
+        return recompute() == stored
+    except (TypeError, ValueError):
+        return False

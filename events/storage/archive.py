@@ -1,0 +1,318 @@
+"""The archive: closed ranges of the log, sealed into Parquet segments that are read as a part of it.
+
+One folder a namespace, so that forgetting somebody is an unlink. A segment keeps every column of its events but the
+hash, which follows from the leaves: it is there once a block, to begin from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from recollect.events.chain import leaf_of, link
+from recollect.events.envelope import RecordedEvent
+from recollect.events.errors import ForeignFile, StorageError
+from recollect.events.log import GENESIS, EventLog
+from recollect.events.storage.atomic_file import sync, write_atomically
+from recollect.events.storage.bounded_cache import BoundedCache
+from recollect.events.storage.database import storage_errors
+from recollect.events.storage.file_lock import file_lock
+from recollect.events.storage.namespace_folder import hashed_folder
+
+if TYPE_CHECKING:
+    import duckdb
+
+#: Events read at once, a row group of the file; a segment's blocks begin at multiples of it.
+BLOCK_EVENTS = 8_192
+#: Events in one segment: some megabytes of text, written and checked in a second.
+SEGMENT_EVENTS_MAX = 8 * BLOCK_EVENTS
+#: Blocks kept in memory for the next page: a few megabytes each.
+_BLOCKS_MAX = 4
+_MANIFEST = "manifest.json"
+#: The file whose lock a process holds while it seals.
+_LOCK = "seal.lock"
+
+#: The columns of a segment, with DuckDB's types.
+SEGMENT_COLUMNS: dict[str, str] = {
+    "version": "BIGINT",
+    "id": "VARCHAR",
+    "type": "VARCHAR",
+    "schema_version": "INTEGER",
+    "occurred_at_us": "BIGINT",
+    "recorded_at_us": "BIGINT",
+    "session_id": "VARCHAR",
+    "actor": "VARCHAR",
+    "causation_id": "VARCHAR",
+    "correlation_id": "VARCHAR",
+    "encoding": "VARCHAR",
+    "payload": "BLOB",
+    "leaf": "BLOB",
+    "hash": "BLOB",
+}
+_WRITE = (
+    "COPY (SELECT "
+    + ", ".join(f"{name}::{kind} AS {name}" for name, kind in SEGMENT_COLUMNS.items())
+    + " FROM rows) TO '{path}' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 9, ROW_GROUP_SIZE {block})"
+)
+_READ = "SELECT * FROM read_parquet(?) WHERE version >= ? AND version <= ? ORDER BY version"
+
+
+class Segment(NamedTuple):
+    """One file of the archive, as the manifest knows it."""
+
+    file: str
+    first_version: int
+    last_version: int
+    #: Hex: the chain's hash before the first event, and at the last one.
+    previous_hash: str
+    hash: str
+    bytes: int
+    #: Hex: of the file.
+    sha256: str
+
+
+class Archive:
+    """The segments under `folder`, of the log `log_id`. Safe to use from many threads; one process seals at a time.
+
+    Nothing is made before the first seal.
+    """
+
+    def __init__(self, folder: Path, log_id: str) -> None:
+        self.folder = folder
+        self._log_id = log_id
+        self._manifests: dict[str, tuple[tuple[int, int], list[Segment]]] = {}
+        self._blocks: BoundedCache[tuple[str, int], list[RecordedEvent]] = BoundedCache(_BLOCKS_MAX)
+
+    def segments(self, namespace: str) -> list[Segment]:
+        """Return the segments of `namespace` in order: they hold versions 1 up to the last one's last, without a gap.
+
+        Raises:
+            ForeignFile: the manifest is damaged or of another log.
+        """
+        path = self._folder_of(namespace) / _MANIFEST
+        with storage_errors(path):
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                return []
+            stamp = (status.st_mtime_ns, status.st_ino)
+            known = self._manifests.get(namespace)
+            if known is None or known[0] != stamp:
+                known = self._manifests[namespace] = (stamp, self._read_manifest(path, namespace))
+        return known[1]
+
+    def sealed(self, namespace: str) -> int:
+        """Return the last version that is in the archive; 0 when nothing is."""
+        segments = self.segments(namespace)
+        return segments[-1].last_version if segments else 0
+
+    def paths(self, namespace: str) -> list[Path]:
+        """Return the files of `namespace`."""
+        return [self._folder_of(namespace) / segment.file for segment in self.segments(namespace)]
+
+    def read(self, namespace: str, *, after: int, limit: int) -> list[RecordedEvent]:
+        """Return up to `limit` sealed events with versions over `after`, in order.
+
+        Raises:
+            ForeignFile: a segment is damaged. StorageError: it is missing, or cannot be read.
+        """
+        events: list[RecordedEvent] = []
+        for segment in self.segments(namespace):
+            while len(events) < limit and segment.first_version <= after + 1 <= segment.last_version:
+                block = self._block(namespace, segment, after // BLOCK_EVENTS)
+                page = block[after + 1 - block[0].version :][: limit - len(events)]
+                events += page
+                after = page[-1].version
+        return events
+
+    def seal(self, log: EventLog, namespace: str, *, min_events: int = 1) -> list[Segment]:
+        """Seal what `namespace` has after the last segment, if it is at least `min_events`; return the new segments.
+
+        A segment is written under another name, read back and compared with the log's chain, renamed, and only then
+        entered in the manifest; so a kill at any time leaves at most a file that the next call removes.
+
+        Raises:
+            ForeignFile: the log's chain is broken in this range, so it must not be sealed. StorageError: the disk.
+        """
+        with self._sealing(namespace) as folder:
+            new: list[Segment] = []
+            segments = self.segments(namespace)
+            after = segments[-1].last_version if segments else 0
+            head = log.head(namespace).version
+            if head - after < min_events:
+                return []
+            while after < head:
+                last = min(head, (after // SEGMENT_EVENTS_MAX + 1) * SEGMENT_EVENTS_MAX)
+                previous = bytes.fromhex(segments[-1].hash) if segments else GENESIS
+                segment = self._write(log, namespace, folder, after, last, previous)
+                segments = [*segments, segment]
+                self._write_manifest(folder, namespace, segments)
+                new.append(segment)
+                after = last
+            return new
+
+    def close(self) -> None:
+        """Let DuckDB go; it would complain at the end of the process otherwise."""
+        connection = self.__dict__.pop("_duckdb", None)
+        if connection is not None:
+            connection.close()
+
+    def check(self, namespace: str, segment: Segment) -> None:
+        """Raise `ForeignFile` unless the segment's file is, byte for byte, what was sealed."""
+        path = self._folder_of(namespace) / segment.file
+        with storage_errors(path), path.open("rb") as file:
+            digest = sha256()
+            while part := file.read(1 << 20):
+                digest.update(part)
+        if digest.hexdigest() != segment.sha256:
+            raise ForeignFile(f"{path} is damaged: it is not what was sealed; restore it from a backup")
+
+    def _write(
+        self, log: EventLog, namespace: str, folder: Path, after: int, last: int, previous_hash: bytes
+    ) -> Segment:
+        """Write versions over `after` up to `last` to a new segment."""
+        name = f"{after + 1:012}-{last:012}.parquet"
+        unfinished = folder / f"{name}.tmp"
+        events: list[RecordedEvent] = []
+        while after + len(events) < last:
+            page = log.read(namespace, after=after + len(events), limit=min(BLOCK_EVENTS, last - after - len(events)))
+            if not page:
+                break
+            events += page
+        _check_chain(namespace, after, last, events, previous_hash)
+        with storage_errors(unfinished):
+            self._write_file(unfinished, events)
+            content = unfinished.read_bytes()
+            segment = Segment(
+                name,
+                after + 1,
+                last,
+                previous_hash.hex(),
+                events[-1].hash.hex(),
+                len(content),
+                sha256(content).hexdigest(),
+            )
+            if self._read_back(namespace, unfinished, segment) != events:
+                raise StorageError(f"{unfinished} does not read back as it was written; check the disk")
+            sync(unfinished)
+            unfinished.rename(folder / name)
+            sync(folder)
+        return segment
+
+    def _write_file(self, path: Path, events: Sequence[RecordedEvent]) -> None:
+        import numpy as np  # noqa: PLC0415
+
+        rows: dict[str, Any] = {}
+        for at, (name, kind) in enumerate(SEGMENT_COLUMNS.items(), start=1):
+            values = [event[at] for event in events]
+            if name == "hash":
+                last = len(events) - 1
+                values = [
+                    event.hash if event.version % BLOCK_EVENTS == 0 or number == last else None
+                    for number, event in enumerate(events)
+                ]
+            column = np.empty(len(values), dtype=np.int64 if kind in ("BIGINT", "INTEGER") else object)
+            column[:] = values
+            rows[name] = column
+        with self._duckdb.cursor() as cursor:
+            cursor.register("rows", rows)
+            cursor.execute(_WRITE.format(path=str(path).replace("'", "''"), block=BLOCK_EVENTS))
+
+    def _read_back(self, namespace: str, path: Path, segment: Segment) -> list[RecordedEvent]:
+        first, last = (segment.first_version - 1) // BLOCK_EVENTS, (segment.last_version - 1) // BLOCK_EVENTS
+        blocks = [self._read_block(namespace, path, segment, number) for number in range(first, last + 1)]
+        return [event for block in blocks for event in block]
+
+    def _block(self, namespace: str, segment: Segment, number: int) -> list[RecordedEvent]:
+        """Return the events of a segment with versions over `number * BLOCK_EVENTS` up to the next multiple."""
+        path = self._folder_of(namespace) / segment.file
+        key = (str(path), number)
+        block = self._blocks.get(key)
+        if block is None:
+            block = self._read_block(namespace, path, segment, number)
+            self._blocks.put(key, block)
+        return block
+
+    def _read_block(self, namespace: str, path: Path, segment: Segment, number: int) -> list[RecordedEvent]:
+        import duckdb  # noqa: PLC0415
+
+        first = max(segment.first_version, number * BLOCK_EVENTS + 1)
+        last = min(segment.last_version, (number + 1) * BLOCK_EVENTS)
+        if not path.exists():
+            raise StorageError(f"{path} is missing: a part of the log; restore it from a backup")
+        try:
+            with self._duckdb.cursor() as cursor:
+                rows: list[tuple[Any, ...]] = cursor.execute(_READ, (str(path), first - 1, last)).fetchall()
+        except duckdb.Error as error:
+            raise ForeignFile(f"{path} is damaged ({str(error).splitlines()[0]}); restore it from a backup") from error
+        previous = bytes.fromhex(segment.previous_hash)
+        if rows and rows[0][0] == first - 1:
+            previous = rows.pop(0)[13]
+        if [row[0] for row in rows] != list(range(first, last + 1)) or previous is None:
+            raise ForeignFile(f"{path} is damaged: events are missing from it; restore it from a backup")
+        events: list[RecordedEvent] = []
+        for row in rows:
+            previous = row[13] or link(previous, row[12])
+            events.append(RecordedEvent._make((namespace, *row[:13], previous)))
+        return events
+
+    def _folder_of(self, namespace: str) -> Path:
+        return hashed_folder(self.folder, namespace)
+
+    @contextmanager
+    def _sealing(self, namespace: str) -> Generator[Path]:
+        """Hold the lock on the namespace's folder and remove what a killed seal left."""
+        folder = self._folder_of(namespace)
+        with storage_errors(folder), file_lock(folder / _LOCK):
+            known = {segment.file for segment in self.segments(namespace)} | {_MANIFEST, _LOCK}
+            for file in folder.iterdir():
+                if file.name not in known:
+                    file.unlink()
+            yield folder
+
+    def _read_manifest(self, path: Path, namespace: str) -> list[Segment]:
+        try:
+            manifest = orjson.loads(path.read_bytes())
+            segments = [Segment(**fields) for fields in manifest["segments"]]
+            owner = (manifest["log_id"], manifest["namespace"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ForeignFile(f"{path} is damaged ({error}); restore it from a backup") from error
+        if owner != (self._log_id, namespace):
+            raise ForeignFile(f"{path} is of another log; move the archive away, or use the log that it belongs to")
+        return segments
+
+    def _write_manifest(self, folder: Path, namespace: str, segments: Sequence[Segment]) -> None:
+        manifest = {
+            "log_id": self._log_id,
+            "namespace": namespace,
+            "segments": [segment._asdict() for segment in segments],
+        }
+        with storage_errors(folder):
+            write_atomically(folder / _MANIFEST, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+
+    @cached_property
+    def _duckdb(self) -> duckdb.DuckDBPyConnection:
+        import duckdb  # noqa: PLC0415
+
+        # Nothing is fetched from anywhere, and two threads are enough for files of some megabytes.
+        return duckdb.connect(
+            config={"autoinstall_known_extensions": False, "autoload_known_extensions": False, "threads": 2}
+        )
+
+
+def _check_chain(namespace: str, after: int, last: int, events: Sequence[RecordedEvent], previous_hash: bytes) -> None:
+    """Raise `ForeignFile` unless the events are versions over `after` up to `last`, as they were recorded."""
+    version = after
+    for event in events:
+        version += 1
+        if event.version != version or leaf_of(event) != event.leaf or link(previous_hash, event.leaf) != event.hash:
+            raise ForeignFile(f"the chain of namespace {namespace!r} is broken at version {version}; run verify")
+        previous_hash = event.hash
+    if version != last:
+        raise ForeignFile(f"namespace {namespace!r} has no version {version + 1}, but a later one; run verify")

@@ -1,0 +1,46 @@
+"""The digest of the day: each of the last days in a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from recollect.events.envelope import EventDraft, instant
+from recollect.events.validation import draft
+from recollect.jobs.compaction.session_batches import DAY_US
+from recollect.jobs.derivation.append_derived import derived_id
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.summarising.episode_rows import read_turns
+from recollect.jobs.summarising.summaries import summary_of
+from recollect.projections.projector.episode_updates import DIGESTS_KEPT
+from recollect.projections.read_models.read_models import Snapshot
+
+_TURNS = """
+WHERE tier = 'raw' AND status = 'active' AND occurred_at_us >= ? AND occurred_at_us < ? ORDER BY version LIMIT 2000
+"""
+
+
+def digest_days(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
+    """Return `day.digested` for those of the last days (UTC) that are over, had turns, and are not told yet."""
+    known = {row[0] for row in list[Any](snapshot.connection.execute("SELECT day FROM digests"))}
+    today = now_us // DAY_US
+    drafts: list[EventDraft] = []
+    for day in range(today - DIGESTS_KEPT, today):
+        name = datetime.fromtimestamp(day * DAY_US // 1_000_000, UTC).date().isoformat()
+        bounds = (day * DAY_US, (day + 1) * DAY_US)
+        turns = [] if name in known else read_turns(snapshot.connection, _TURNS, bounds)
+        if turns:
+            summary = summary_of(context, namespace, snapshot, turns, tokens_max=context.policy.digest_tokens)
+            drafts.append(
+                draft(
+                    {
+                        "id": derived_id("digest", name),
+                        "type": "day.digested",
+                        "occurred_at": instant((day + 1) * DAY_US),
+                        "actor": "compaction",
+                        "payload": {"day": name, "text": summary.text, "source_events": [turn.id for turn in turns]},
+                    }
+                )
+            )
+    return drafts

@@ -1,0 +1,200 @@
+"""The job that reads knowledge out of messages: each message once, by rules or by a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from pydantic import ValidationError
+
+from recollect.events.catalogue import (
+    DateMention,
+    Entity,
+    Fact,
+    FactCorrection,
+    Payload,
+    Preference,
+    Procedure,
+    Question,
+    Relationship,
+)
+from recollect.events.envelope import EventDraft, RecordedEvent, instant
+from recollect.events.log import EventLog
+from recollect.events.validation import draft
+from recollect.jobs.derivation.append_derived import derive_all, derived_id
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.extraction.corrections import Statement
+from recollect.jobs.extraction.llm_extractor import read_with
+from recollect.jobs.extraction.rule_extractor import Found, Said, read
+from recollect.projections.projector.episode_events import told
+from recollect.projections.read_models.read_models import Snapshot
+
+#: Who reads, when no language model does.
+RULES = "rules"
+#: Facts that a correction may be about: the latest ones.
+_KNOWN_MAX = 40
+#: After this a conversation is quiet.
+_QUIET_US = 300_000_000
+#: Items that are read in one message; a list of a thousand dates is no memory.
+_ITEMS_MAX = 100
+#: Items of one extraction, in JSON; an event has twice as much room.
+_BYTES_MAX = 512 << 10
+#: What each kind of item is in the catalogue.
+_MODELS: dict[str, type[Payload]] = {
+    "facts": Fact,
+    "rejected": Fact,
+    "corrections": FactCorrection,
+    "preferences": Preference,
+    "entities": Entity,
+    "relationships": Relationship,
+    "procedures": Procedure,
+    "dates": DateMention,
+    "questions": Question,
+}
+#: What can wait until there is more: alone it is not worth an event for each message.
+_PATIENT = ("questions", "dates")
+#: Roles that tell something about people.
+_ROLES = ("user", "assistant")
+
+_LOOKED = "SELECT through FROM looked WHERE job = 'extraction'"
+_KNOWN = """
+SELECT session_id, speaker, subject, predicate, object FROM facts
+JOIN episodes ON episodes.id = json_extract(source_events, '$[0]')
+WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
+"""
+
+
+def extract(context: JobContext, namespace: str, now_us: int) -> int:
+    """Read the messages of `namespace` that nobody has read yet; return how many events were appended."""
+    return derive_all(context, namespace, partial(_extraction, context, namespace, now_us))
+
+
+def _extraction(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
+    """Return `facts.extracted` for the next messages.
+
+    When they say nothing it is appended only if there were as many as one extraction looks at: so nothing is read again and
+    again, and idle talk does not fill the log.
+    """
+    policy = context.policy
+    row: Any = snapshot.connection.execute(_LOOKED).fetchone()
+    messages, last = _next_messages(
+        context.log, namespace, row[0] if row else 0, snapshot, policy.extraction_messages_max
+    )
+    if last is None:
+        return []
+    asking = context.llm is not None
+    if asking and len(messages) < policy.llm_messages_min and now_us - last.occurred_at_us < _QUIET_US:
+        # More is said right now, and is better read together.
+        return []
+    found, extractor = _read(context, namespace, snapshot, messages)
+    found = _recordable(found)
+    quiet = now_us - last.occurred_at_us >= _QUIET_US
+    waits = not found or (not quiet and all(one.kind in _PATIENT for one in found))
+    if waits and not asking and len(messages) < policy.extraction_messages_max:
+        return []
+    sources = list(dict.fromkeys(id for one in found for id in _sources(one.item))) or [last.id]
+    return [
+        draft(
+            {
+                "id": derived_id("extract", last.id),
+                "type": "facts.extracted",
+                "occurred_at": instant(last.occurred_at_us),
+                "actor": "extraction",
+                "payload": {
+                    "source_events": sources,
+                    "through": last.version,
+                    "extractor": extractor,
+                    **_by_kind(found, policy.extraction_confidence_min),
+                },
+            }
+        )
+    ]
+
+
+def _read(context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[Said]) -> tuple[list[Found], str]:
+    """Return what is read in `messages`, and who read it: the language model, or the rules where there is none.
+
+    Dates and questions are read by the rules in any case: they do that exactly.
+    """
+    before = _known(snapshot)
+    by_rules = [one for said in messages for one in islice(read(said, before), _ITEMS_MAX)]
+    people = [said for said in messages if not said.assistant]
+    by_llm = read_with(context.llm, namespace, people) if context.llm is not None and people else None
+    if by_llm is None or context.llm is None:
+        return by_rules, RULES
+    exact = [one for one in by_rules if one.kind in ("dates", "questions", "procedures")]
+    return [*by_llm, *exact], context.llm.name
+
+
+def _next_messages(
+    log: EventLog, namespace: str, after: int, snapshot: Snapshot, most: int
+) -> tuple[list[Said], RecordedEvent | None]:
+    """Return up to `most` messages after the version `after`, and the last event that was looked at."""
+    messages: list[Said] = []
+    last: RecordedEvent | None = None
+    while after < snapshot.version and len(messages) < most:
+        for event in log.read(namespace, after=after, limit=min(1_000, snapshot.version - after)):
+            after = event.version
+            if event.type == "message.added":
+                last = event
+                said = _said(event)
+                if said is not None:
+                    messages.append(said)
+                if len(messages) == most:
+                    break
+    return messages, last
+
+
+def _said(event: RecordedEvent) -> Said | None:
+    """Return what a person said; None for tools and systems."""
+    payload = event.data()
+    if payload["role"] not in _ROLES:
+        return None
+    episode = told(event, payload)
+    return Said(
+        event.id,
+        event.session_id,
+        episode.speaker,
+        episode.text,
+        instant(event.occurred_at_us),
+        payload["role"] == "assistant" and payload.get("name") is None,
+    )
+
+
+def _known(snapshot: Snapshot) -> list[Statement]:
+    """Return the latest facts, oldest first, with who said them and where."""
+    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_KNOWN, (_KNOWN_MAX,)).fetchall()
+    return [
+        Statement(session_id, speaker, {"subject": subject, "predicate": predicate, "object": object})
+        for session_id, speaker, subject, predicate, object in reversed(rows)
+    ]
+
+
+def _recordable(found: Sequence[Found]) -> list[Found]:
+    """Return what the catalogue takes, in one event: a word of a thousand letters must not stop the reading for good."""
+    kept: list[Found] = []
+    left = _BYTES_MAX
+    for one in found:
+        try:
+            left -= len(_MODELS[one.kind].model_validate(one.item).model_dump_json())
+        except ValidationError:
+            continue
+        if left < 0:
+            break
+        kept.append(one)
+    return kept
+
+
+def _sources(item: dict[str, Any]) -> list[str]:
+    return item.get("source_events") or [item["source_event"]]
+
+
+def _by_kind(found: Sequence[Found], confidence_min: float) -> dict[str, list[dict[str, Any]]]:
+    """Sort what was found; what is not sure enough is rejected."""
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for kind, item in found:
+        unsure = kind == "facts" and item["confidence"] < confidence_min
+        kinds.setdefault("rejected" if unsure else kind, []).append(item)
+    return kinds

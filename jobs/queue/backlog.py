@@ -1,0 +1,108 @@
+"""How far projections are behind the log: looked up where heads have moved, so that idle namespaces cost nothing."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.events.errors import RecollectError
+from recollect.events.log import EventLog, each_head
+from recollect.projections.embeddings.vectors import VectorsInUse
+from recollect.projections.read_models.read_models import ReadModels, Snapshot
+
+_LOOKED = "SELECT coalesce((SELECT through FROM looked WHERE job = 'extraction'), 0)"
+_TURNS = "SELECT count(*) FROM episodes WHERE type = 'conversation' AND tier = 'raw' AND version > ?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """What a namespace's projections have before them."""
+
+    namespace: str
+    #: Events not folded.
+    events: int
+    #: When the oldest of them was recorded, in microseconds since 1970 UTC.
+    oldest_us: int | None
+    #: Episodes without vectors; 0 while there is no model.
+    embeddings: int
+    #: Messages that nothing was extracted from yet; fewer than a batch may wait for more.
+    messages: int
+
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether there is nothing to do for workers until the head moves again."""
+        return not self.events and not self.embeddings
+
+
+class Lag:
+    """Compares heads with checkpoints; what is settled is not opened again before its head moves."""
+
+    def __init__(self, log: EventLog, models: ReadModels, vectors_in_use: VectorsInUse) -> None:
+        self._log = log
+        self._models = models
+        self._vectors_in_use = vectors_in_use
+        self._settled: dict[str, tuple[int, str]] = {}
+        self._lock = threading.Lock()
+
+    def behind(self, limit: int | None = None) -> tuple[list[Behind], int]:
+        """Return the namespaces that are behind, at most `limit` of them, and how many namespaces were seen.
+
+        Raises:
+            StorageError: the log cannot be read.
+        """
+        found: list[Behind] = []
+        seen = 0
+        tag = self._model_tag()
+        for head in each_head(self._log):
+            seen += 1
+            with self._lock:
+                if self._settled.get(head.namespace) == (head.version, tag):
+                    continue
+            try:
+                behind = self.of(head.namespace)
+            except RecollectError:
+                # It is parked or damaged; health names it. It keeps no other from its work.
+                continue
+            if behind.is_settled:
+                with self._lock:
+                    self._settled[head.namespace] = (head.version, tag)
+            else:
+                found.append(behind)
+                if limit is not None and len(found) >= limit:
+                    break
+        return found, seen
+
+    def of(self, namespace: str) -> Behind:
+        """Return what the projections of `namespace` have before them; nothing for a parked namespace.
+
+        Raises:
+            StorageError: the log or the read model cannot be read.
+        """
+        progress = self._models.progress(namespace)
+        if progress.parked is not None:
+            return Behind(namespace=namespace, events=0, oldest_us=None, embeddings=0, messages=0)
+        oldest = self._log.read(namespace, after=progress.version, limit=1) if progress.behind else []
+        with self._models.reading(namespace) as snapshot:
+            return Behind(
+                namespace=namespace,
+                events=progress.behind,
+                oldest_us=oldest[0].recorded_at_us if oldest else None,
+                embeddings=self._without_vectors(namespace, snapshot),
+                messages=_unread(snapshot),
+            )
+
+    def _without_vectors(self, namespace: str, snapshot: Snapshot) -> int:
+        vectors = self._vectors_in_use()
+        return vectors.pending(namespace, snapshot).missing if vectors.embedder.state == "ready" else 0
+
+    def _model_tag(self) -> str:
+        """Return the model that namespaces are settled with; another one has work everywhere."""
+        embedder = self._vectors_in_use().embedder
+        return embedder.model_tag if embedder.state == "ready" else ""
+
+
+def _unread(snapshot: Snapshot) -> int:
+    through: Any = snapshot.connection.execute(_LOOKED).fetchall()[0][0]
+    count: Any = snapshot.connection.execute(_TURNS, (through,)).fetchall()[0][0]
+    return count

@@ -1,0 +1,52 @@
+"""Every job: what it does, when, and in which queue."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.jobs.conversation.observer import observe
+from recollect.jobs.derivation.job_context import Job, JobContext
+from recollect.jobs.extraction.extraction_job import extract
+from recollect.jobs.queue.nightly import compact
+
+#: Events of a namespace that are worth a segment.
+_SEALED_EVENTS_MIN = 10_000
+
+
+class Live(NamedTuple):
+    """A job that is done when a namespace has news."""
+
+    work: Job
+
+
+class Scheduled(NamedTuple):
+    """A job that is done for every namespace at its time."""
+
+    work: Job
+    #: In the time zone of the setting: ``0 3 * * *`` is three o'clock in the morning.
+    cron: str
+
+
+def repair(context: JobContext, namespace: str, _: int) -> int:
+    """Embed what has no vectors yet, whatever was lost; it appends nothing."""
+    context.models.catch_up(namespace)
+    context.vectors_in_use().embed_news(namespace, stop=context.stop)
+    return 0
+
+
+def seal(context: JobContext, namespace: str, _: int) -> int:
+    """Seal what has come since the last segment, when it is much; on PostgreSQL `recollect archive` does it."""
+    if isinstance(context.log, SqliteLog):
+        context.log.archive.seal(context.log, namespace, min_events=_SEALED_EVENTS_MIN)
+    return 0
+
+
+#: In the order in which they are done for news.
+LIVE: dict[str, Live] = {"extract": Live(extract), "observe": Live(observe)}
+
+SCHEDULED: dict[str, Scheduled] = {
+    "compact": Scheduled(compact, "0 3 * * *"),
+    "repair": Scheduled(repair, "0 5 * * *"),
+    "seal": Scheduled(seal, "0 6 * * sun"),
+}

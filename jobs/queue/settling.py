@@ -1,0 +1,37 @@
+"""Settling: the background work of one namespace, done to its end in the caller's thread."""
+
+from __future__ import annotations
+
+from recollect.events.errors import NotSettled, ProjectionFailed
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.queue.backlog import Lag
+from recollect.jobs.queue.registry import LIVE
+
+#: Rounds until the call gives up. A round does all the work that it finds, and the next one handles what the jobs of
+#: this round appended: three are usual. More are needed only while others keep appending.
+ROUNDS_MAX = 100
+
+
+def settle(context: JobContext, lag: Lag, namespace: str, now_us: int, *, rounds_max: int = ROUNDS_MAX) -> None:
+    """Catch up, embed and run the live jobs of `namespace` until no work is left.
+
+    Parameters:
+        now_us: the time that the jobs work for, in microseconds since 1970 UTC.
+        rounds_max: rounds until `NotSettled` is raised.
+
+    Raises:
+        ProjectionFailed: the namespace is parked. NotSettled: work is left after `rounds_max` rounds, or the memory
+            was closed meanwhile. StorageError: the disk failed.
+    """
+    for _ in range(rounds_max):
+        if context.stop.is_set():
+            break
+        progress = context.models.catch_up(namespace)
+        if progress.parked is not None:
+            raise ProjectionFailed(namespace, progress.parked.version, progress.parked.error)
+        # Before the jobs: observations are cut where the vectors of the turns show a change of topic.
+        context.vectors_in_use().embed_news(namespace, stop=context.stop)
+        appended = sum(job.work(context, namespace, now_us) for job in LIVE.values())
+        if not appended and lag.of(namespace).is_settled:
+            return
+    raise NotSettled(namespace, "the memory is being closed" if context.stop.is_set() else f"{rounds_max} rounds done")

@@ -1,0 +1,148 @@
+"""Records in a SQLite file beside the data: for workers on one machine."""
+
+from __future__ import annotations
+
+import threading
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from recollect.events.storage.database import connect, storage_errors
+from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, Beat, DeadLetter, Run
+
+#: Slots of a job that are kept.
+_SLOTS_MAX = 30
+#: Signs of life are forgotten after a day.
+_BEATS_US = 86_400_000_000
+
+_CLAIM = """
+INSERT INTO runs VALUES (?1, ?2, ?3, ?3, NULL, 0, 0, 0, NULL)
+ON CONFLICT (job, slot_us) DO UPDATE SET touched_us = ?3 WHERE ended_us IS NULL AND touched_us <= ?3 - ?4
+"""
+_ATTEMPT = "INSERT INTO attempts VALUES (?, 1) ON CONFLICT (message_id) DO UPDATE SET count = count + 1 RETURNING count"
+_LAST = "SELECT * FROM runs WHERE (job, slot_us) IN (SELECT job, max(slot_us) FROM runs GROUP BY job) ORDER BY job"
+_FORGET_RUNS = (
+    "DELETE FROM runs WHERE job = ?1 AND slot_us NOT IN "
+    "(SELECT slot_us FROM runs WHERE job = ?1 ORDER BY slot_us DESC LIMIT ?2)"
+)
+_FORGET_PAGES = "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELECT slot_us FROM runs WHERE job = ?1)"
+
+
+class FileRecords:
+    """`Records` in the file `path`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        with storage_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = connect(path)
+            # A record that a power cut takes is made again; no memory depends on it.
+            self._connection.pragma("synchronous", "NORMAL")
+            self._connection.execute(files(__package__).joinpath("sqlite_run_store.sql").read_text(encoding="utf-8"))
+
+    def claim(self, job: str, slot_us: int, now_us: int, stale_us: int) -> bool:
+        """See `Records.claim`."""
+        with self._lock, storage_errors(self._path):
+            self._connection.execute(_CLAIM, (job, slot_us, now_us, stale_us))
+            claimed = self._connection.changes() > 0
+            if claimed:
+                self._connection.execute(_FORGET_RUNS, (job, _SLOTS_MAX))
+                self._connection.execute(_FORGET_PAGES, (job,))
+            return claimed
+
+    def touch(self, job: str, slot_us: int, now_us: int, *, events: int = 0, error: str | None = None) -> None:
+        """See `Records.touch`."""
+        self._do(
+            "UPDATE runs SET touched_us = ?, namespaces = namespaces + 1, events = events + ?, "
+            "errors = errors + ?, error = coalesce(?, error) WHERE job = ? AND slot_us = ?",
+            now_us,
+            events,
+            int(error is not None),
+            error,
+            job,
+            slot_us,
+        )
+
+    def finish_page(self, job: str, slot_us: int, after: str) -> None:
+        """See `Records.finish_page`."""
+        self._do("INSERT OR IGNORE INTO pages VALUES (?, ?, ?)", job, slot_us, after)
+
+    def has_page(self, job: str, slot_us: int, after: str) -> bool:
+        """See `Records.has_page`."""
+        return bool(self._do("SELECT 1 FROM pages WHERE job = ? AND slot_us = ? AND after = ?", job, slot_us, after))
+
+    def end(self, job: str, slot_us: int, now_us: int) -> None:
+        """See `Records.end`."""
+        self._do("UPDATE runs SET ended_us = ? WHERE job = ? AND slot_us = ?", now_us, job, slot_us)
+
+    def runs(self) -> list[Run]:
+        """See `Records.runs`."""
+        names = ("job", "slot_us", "started_us", "touched_us", "ended_us", "namespaces", "events", "errors", "error")
+        return [Run(**dict(zip(names, row, strict=True))) for row in self._do(_LAST)]
+
+    def attempt(self, message_id: str) -> int:
+        """See `Records.attempt`."""
+        return self._do(_ATTEMPT, message_id)[0][0]
+
+    def settle(self, message_id: str) -> None:
+        """See `Records.settle`."""
+        self._do("DELETE FROM attempts WHERE message_id = ?", message_id)
+
+    def bury(self, letter: DeadLetter) -> None:
+        """See `Records.bury`."""
+        arguments = orjson.dumps(letter.arguments).decode()
+        self._do(
+            "INSERT OR REPLACE INTO dead_letters VALUES (?, ?, ?, ?, ?, ?)",
+            letter.id,
+            letter.queue,
+            letter.actor,
+            arguments,
+            letter.died_us,
+            letter.error,
+        )
+        self._do(
+            "DELETE FROM dead_letters WHERE id NOT IN (SELECT id FROM dead_letters ORDER BY died_us DESC LIMIT ?)",
+            DEAD_LETTERS_MAX,
+        )
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """See `Records.dead_letters`."""
+        return [_letter(row) for row in self._do("SELECT * FROM dead_letters ORDER BY died_us, id")]
+
+    def take(self, letter_id: str) -> DeadLetter | None:
+        """See `Records.take`."""
+        rows = self._do("DELETE FROM dead_letters WHERE id = ? RETURNING *", letter_id)
+        return _letter(rows[0]) if rows else None
+
+    def beat(self, beat: Beat) -> None:
+        """See `Records.beat`."""
+        row = (beat.id, beat.role, beat.host, beat.pid, beat.beat_us)
+        self._do("INSERT OR REPLACE INTO beats VALUES (?, ?, ?, ?, ?)", *row)
+        self._do("DELETE FROM beats WHERE beat_us < ?", beat.beat_us - _BEATS_US)
+
+    def leave(self, beat_id: str) -> None:
+        """See `Records.leave`."""
+        self._do("DELETE FROM beats WHERE id = ?", beat_id)
+
+    def beats(self) -> list[Beat]:
+        """See `Records.beats`."""
+        names = ("id", "role", "host", "pid", "beat_us")
+        return [Beat(**dict(zip(names, row, strict=True))) for row in self._do("SELECT * FROM beats ORDER BY role, id")]
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    def _do(self, query: str, *values: str | int | None) -> list[tuple[Any, ...]]:
+        with self._lock, storage_errors(self._path):
+            return self._connection.execute(query, values).fetchall()
+
+
+def _letter(row: tuple[Any, ...]) -> DeadLetter:
+    return DeadLetter(
+        id=row[0], queue=row[1], actor=row[2], arguments=tuple(orjson.loads(row[3])), died_us=row[4], error=row[5]
+    )

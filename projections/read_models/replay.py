@@ -1,0 +1,121 @@
+"""Replay: build a read model anew from the log, in bulk: rows, the keyword index a batch behind them, then indexes.
+
+Strict: an event that cannot be folded ends the build. The file is built under another name and without a journal; it
+becomes a generation only when it is whole and on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import apsw
+
+from recollect.events.envelope import RecordedEvent
+from recollect.events.errors import ProjectionFailed
+from recollect.events.log import GENESIS, EventLog
+from recollect.events.storage.atomic_file import sync
+from recollect.projections.projector.event_handlers import fold
+from recollect.projections.projector.write_batch import Changes, EntityNames, index_episodes
+from recollect.projections.schema.schema import create_indexes, create_search, create_tables
+
+#: Events in one batch of rows.
+_BATCH_EVENTS = 5_000
+#: FTS5 writes a segment when its terms in memory reach this; 16 MiB halve the rebuild's time against the default 1 MiB.
+_FTS_HASH_BYTES = 16 << 20
+
+_BULK_PRAGMAS: dict[str, bool | int | str] = {
+    "journal_mode": "OFF",
+    "synchronous": "OFF",
+    "temp_store": "MEMORY",
+    "secure_delete": True,
+    # 64 MiB: the pages that indexes and the keyword index come back to.
+    "cache_size": -65_536,
+}
+
+#: Called with (events folded, events in all) after each batch.
+OnProgress = Callable[[int, int], None]
+
+
+def build(
+    path: Path, log: EventLog, namespace: str, *, until: int | None = None, on_progress: OnProgress | None = None
+) -> int:
+    """Build the read model of `namespace` in the new file `path` and return the version it is at.
+
+    Parameters:
+        until: the last version to fold; the head when None.
+
+    Raises:
+        ProjectionFailed: an event could not be folded; the file is not complete.
+    """
+    connection = apsw.Connection(str(path))
+    try:
+        # Nobody reads the file before it is whole, so neither a journal nor durability is needed on the way.
+        for name, value in _BULK_PRAGMAS.items():
+            connection.pragma(name, value)
+        connection.execute("BEGIN")
+        create_tables(connection, log_id=log.log_id, namespace=namespace)
+        create_search(connection)
+        connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('hashsize', ?)", (_FTS_HASH_BYTES,))
+        with ThreadPoolExecutor(1, "recollect-replay-index") as indexing:
+            version, chain_hash = _fold_rows(connection, indexing, log, namespace, until, on_progress)
+        create_indexes(connection)
+        connection.execute("DELETE FROM episodes_fts_config WHERE k = 'hashsize'")
+        connection.execute("UPDATE model SET checkpoint = ?, checkpoint_hash = ?", (version, chain_hash))
+        connection.execute("COMMIT")
+        connection.pragma("journal_mode", "WAL")
+    finally:
+        connection.close()
+    sync(path)
+    return version
+
+
+def _fold_rows(
+    connection: apsw.Connection,
+    indexing: ThreadPoolExecutor,
+    log: EventLog,
+    namespace: str,
+    until: int | None,
+    on_progress: OnProgress | None,
+) -> tuple[int, bytes]:
+    """Fold the rows; return the last version and the log's hash there.
+
+    While one batch goes into the keyword index, the next one is read and folded: SQLite works without Python's lock.
+    """
+    changes = Changes(connection, EntityNames(connection), new=True)
+    version, chain_hash = 0, GENESIS
+    indexed: Future[None] | None = None
+    while until is None or version < until:
+        limit = _BATCH_EVENTS if until is None else min(_BATCH_EVENTS, until - version)
+        events = log.read(namespace, after=version, limit=limit)
+        if not events:
+            break
+        for event in events:
+            _fold_strictly(changes, event)
+        if indexed is not None:
+            indexed.result()
+            changes.deferred.apply(version)
+        changes.write_episodes()
+        indexed = indexing.submit(_index, connection, version + 1)
+        version, chain_hash = events[-1].version, events[-1].hash
+        if on_progress is not None:
+            on_progress(version, log.head(namespace).version if until is None else until)
+    if indexed is not None:
+        indexed.result()
+        changes.deferred.apply(version)
+    changes.write_rest()
+    return version, chain_hash
+
+
+def _index(connection: apsw.Connection, first: int) -> None:
+    """Add a batch to the keyword index, and write the pages that are ready: what is left for the end is little."""
+    index_episodes(connection, first)
+    connection.cache_flush()
+
+
+def _fold_strictly(changes: Changes, event: RecordedEvent) -> None:
+    try:
+        fold(changes, event)
+    except Exception as error:
+        raise ProjectionFailed(event.namespace, event.version, f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,4 @@
+"""Schema: the tables of a read model, as SQL files, and the hash over their contents.
+
+It may use `events`.
+"""

@@ -1,0 +1,73 @@
+"""What retrieval keeps in memory of each read model: its roster, the postings of words asked for, its shelf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from recollect.events.storage.bounded_cache import BoundedCache
+from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.schema.schema import model_row
+from recollect.projections.search_index.episode_arrays import Roster, empty_roster
+from recollect.projections.search_index.knowledge_index import Shelf, Stems, load_shelf
+from recollect.projections.search_index.postings import Postings
+
+#: Read models whose rosters are kept, the least recently used one goes first; about 100 bytes an episode.
+_KEPT_MAX = 64
+#: Versions that are read at once.
+_READ_VERSIONS = 50_000
+#: Episodes of all rosters together.
+_EPISODES_MAX = 4_000_000
+
+
+class Held(NamedTuple):
+    """What is in memory of one read model, as it was at a version."""
+
+    roster: Roster
+    postings: Postings
+    shelf: Shelf
+    #: The version of the last event that the shelf knows of.
+    learned: int
+
+
+class MemoryIndexes:
+    """The rosters and postings in use, by the file of their read model. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._held: BoundedCache[str, Held] = BoundedCache(_EPISODES_MAX, _episodes, entries_max=_KEPT_MAX)
+        self._stems = Stems()
+
+    def of(self, snapshot: Snapshot) -> Held:
+        """Return what is in memory of the read model behind `snapshot`, brought to its version."""
+        # The file says which model it is: of now or of the past, before or after a replay.
+        name = snapshot.connection.db_filename("main")
+        path = f"{name} {Path(name).stat().st_ino}" if name else ""
+        row = model_row(snapshot.connection)
+        held = self._held.get(path)
+        if held is None or held.roster.removal < row.removal or not path:
+            held = Held(empty_roster(row.removal), Postings(), Shelf((), ()), 0)
+        if held.learned != row.learned:
+            held = held._replace(shelf=load_shelf(snapshot.connection, self._stems), learned=row.learned)
+        if held.roster.through >= snapshot.version:
+            cut = held._replace(roster=held.roster.until(snapshot.version))
+        else:
+            # What was read stays, even if there is no time for all of it.
+            for through in range(held.roster.through + _READ_VERSIONS, snapshot.version, _READ_VERSIONS):
+                held = held._replace(roster=held.roster.extended(snapshot.connection, through))
+                self._keep(path, held)
+            cut = held = held._replace(roster=held.roster.extended(snapshot.connection, snapshot.version))
+        self._keep(path, held)
+        return cut
+
+    def _keep(self, path: str, held: Held) -> None:
+        if path:
+            # Another thread may have been faster, and further.
+            self._held.put(path, held, unless=lambda known: _progress(known) >= _progress(held))
+
+
+def _episodes(held: Held) -> int:
+    return len(held.roster)
+
+
+def _progress(held: Held) -> tuple[int, int, int]:
+    return held.roster.removal, held.roster.through, held.learned
