@@ -1,1 +1,5 @@
-"""Retrieval: what should this bot remember right now?"""
+"""Retrieval: understand a query, search, rank, gate, fit to the budget, render, trace.
+
+The stages are its rooms, in this order: `understanding`, `search`, `ranking`, `answer`.
+`contract` has the request and the result.
+"""

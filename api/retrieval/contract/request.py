@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from recollect.api.as_of import AsOfField
-from recollect.api.retrieval.contract.request import Ranking
 from recollect.events.envelope import microseconds
 from recollect.events.errors import RecollectError
 from recollect.events.limits import check_namespace
@@ -16,6 +15,9 @@ from recollect.events.limits import check_namespace
 Kind = Literal["episode", "fact", "entity", "relationship", "preference", "procedure", "document"]
 #: Somebody asks memory a question; or a turn of a conversation is prepared, and memory decides what belongs to it.
 Mode = Literal["active", "passive"]
+#: How candidates are put in order: by the weighted sum; by reciprocal ranks of all lists, or of the seeds' two; by one
+#: list alone.
+Ranking = Literal["weighted", "rrf", "seeds", "keyword", "semantic"]
 #: How the context is written: as `000`, section 5; as `002`'s preamble; as JSON.
 Format = Literal["markdown", "preamble", "json"]
 
@@ -66,8 +68,3 @@ class RetrieveRequest(BaseModel):
         return (self.since is None or at_us >= microseconds(self.since)) and (
             self.until is None or at_us < microseconds(self.until)
         )
-
-
-#: How candidates are put in order: by the weighted sum; by reciprocal ranks of all lists, or of the seeds' two; by one
-#: list alone.
-Ranking = Literal["weighted", "rrf", "seeds", "keyword", "semantic"]
