@@ -11,7 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from recollect.api.retrieval.answer.trace_store import TRACES_BYTES_MAX
 from recollect.api.retrieval.ranking.relevance_gate import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.api.retrieval.retriever import BUDGET_MS
-from recollect.events.errors import InvalidInput
+from recollect.events.errors import InvalidInput, first_problem
 from recollect.jobs.policy import Policy
 from recollect.projections.embeddings.model_files import DEFAULT_MODEL
 from recollect.projections.embeddings.model_runtime import RuntimeChoice
@@ -74,6 +74,5 @@ def load_settings(*, data: Path | None = None) -> Settings:
     try:
         return Settings() if data is None else Settings(data=data)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        name = "_".join(str(part) for part in problem["loc"])
-        raise InvalidInput(problem["msg"], field=f"RECOLLECT_{name.upper()}") from None
+        problem = first_problem(error)
+        raise InvalidInput(problem.reason, field=f"RECOLLECT_{problem.field.replace('.', '_').upper()}") from None

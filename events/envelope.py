@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import orjson
 
@@ -13,6 +13,9 @@ from recollect.events.upcast import UPCASTERS, newest_version, upcast
 
 #: How payloads are stored.
 ENCODING_JSON = "json"
+
+#: Microseconds in a day.
+DAY_US = 86_400_000_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -129,3 +132,12 @@ def instant(us: int) -> datetime:
 def rfc3339(us: int) -> str:
     """Return the moment as text, such as ``2026-11-20T09:00:00Z``; microseconds only when there are any."""
     return instant(us).isoformat().replace("+00:00", "Z")
+
+
+@overload
+def parse_rfc3339(text: str) -> int: ...
+@overload
+def parse_rfc3339(text: str | None) -> int | None: ...
+def parse_rfc3339(text: str | None) -> int | None:
+    """Return the microseconds from 1970 UTC to a moment that is given as text; None for None."""
+    return None if text is None else microseconds(datetime.fromisoformat(text))

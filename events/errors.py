@@ -26,6 +26,10 @@ RecollectError
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class RecollectError(Exception):
@@ -181,3 +185,19 @@ class ProjectionFailed(RecollectError):
         self.namespace = namespace
         self.version = version
         self.reason = reason
+
+
+def first_problem(error: ValidationError, *, root: str = "") -> InvalidInput:
+    """Return the first problem that pydantic found, as our error.
+
+    Parameters:
+        root: the field's name when the problem is with the input as a whole.
+    """
+    problem = error.errors(include_url=False, include_input=False)[0]
+    field = ".".join(str(part) for part in problem["loc"]) or root
+    return InvalidInput(problem["msg"].removeprefix("Value error, "), field=field)
+
+
+def short_text(error: BaseException) -> str:
+    """Return the type of an error and its message on one line, cut at 200 characters: enough for a log or a reason."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

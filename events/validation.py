@@ -16,7 +16,8 @@ from pydantic_core import PydanticSerializationError, from_json
 
 from recollect.events.catalogue import DERIVED_EVENTS, EVENT_CLASSES, Envelope, NamespaceErased, type_of
 from recollect.events.envelope import ENCODING_JSON, EventDraft, microseconds, now_us
-from recollect.events.errors import InvalidEvent, InvalidInput, NotSupported, TooLarge
+from recollect.events.errors import InvalidEvent, InvalidInput, NotSupported, TooLarge, first_problem
+
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
 
 _DERIVED_TYPES = frozenset(type_of(event_class) for event_class in DERIVED_EVENTS)
@@ -171,10 +172,9 @@ def _unknown_type(name: object) -> str:
 
 
 def _refusal(error: ValidationError, field: str) -> InvalidEvent:
-    """Return the first problem that pydantic found, as our error."""
-    problem = error.errors(include_url=False, include_input=False)[0]
-    path = ".".join([field, *(str(part) for part in problem["loc"])])
-    return InvalidEvent(problem["msg"].removeprefix("Value error, "), field=path)
+    """Return the first problem with the event `field`."""
+    problem = first_problem(error)
+    return InvalidEvent(problem.reason, field=f"{field}.{problem.field}" if problem.field else field)
 
 
 def _occurred_at_us(event: Envelope, field: str) -> int | None:

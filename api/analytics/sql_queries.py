@@ -13,8 +13,9 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from recollect.api.analytics.tables import OnProgress, Tables
+from recollect.api.analytics.tables import Tables
 from recollect.events.errors import InvalidInput
+from recollect.events.progress import OnProgress
 
 Format = Literal["table", "json", "csv", "parquet"]
 

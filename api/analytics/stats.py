@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from recollect.api.analytics.tables import OnProgress, Tables
-from recollect.events.errors import RecollectError
+from recollect.api.analytics.tables import Tables
 from recollect.events.log import EventLog, each_head
+from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import Archive
+from recollect.jobs.queue.backlog import unfolded
 from recollect.projections.read_models.read_models import ReadModels
 
 #: Days shown, the newest ones.
@@ -43,7 +44,7 @@ def stats(
         log_file: the file of a log in SQLite; None when it is in PostgreSQL, whose size is its own matter.
     """
     # First: loading the episodes folds what is behind.
-    lag = _lag(log, models)
+    lag = unfolded(log, models)
     tables.load(("events", "episodes"), on_progress=on_progress)
     found: dict[str, Any] = {}
     for name, query in _QUERIES.items():
@@ -56,21 +57,6 @@ def stats(
     found["lag"] = lag
     found["sizes"] = _sizes(heads_events=found["events"], archive=archive, log=log, data=data, log_file=log_file)
     return found
-
-
-def _lag(log: EventLog, models: ReadModels) -> list[dict[str, Any]]:
-    """Return the namespaces whose read models are behind the log, or cannot be read."""
-    behind: list[dict[str, Any]] = []
-    for head in each_head(log):
-        try:
-            progress = models.progress(head.namespace)
-        except RecollectError as error:
-            behind.append({"namespace": head.namespace, "behind": head.version, "problem": str(error)})
-            continue
-        if progress.behind:
-            problem = None if progress.parked is None else progress.parked.error
-            behind.append({"namespace": head.namespace, "behind": progress.behind, "problem": problem})
-    return behind
 
 
 def _sizes(*, heads_events: int, archive: Archive, log: EventLog, data: Path, log_file: Path | None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from recollect.api.retrieval.answer.trace_store import trace_files
 from recollect.events.log import EventLog, each_head
+from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import SEGMENT_COLUMNS, Archive
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -77,9 +78,6 @@ _EPISODES_VIEW = """
 CREATE VIEW episodes AS
 SELECT * EXCLUDE (occurred_at_us), make_timestamp(occurred_at_us) AS occurred_at FROM episode_rows
 """
-
-#: Called with (namespaces loaded, namespaces in all).
-OnProgress = Callable[[int, int], None]
 
 
 class Tables:

@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from recollect.api.evaluation.retrieval_benchmark import Bench, Conversation, OnProgress, read_conversation
+from recollect.api.evaluation.retrieval_benchmark import Bench, Conversation, read_conversation
 from recollect.api.evaluation.scores import Report, Score
 from recollect.events.envelope import microseconds
+from recollect.events.progress import OnPartProgress
 from recollect.jobs.compaction.tiers import tiers
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.policy import Policy
@@ -44,7 +45,7 @@ def run_compaction_bench(
     embedding_model: str,
     days: Sequence[int],
     policy: Policy,
-    on_progress: OnProgress,
+    on_progress: OnPartProgress,
     *,
     runtime: RuntimeChoice = "auto",
 ) -> tuple[list[Stage], Report]:
@@ -100,7 +101,7 @@ def _last(conversation: Conversation) -> datetime:
 
 
 def _compact(
-    bench: Bench, conversations: Sequence[Conversation], day: int, policy: Policy, on_progress: OnProgress
+    bench: Bench, conversations: Sequence[Conversation], day: int, policy: Policy, on_progress: OnPartProgress
 ) -> None:
     context = JobContext(log=bench.log, models=bench.models, vectors_in_use=lambda: bench.vectors, policy=policy)
     for number, conversation in enumerate(conversations, start=1):

@@ -19,6 +19,7 @@ from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import now_us
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import BATCH_EVENTS_MAX
+from recollect.events.progress import OnPartProgress
 from recollect.events.validation import drafts
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.extraction_job import extract
@@ -40,9 +41,6 @@ _HELD_OUT_EVERY = 3
 _FOREIGN_EVERY = 6
 #: Every ranking, the default first.
 RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
-
-#: Called with what is going on, the steps done and the steps in all.
-OnProgress = Callable[[str, int, int], None]
 
 
 class Conversation(NamedTuple):
@@ -75,18 +73,18 @@ class Bench:
         #: What was missing while it ran.
         self.degraded: dict[str, None] = {}
 
-    def wait(self, on_progress: OnProgress) -> None:
+    def wait(self, on_progress: OnPartProgress) -> None:
         """Wait for the model."""
         on_progress("loading the model", 0, 1)
         self._embedder.wait_ready(_MODEL_SECONDS_MAX)
 
-    def load(self, conversation: Conversation, on_progress: OnProgress) -> None:
+    def load(self, conversation: Conversation, on_progress: OnPartProgress) -> None:
         """Append a conversation and embed it."""
         for start in range(0, len(conversation.events), BATCH_EVENTS_MAX):
             self.log.append(conversation.namespace, drafts(conversation.events[start : start + BATCH_EVENTS_MAX]))
         self.embed(conversation, on_progress)
 
-    def embed(self, conversation: Conversation, on_progress: OnProgress) -> None:
+    def embed(self, conversation: Conversation, on_progress: OnPartProgress) -> None:
         """Read out of messages, fold and embed what is new, as workers do."""
         context = JobContext(log=self.log, models=self.models, vectors_in_use=lambda: self.vectors, policy=Policy())
         extract(context, conversation.namespace, now_us())
@@ -98,7 +96,7 @@ class Bench:
         self,
         conversation: Conversation,
         set_name: str,
-        on_progress: OnProgress,
+        on_progress: OnPartProgress,
         *,
         ranking: Ranking = "weighted",
         gate: bool = True,
@@ -142,7 +140,7 @@ def run_retrieval_bench(
     files: Sequence[Path],
     data: Path,
     embedding_model: str,
-    on_progress: OnProgress,
+    on_progress: OnPartProgress,
     *,
     rankings: Sequence[Ranking] = ("weighted",),
     keep: Callable[[dict[str, Any]], None] | None = None,
@@ -218,7 +216,7 @@ def _names(conversation: Conversation) -> list[str]:
     return list(dict.fromkeys(event["payload"]["name"] for event in conversation.events if "name" in event["payload"]))
 
 
-def _gate_notes(bench: Bench, conversations: Sequence[Conversation], on_progress: OnProgress) -> list[str]:
+def _gate_notes(bench: Bench, conversations: Sequence[Conversation], on_progress: OnPartProgress) -> list[str]:
     """Return how many foreign questions get no answer, by set and kind."""
     asked: Counter[tuple[str, str]] = Counter()
     silent: Counter[tuple[str, str]] = Counter()

@@ -23,7 +23,7 @@ from recollect.api.retrieval.append_retrieval import turn_request
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.catalogue import NewEvent
 from recollect.events.envelope import Appended, EventDraft, rfc3339
-from recollect.events.errors import InvalidInput, StorageError, TooLarge
+from recollect.events.errors import InvalidInput, StorageError, TooLarge, first_problem
 from recollect.events.limits import BATCH_EVENTS_MAX, REQUEST_BYTES_MAX, check_namespace
 from recollect.events.validation import drafts_from_json
 
@@ -221,9 +221,7 @@ def _retrieve_request(body: bytes) -> RetrieveRequest:
     try:
         return RetrieveRequest.model_validate_json(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "body"
-        raise InvalidInput(first["msg"], field=field) from None
+        raise first_problem(error, root="body") from None
 
 
 def _appended(one: Appended) -> _Body:

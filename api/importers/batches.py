@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from recollect.events.envelope import EventDraft
 from recollect.events.limits import BATCH_EVENTS_MAX, REQUEST_BYTES_MAX
 from recollect.events.log import EventLog
-
-#: Called with the events handled so far.
-OnProgress = Callable[[int], None]
+from recollect.events.progress import OnCount
 
 
 @dataclass(slots=True)
@@ -23,7 +21,7 @@ class Imported:
     known: int = 0
 
 
-def append_all(log: EventLog, events: Iterable[tuple[str, EventDraft]], on_progress: OnProgress) -> Imported:
+def append_all(log: EventLog, events: Iterable[tuple[str, EventDraft]], on_progress: OnCount) -> Imported:
     """Append (namespace, event) pairs in their order, events of one namespace in a row as one batch.
 
     What comes before an error is recorded, the error included in nothing: `events` may raise.

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from recollect.api.importers.batches import Imported, OnProgress, append_all
+from recollect.api.importers.batches import Imported, append_all
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
 from recollect.events.log import EventLog
+from recollect.events.progress import OnCount
 from recollect.events.validation import draft, json_object
 
 #: What the log gives to an event; a new log gives its own.
 _GIVEN_BY_LOG = ("version", "recorded_at", "hash")
 
 
-def import_jsonl(log: EventLog, lines: Iterable[bytes], *, namespace: str | None, on_progress: OnProgress) -> Imported:
+def import_jsonl(log: EventLog, lines: Iterable[bytes], *, namespace: str | None, on_progress: OnCount) -> Imported:
     """Append the events in `lines` and return how many were new. Importing the same again adds nothing.
 
     Parameters:

@@ -10,11 +10,13 @@ from typing import Any, cast
 
 import orjson
 
-from recollect.api.importers.batches import Imported, OnProgress, append_all
+from recollect.api.importers.batches import Imported, append_all
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput
 from recollect.events.log import EventLog
 from recollect.events.validation import producer_draft
+from recollect.events.progress import OnCount
+from recollect.events.validation import draft
 
 _PREFIX = "locomo-"
 _SESSION = re.compile(r"session_(\d+)")
@@ -22,7 +24,7 @@ _SESSION = re.compile(r"session_(\d+)")
 _BETWEEN_TURNS = timedelta(seconds=20)
 
 
-def import_locomo(log: EventLog, path: Path, *, on_progress: OnProgress) -> Imported:
+def import_locomo(log: EventLog, path: Path, *, on_progress: OnCount) -> Imported:
     """Append the conversations in `path`, each to the namespace ``locomo-<sample_id>``, and return how many were new.
 
     Event ids are ``<sample_id>:<dia_id>``, so importing the same again adds nothing.

@@ -11,14 +11,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from recollect.api.as_of import AsOf, moment, past_us
-from recollect.api.operations.model_change import (
-    OnProgress,
-    change_model,
-    embed_missing,
-    loaded,
-    no_progress,
-    undo_change,
-)
+from recollect.api.operations.model_change import change_model, embed_missing, loaded, no_progress, undo_change
 from recollect.api.pages.entity_neighbourhood import graph
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page, checked_limit, list_events, list_namespaces, list_rows
 from recollect.api.retrieval.answer.expansion import sources_of
@@ -33,11 +26,13 @@ from recollect.api.settings import Settings, load_settings
 from recollect.events.backends.open_log import open_log
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended
-from recollect.events.errors import InvalidInput, NotFound
+from recollect.events.errors import InvalidInput, NotFound, first_problem
 from recollect.events.integrity.verify import Verdict, verify
 from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
 from recollect.events.validation import producer_drafts
+from recollect.events.progress import OnPartProgress
+from recollect.events.validation import drafts
 from recollect.jobs.compaction.tiers import Tier, tiers
 from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.derivation.job_context import JobContext
@@ -354,7 +349,7 @@ class Recollect:
         return verify(self.log, check_namespace(namespace))
 
     def embed(
-        self, model: str | None = None, *, namespace: str | None = None, on_progress: OnProgress = no_progress
+        self, model: str | None = None, *, namespace: str | None = None, on_progress: OnPartProgress = no_progress
     ) -> int:
         """Embed what has no vectors yet, with the model in use or with another one; return how many episodes.
 
@@ -443,5 +438,4 @@ def _request(fields: Mapping[str, Any]) -> RetrieveRequest:
     try:
         return RetrieveRequest.model_validate(fields)
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        raise InvalidInput(problem["msg"], field=".".join(str(part) for part in problem["loc"])) from None
+        raise first_problem(error) from None

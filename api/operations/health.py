@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from recollect.api.memory.recollect import Recollect
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import RecollectError
-from recollect.jobs.queue.backlog import Behind
+from recollect.jobs.queue.backlog import Behind, summed
 from recollect.jobs.queue.run_store import ROLES, Beat, DeadLetter, Run
 
 #: Namespaces that are looked at for one answer; more are reported as "at least".
@@ -76,7 +76,7 @@ def health(memory: Recollect) -> dict[str, Any]:
         "embedding": embedding,
         "workers": memory.workers.status() if memory.workers else {"running": False},
         "parked": parked,
-        "lag": _lag(back, present_us),
+        "lag": summed(back.behind, present_us, most=_BEHIND_MAX),
         "queues": back.queues,
         "jobs": [run_json(run) for run in back.runs],
         "processes": [
@@ -118,7 +118,7 @@ def metrics(memory: Recollect) -> bytes:
         for key, value in values.items():
             (one.labels(key) if label else one).set(value)
 
-    lag = _lag(back, present_us)
+    lag = summed(back.behind, present_us, most=_BEHIND_MAX)
     gauge(
         "behind",
         "Events, episodes and messages that a projection has before it",
@@ -142,19 +142,6 @@ def metrics(memory: Recollect) -> bytes:
         gauge("llm_tokens_today", "Tokens that the language model has cost today (UTC)", {"": spent["tokens_today"]})
     gauge("broker_up", "Whether the broker answers", {"": float(back.problem is None)})
     return generate_latest(registry)
-
-
-def _lag(back: Background, present_us: int) -> dict[str, Any]:
-    """Sum up how far projections are behind the head of the log, over the namespaces that were looked at."""
-    oldest = [one.oldest_us for one in back.behind if one.oldest_us is not None]
-    return {
-        "read_models": sum(one.events for one in back.behind),
-        "embeddings": sum(one.embeddings for one in back.behind),
-        "extraction": sum(one.messages for one in back.behind),
-        "namespaces_behind": len(back.behind),
-        "at_least": len(back.behind) >= _BEHIND_MAX,
-        "oldest_seconds": round((present_us - min(oldest)) / 1e6, 3) if oldest else None,
-    }
 
 
 def _problems(back: Background, present_us: int) -> list[str]:

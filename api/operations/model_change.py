@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 from recollect.api.folder_locks import changing_model
 from recollect.events.errors import InvalidInput, StorageError
 from recollect.events.log import EventLog, each_head
+from recollect.events.progress import OnPartProgress
 from recollect.projections.embeddings.active_model import Spaces
 from recollect.projections.embeddings.embedder import NO_MODEL, Embedder
 from recollect.projections.embeddings.model_files import model_name, model_tag
@@ -18,9 +19,6 @@ from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.read_models import ReadModels
 
 _logger = logging.getLogger(__name__)
-
-#: Called with (what is done, steps done, steps in all or None).
-OnProgress = Callable[[str, int, int | None], None]
 
 #: Looks for what was appended while the look before was embedded. Each is shorter than the one before; a bot that
 #: never stops writing must not keep the change from coming, and what is left then is embedded after it.
@@ -31,7 +29,7 @@ def no_progress(_what: str, _done: int, _total: int | None) -> None:
     """Show nothing."""
 
 
-def loaded(embedder: Embedder, on_progress: OnProgress) -> None:
+def loaded(embedder: Embedder, on_progress: OnPartProgress) -> None:
     """Wait until the model is ready, however long it is fetched.
 
     Raises:
@@ -44,7 +42,7 @@ def loaded(embedder: Embedder, on_progress: OnProgress) -> None:
             raise InvalidInput(embedder.reason, field="model")
 
 
-def embed_missing(models: ReadModels, vectors: Vectors, namespaces: Iterable[str], on_progress: OnProgress) -> int:
+def embed_missing(models: ReadModels, vectors: Vectors, namespaces: Iterable[str], on_progress: OnPartProgress) -> int:
     """Fold and embed what `namespaces` have and `vectors` have not; return how many episodes. The model is ready."""
     done = 0
     for namespace in namespaces:
@@ -54,7 +52,7 @@ def embed_missing(models: ReadModels, vectors: Vectors, namespaces: Iterable[str
 
 
 def change_model(
-    data: Path, log: EventLog, models: ReadModels, spaces: Spaces, name: str, on_progress: OnProgress
+    data: Path, log: EventLog, models: ReadModels, spaces: Spaces, name: str, on_progress: OnPartProgress
 ) -> int:
     """Embed everything with the model `name` beside the one in use, then make it the one in use.
 
@@ -106,7 +104,7 @@ def undo_change(data: Path) -> str:
     return previous.name
 
 
-def _embed_all(log: EventLog, models: ReadModels, vectors: Vectors, on_progress: OnProgress) -> int:
+def _embed_all(log: EventLog, models: ReadModels, vectors: Vectors, on_progress: OnPartProgress) -> int:
     """Embed every namespace, and again what came meanwhile, until nothing did; return how many episodes."""
     done = 0
     for _ in range(_LOOKS_MAX):

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.envelope import EventDraft
-from recollect.events.errors import InvalidInput
+from recollect.events.errors import InvalidInput, first_problem
 
 #: Fields of a request that a turn itself gives.
 _NO_OPTIONS = {
@@ -41,8 +41,7 @@ def turn_request(drafts: Sequence[EventDraft], options: Mapping[str, Any]) -> Re
     try:
         request = RetrieveRequest.model_validate({"mode": "passive", **session, **options, "query": query})
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        raise InvalidInput(problem["msg"], field=".".join(str(part) for part in problem["loc"])) from None
+        raise first_problem(error) from None
     return None if message is None else request
 
 

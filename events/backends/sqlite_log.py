@@ -26,6 +26,7 @@ from recollect.events.errors import (
     StorageError,
 )
 from recollect.events.log import GENESIS
+from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import Archive
 from recollect.events.storage.database import connect, storage_errors
 
@@ -147,7 +148,7 @@ class SqliteLog(GroupCommitLog):
         with self._reader() as reader:
             return [_head(*row) for row in reader.execute(_HEADS, (after, limit))]
 
-    def prune(self, namespace: str, *, on_progress: Callable[[int, int], None] | None = None) -> int:
+    def prune(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:
         """Let the sealed events of `namespace` go from this file and return how many that were.
 
         Reading, verifying and recognising ids go on as before, through the archive.

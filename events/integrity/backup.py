@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from recollect.events.envelope import now_us
 from recollect.events.errors import ForeignFile, InvalidInput
 from recollect.events.integrity.parallel_verify import audit
 from recollect.events.log import each_head
+from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync
 from recollect.events.storage.database import connect, storage_errors
 
@@ -22,9 +22,6 @@ _STEP_PAGES = 1_024
 #: What a backup's folder holds.
 LOG_NAME = "log.db"
 ARCHIVE_NAME = "archive"
-
-#: Called with (steps done, steps in all).
-OnProgress = Callable[[int, int], None]
 
 
 def backup(log: Path, target: Path, *, on_progress: OnProgress | None = None) -> int:

@@ -9,6 +9,7 @@ from recollect.events.envelope import Head
 from recollect.events.integrity.anchor import Anchor
 from recollect.events.integrity.verify import PROBLEMS_MAX, Verdict, verify
 from recollect.events.log import EventLog
+from recollect.events.progress import OnProgress
 from recollect.events.storage.process_pool import process_pool
 
 #: Events in one task: about a third of a second, so that progress moves and processes end together.
@@ -34,7 +35,7 @@ def audit(
     open_log: Callable[[], EventLog],
     processes: int = 1,
     anchor: Anchor | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Iterator[Verdict]:
     """Yield the verdict on each of `heads`' namespaces, in their order; a long chain is walked in parts side by side.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from recollect.events.chain import leaf_of, link
 from recollect.events.envelope import RecordedEvent
 from recollect.events.log import GENESIS, EventLog
+from recollect.events.progress import OnProgress
 
 #: Problems named in one verdict. One flipped bit gives one or two; hundreds mean that the file as a whole is suspect.
 PROBLEMS_MAX = 100
@@ -46,7 +47,7 @@ def verify(
     *,
     after: int = 0,
     until: int | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Verdict:
     """Recompute every leaf and link of `namespace` and compare them with what is stored.
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from recollect.events.envelope import EventDraft, instant
-from recollect.events.validation import draft
+from recollect.events.envelope import EventDraft
 from recollect.jobs.compaction.active_memories import active_memories
-from recollect.jobs.derivation.append_derived import derived_id
+from recollect.jobs.derivation.derived_events import memories_clustered
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.keywords import keywords
 from recollect.projections.embeddings.embedder import Vector
@@ -43,17 +42,7 @@ def cluster(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot
         said = [texts[ids[at]] for at in members]
         label = " ".join(keywords(snapshot.connection, said, tokens_max=_LABEL_TOKENS)) or said[0]
         found.append({"label": label, "memory_ids": [ids[at] for at in members]})
-    return [
-        draft(
-            {
-                "id": derived_id("cluster", str(now_us), *ids),
-                "type": "memories.clustered",
-                "occurred_at": instant(now_us),
-                "actor": "compaction",
-                "payload": {"clusters": found},
-            }
-        )
-    ]
+    return [memories_clustered(ids, found, now_us)]
 
 
 def grouped(vectors: Vector, similarity: float) -> list[list[int]]:

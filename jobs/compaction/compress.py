@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from recollect.events.envelope import EventDraft, instant
-from recollect.events.validation import draft
+from recollect.events.envelope import DAY_US, EventDraft
 from recollect.jobs.compaction.file_size import size_bytes
-from recollect.jobs.compaction.session_batches import DAY_US, due_groups
-from recollect.jobs.derivation.append_derived import derived_id
+from recollect.jobs.compaction.session_batches import due_groups
+from recollect.jobs.derivation.derived_events import episodes_compressed
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import Turn
 from recollect.jobs.summarising.summaries import summary_of
@@ -33,23 +32,4 @@ def compress(context: JobContext, namespace: str, now_us: int, snapshot: Snapsho
 def _compressed(context: JobContext, namespace: str, snapshot: Snapshot, group: Sequence[Turn]) -> EventDraft:
     policy = context.policy
     summary = summary_of(context, namespace, snapshot, group, share=policy.compressed_share)
-    # Dated like what it tells of, so that whoever makes it, and whenever, makes the same.
-    occurred_at_us = max(raw.occurred_at_us for raw in group)
-    expires_at_us = occurred_at_us + int(policy.compressed_expires_after_days * DAY_US)
-    return draft(
-        {
-            "id": derived_id("compress", *(raw.id for raw in group)),
-            "type": "episodes.compressed",
-            "session_id": group[0].session_id,
-            "occurred_at": instant(occurred_at_us),
-            "actor": "compaction",
-            "payload": {
-                "text": summary.text,
-                "source_events": [raw.id for raw in group],
-                "importance": max(raw.importance for raw in group),
-                "token_count": summary.token_count,
-                "source_tokens": summary.source_tokens,
-                "expires_at": instant(expires_at_us),
-            },
-        }
-    )
+    return episodes_compressed(group, summary, expires_after_us=int(policy.compressed_expires_after_days * DAY_US))

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from recollect.events.envelope import EventDraft, instant
-from recollect.events.validation import draft
-from recollect.jobs.compaction.session_batches import DAY_US
-from recollect.jobs.derivation.append_derived import derived_id
+from recollect.events.envelope import DAY_US, EventDraft
+from recollect.jobs.derivation.derived_events import day_digested
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import read_turns
 from recollect.jobs.summarising.summaries import summary_of
@@ -32,15 +30,5 @@ def digest_days(context: JobContext, namespace: str, now_us: int, snapshot: Snap
         turns = [] if name in known else read_turns(snapshot.connection, _TURNS, bounds)
         if turns:
             summary = summary_of(context, namespace, snapshot, turns, tokens_max=context.policy.digest_tokens)
-            drafts.append(
-                draft(
-                    {
-                        "id": derived_id("digest", name),
-                        "type": "day.digested",
-                        "occurred_at": instant((day + 1) * DAY_US),
-                        "actor": "compaction",
-                        "payload": {"day": name, "text": summary.text, "source_events": [turn.id for turn in turns]},
-                    }
-                )
-            )
+            drafts.append(day_digested(day, name, summary.text, turns))
     return drafts

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.events.envelope import EventDraft, RecordedEvent, instant
-from recollect.events.validation import draft
-from recollect.jobs.compaction.session_batches import DAY_US
-from recollect.jobs.derivation.append_derived import derived_id
+from recollect.events.envelope import DAY_US, EventDraft, RecordedEvent
+from recollect.jobs.derivation.derived_events import episode_distilled
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import Turn, read_turns
 from recollect.jobs.summarising.summaries import summary_of
@@ -34,22 +32,7 @@ def _distilled(context: JobContext, namespace: str, snapshot: Snapshot, compress
     events = read_events(context.log, namespace, source_versions(snapshot.connection, compressed.version))
     turns = [_turn(event) for event in events if tells(event)] or [compressed]
     summary = summary_of(context, namespace, snapshot, turns, share=context.policy.distilled_share)
-    return draft(
-        {
-            "id": derived_id("distill", compressed.id),
-            "type": "episode.distilled",
-            "session_id": compressed.session_id,
-            "occurred_at": instant(compressed.occurred_at_us),
-            "actor": "compaction",
-            "payload": {
-                "text": summary.text,
-                "source_events": [compressed.id],
-                "importance": compressed.importance,
-                "token_count": summary.token_count,
-                "source_tokens": summary.source_tokens,
-            },
-        }
-    )
+    return episode_distilled(compressed, summary)
 
 
 def _turn(event: RecordedEvent) -> Turn:

@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from recollect.events.envelope import EventDraft, instant
-from recollect.events.validation import draft
+from recollect.events.envelope import EventDraft
 from recollect.jobs.compaction.active_memories import active_memories
-from recollect.jobs.derivation.append_derived import derived_id
+from recollect.jobs.derivation.derived_events import memories_merged
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.read_models.read_models import Snapshot
 
@@ -60,7 +59,7 @@ def merge_duplicates(context: JobContext, namespace: str, now_us: int, snapshot:
             merged.update(same)
             if same:
                 lowest = float(min(similar[kept, other] for other in same))
-                drafts.append(_merge(group[kept].id, [group[other].id for other in same], lowest, now_us))
+                drafts.append(memories_merged(group[kept].id, [group[other].id for other in same], lowest, now_us))
     return drafts
 
 
@@ -79,19 +78,3 @@ def _groups(snapshot: Snapshot) -> Iterator[list[_Candidate]]:
 
 def _exact(text: str) -> tuple[frozenset[str], bool]:
     return frozenset(_EXACT.findall(text)), _NEGATION.search(text) is not None
-
-
-def _merge(kept_id: str, merged_ids: Sequence[str], similarity: float, now_us: int) -> EventDraft:
-    return draft(
-        {
-            "id": derived_id("merge", kept_id, *merged_ids),
-            "type": "memories.merged",
-            "occurred_at": instant(now_us),
-            "actor": "compaction",
-            "payload": {
-                "kept_id": kept_id,
-                "merged_ids": merged_ids,
-                "similarity": round(min(1.0, similarity), 4),
-            },
-        }
-    )

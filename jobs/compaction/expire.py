@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from recollect.events.envelope import EventDraft, instant
-from recollect.events.validation import draft
-from recollect.jobs.compaction.session_batches import DAY_US
-from recollect.jobs.derivation.append_derived import derived_id
+from recollect.events.envelope import DAY_US, EventDraft
+from recollect.jobs.derivation.derived_events import episodes_expired
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.read_models.read_models import Snapshot
 
@@ -38,17 +36,4 @@ def expire(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequ
     ).fetchall()
     rows += snapshot.connection.execute(_SUMMARIES, (now_us, _FOUND_MAX)).fetchall()
     ids = [row[0] for row in rows]
-    return [expired(ids[first : first + _IDS_MAX], now_us) for first in range(0, len(ids), _IDS_MAX)]
-
-
-def expired(ids: Sequence[str], now_us: int) -> EventDraft:
-    """Return the event that takes the episodes `ids` out."""
-    return draft(
-        {
-            "id": derived_id("expire", *ids),
-            "type": "episodes.expired",
-            "occurred_at": instant(now_us),
-            "actor": "compaction",
-            "payload": {"episode_ids": ids},
-        }
-    )
+    return [episodes_expired(ids[first : first + _IDS_MAX], now_us) for first in range(0, len(ids), _IDS_MAX)]

@@ -7,8 +7,7 @@ from typing import Any
 
 from recollect.events.envelope import EventDraft
 from recollect.jobs.compaction.active_memories import active_memories
-from recollect.jobs.compaction.expire import expired
-from recollect.jobs.compaction.staleness import stale
+from recollect.jobs.derivation.derived_events import episodes_expired, memory_stale
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.read_models.read_models import Snapshot
 
@@ -30,8 +29,8 @@ def cap(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequenc
         active_memories(snapshot.connection),
         key=lambda memory: (memory.confidence, memory.evidence, memory.updated_at_us, memory.id),
     )
-    drafts = [stale(memory.id, "over the cap", now_us) for memory in memories[: max(0, len(memories) - most)]]
+    drafts = [memory_stale(memory.id, "over the cap", now_us) for memory in memories[: max(0, len(memories) - most)]]
     rows: list[tuple[Any, ...]] = snapshot.connection.execute(_SUMMARIES, (most,)).fetchall()
     ids = [row[0] for row in rows]
-    drafts += [expired(ids[first : first + _IDS_MAX], now_us) for first in range(0, len(ids), _IDS_MAX)]
+    drafts += [episodes_expired(ids[first : first + _IDS_MAX], now_us) for first in range(0, len(ids), _IDS_MAX)]
     return drafts

@@ -7,10 +7,8 @@ from typing import Any
 
 import apsw
 
+from recollect.events.envelope import DAY_US
 from recollect.jobs.summarising.episode_rows import Turn, read_turns
-
-#: Microseconds in a day.
-DAY_US = 86_400_000_000
 
 #: Old, active, and without a summary that stands for them.
 _RAW = """

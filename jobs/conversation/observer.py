@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from recollect.events.envelope import EventDraft, instant
-from recollect.events.validation import draft
 from recollect.jobs.conversation.topics import changes
-from recollect.jobs.derivation.append_derived import derive_all, derived_id
+from recollect.jobs.derivation.append_derived import derive_all
+from recollect.jobs.derivation.derived_events import observations_recorded, observations_reflected, turns_summarised
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import Turn, lines, read_turns
 from recollect.jobs.summarising.extractive import summarise
@@ -76,20 +76,7 @@ def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_i
         if text and estimate_tokens(line) <= left:
             observations.append(line)
             left -= estimate_tokens(line)
-    return draft(
-        {
-            "id": derived_id("observe", session_id, turns[-1].id),
-            "type": "observations.recorded",
-            "session_id": session_id,
-            "occurred_at": instant(turns[-1].occurred_at_us),
-            "actor": "observer",
-            "payload": {
-                "observations": observations or ["(nothing was said)"],
-                "source_events": [turn.id for turn in turns],
-                "through": turns[-1].version,
-            },
-        }
-    )
+    return observations_recorded(session_id, turns, observations or ["(nothing was said)"])
 
 
 def _segments(turns: Sequence[Turn], vectors: Sequence[Any]) -> Iterator[list[Turn]]:
@@ -118,18 +105,7 @@ def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Seq
         known = [None] * len(texts) if vectors is None else list(vectors)
         kept = summarise(lines(texts), known, policy.reflect_tokens // 2, whole=True).splitlines()
         events = list(dict.fromkeys(event_id for event_id, _ in found))
-        drafts.append(
-            draft(
-                {
-                    "id": derived_id("reflect", session_id, *events),
-                    "type": "observations.reflected",
-                    "session_id": session_id,
-                    "occurred_at": instant(occurred_at_us),
-                    "actor": "reflector",
-                    "payload": {"observations": kept, "source_events": events},
-                }
-            )
-        )
+        drafts.append(observations_reflected(session_id, kept, source_events=events, occurred_at_us=occurred_at_us))
     return drafts
 
 
@@ -139,18 +115,7 @@ def _short_forms(context: JobContext, _: str, snapshot: Snapshot) -> Sequence[Ev
     turns = read_turns(snapshot.connection, _LONG, (policy.long_message_tokens, _ITEMS_MAX))
     if not turns:
         return []
-    summaries = [{"event_id": turn.id, "text": _short(turn, policy.short_form_tokens)} for turn in turns]
-    return [
-        draft(
-            {
-                "id": derived_id("shorten", *(turn.id for turn in turns)),
-                "type": "turns.summarised",
-                "occurred_at": instant(max(turn.occurred_at_us for turn in turns)),
-                "actor": "observer",
-                "payload": {"summaries": summaries},
-            }
-        )
-    ]
+    return [turns_summarised(turns, [_short(turn, policy.short_form_tokens) for turn in turns])]
 
 
 def _short(turn: Turn, tokens_max: int) -> str:

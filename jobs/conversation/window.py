@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from recollect.events.envelope import EventDraft, instant
-from recollect.events.validation import draft
+from recollect.events.envelope import EventDraft
 from recollect.jobs.conversation.topics import topic_changed
-from recollect.jobs.derivation.append_derived import derive, derived_id
+from recollect.jobs.derivation.append_derived import derive
+from recollect.jobs.derivation.derived_events import conversation_compacted
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import Turn, lines, read_turns
 from recollect.jobs.summarising.extractive import summarise
+from recollect.jobs.summarising.summaries import Summary
 from recollect.projections.read_models.read_models import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -105,24 +106,7 @@ def _compaction(
     vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in old])
     tokens_max = max(16, min(summary_tokens // 2, int(policy.compressed_share * source_tokens)))
     text = summarise(old, [vectors.get(turn.version) for turn in old], tokens_max) or "(nothing was said)"
-    return [
-        draft(
-            {
-                "id": derived_id("window", session_id, old[-1].id),
-                "type": "conversation.compacted",
-                "session_id": session_id,
-                "occurred_at": instant(old[-1].occurred_at_us),
-                "actor": "window",
-                "payload": {
-                    "text": text,
-                    "source_events": [turn.id for turn in old],
-                    "tags": ["auto-compaction"],
-                    "token_count": estimate_tokens(text),
-                    "source_tokens": source_tokens,
-                },
-            }
-        )
-    ]
+    return [conversation_compacted(session_id, old, Summary(text, estimate_tokens(text), source_tokens))]
 
 
 def _turns(snapshot: Snapshot, session_id: str) -> list[Turn]:

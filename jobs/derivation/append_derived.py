@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import EventIdConflict, VersionConflict
@@ -23,11 +22,6 @@ _ROUNDS_MAX = 10_000
 
 #: What a job decides from a read model: events with deterministic ids.
 Decide = Callable[[Snapshot], Sequence[EventDraft]]
-
-
-def derived_id(job: str, *of: str) -> str:
-    """Return the id of the event that `job` makes of the events or memories `of`: the same for the same."""
-    return f"{job}:{sha256(chr(10).join(of).encode(errors='replace')).hexdigest()[:32]}"
 
 
 def derive(context: JobContext, namespace: str, decide: Decide) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
@@ -22,14 +24,16 @@ from recollect.events.catalogue import (
 )
 from recollect.events.envelope import EventDraft, RecordedEvent, instant
 from recollect.events.log import EventLog
-from recollect.events.validation import draft
-from recollect.jobs.derivation.append_derived import derive_all, derived_id
+from recollect.jobs.derivation.append_derived import derive_all
+from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.corrections import Statement
 from recollect.jobs.extraction.llm_extractor import read_with
-from recollect.jobs.extraction.rule_extractor import Found, Said, read
+from recollect.jobs.extraction.rule_extractor import Found, ReadingTimeout, Said, read
 from recollect.projections.projector.episode_events import told
 from recollect.projections.read_models.read_models import Snapshot
+
+_logger = logging.getLogger(__name__)
 
 #: Who reads, when no language model does.
 RULES = "rules"
@@ -39,6 +43,8 @@ _KNOWN_MAX = 40
 _QUIET_US = 300_000_000
 #: Items that are read in one message; a list of a thousand dates is no memory.
 _ITEMS_MAX = 100
+#: Processor time after which idle talk is recorded as read; what takes less is read again with the next message.
+_READ_AGAIN_SECONDS_MAX = 1.0
 #: Items of one extraction, in JSON; an event has twice as much room.
 _BYTES_MAX = 512 << 10
 #: What each kind of item is in the catalogue.
@@ -88,27 +94,26 @@ def _extraction(context: JobContext, namespace: str, now_us: int, snapshot: Snap
     if asking and len(messages) < policy.llm_messages_min and now_us - last.occurred_at_us < _QUIET_US:
         # More is said right now, and is better read together.
         return []
+    begun = time.thread_time()
     found, extractor = _read(context, namespace, snapshot, messages)
+    if context.stop.is_set():
+        # Perhaps not all was read; the next process reads it.
+        return []
     found = _recordable(found)
     quiet = now_us - last.occurred_at_us >= _QUIET_US
-    waits = not found or (not quiet and all(one.kind in _PATIENT for one in found))
+    idle = not found or (not quiet and all(one.kind in _PATIENT for one in found))
+    waits = idle and time.thread_time() - begun < _READ_AGAIN_SECONDS_MAX
     if waits and not asking and len(messages) < policy.extraction_messages_max:
         return []
     sources = list(dict.fromkeys(id for one in found for id in _sources(one.item))) or [last.id]
     return [
-        draft(
-            {
-                "id": derived_id("extract", last.id),
-                "type": "facts.extracted",
-                "occurred_at": instant(last.occurred_at_us),
-                "actor": "extraction",
-                "payload": {
-                    "source_events": sources,
-                    "through": last.version,
-                    "extractor": extractor,
-                    **_by_kind(found, policy.extraction_confidence_min),
-                },
-            }
+        facts_extracted(
+            last.id,
+            last.occurred_at_us,
+            source_events=sources,
+            through=last.version,
+            extractor=extractor,
+            items=_by_kind(found, policy.extraction_confidence_min),
         )
     ]
 
@@ -119,13 +124,31 @@ def _read(context: JobContext, namespace: str, snapshot: Snapshot, messages: Seq
     Dates and questions are read by the rules in any case: they do that exactly.
     """
     before = _known(snapshot)
-    by_rules = [one for said in messages for one in islice(read(said, before), _ITEMS_MAX)]
+    by_rules = [
+        one for said in messages if not context.stop.is_set() for one in _read_by_rules(namespace, said, before)
+    ]
+    if context.stop.is_set():
+        return by_rules, RULES
     people = [said for said in messages if not said.assistant]
     by_llm = read_with(context.llm, namespace, people) if context.llm is not None and people else None
     if by_llm is None or context.llm is None:
         return by_rules, RULES
     exact = [one for one in by_rules if one.kind in ("dates", "questions", "procedures")]
     return [*by_llm, *exact], context.llm.name
+
+
+def _read_by_rules(namespace: str, said: Said, before: list[Statement]) -> list[Found]:
+    """Return what the rules read in a message, in the time that it may take."""
+    found: list[Found] = []
+    try:
+        found.extend(islice(read(said, before), _ITEMS_MAX))
+    except ReadingTimeout:
+        _logger.warning(
+            "Extraction of event %r in namespace %r took too long; the rest of the message is left out.",
+            said.event_id,
+            namespace,
+        )
+    return found
 
 
 def _next_messages(

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from recollect.events.catalogue import FactType, PreferenceCategory
+from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.rule_extractor import Found, Said
 from recollect.jobs.llm.client import Llm
 from recollect.projections.text.words import content_words
@@ -79,6 +80,7 @@ _Kind = Literal["facts", "corrections", "preferences", "relationships", "rejecte
 
 def read_with(llm: Llm, namespace: str, messages: Sequence[Said]) -> list[Found] | None:
     """Return what the model reads in `messages`; None when it could not be asked."""
+    messages = [said._replace(text=excerpt(said.text)) for said in messages]
     lines = "\n".join(f"[{number}] {said.speaker}: {said.text}" for number, said in enumerate(messages, start=1))
     reading = llm.ask(namespace, "extract", lines, Reading)
     return None if reading is None else list(_grounded(reading, messages))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
+from recollect.events.errors import short_text
 from recollect.jobs.llm.breaker import Breaker
 from recollect.jobs.llm.policy import LlmPolicy
 from recollect.jobs.llm.spend import Spend
@@ -66,7 +67,7 @@ class Llm:
             answer = asked.result(self._policy.llm_timeout_seconds * (_RETRIES + 1) + _SLACK_SECONDS)
         except (Exception, FutureTimeout) as error:
             asked.cancel()
-            _logger.warning("the language model did not answer for namespace %r: %s", namespace, _short(error))
+            _logger.warning("the language model did not answer for namespace %r: %s", namespace, short_text(error))
             self._breaker.failed(namespace)
             return None
         self._breaker.succeeded(namespace)
@@ -140,7 +141,3 @@ class Llm:
 @cache
 def _prompt(name: str) -> str:
     return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
-
-
-def _short(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

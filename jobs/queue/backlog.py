@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +101,38 @@ class Lag:
         """Return the model that namespaces are settled with; another one has work everywhere."""
         embedder = self._vectors_in_use().embedder
         return embedder.model_tag if embedder.state == "ready" else ""
+
+
+def summed(behind: Sequence[Behind], present_us: int, *, most: int) -> dict[str, Any]:
+    """Return how far projections are behind the log, over the namespaces `behind`.
+
+    Parameters:
+        most: namespaces that were looked up at most; so many mean "at least".
+    """
+    oldest = [one.oldest_us for one in behind if one.oldest_us is not None]
+    return {
+        "read_models": sum(one.events for one in behind),
+        "embeddings": sum(one.embeddings for one in behind),
+        "extraction": sum(one.messages for one in behind),
+        "namespaces_behind": len(behind),
+        "at_least": len(behind) >= most,
+        "oldest_seconds": round((present_us - min(oldest)) / 1e6, 3) if oldest else None,
+    }
+
+
+def unfolded(log: EventLog, models: ReadModels) -> list[dict[str, Any]]:
+    """Return the namespaces whose read models are behind the log, or cannot be read."""
+    behind: list[dict[str, Any]] = []
+    for head in each_head(log):
+        try:
+            progress = models.progress(head.namespace)
+        except RecollectError as error:
+            behind.append({"namespace": head.namespace, "behind": head.version, "problem": str(error)})
+            continue
+        if progress.behind:
+            problem = None if progress.parked is None else progress.parked.error
+            behind.append({"namespace": head.namespace, "behind": progress.behind, "problem": problem})
+    return behind
 
 
 def _unread(snapshot: Snapshot) -> int:

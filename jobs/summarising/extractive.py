@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from heapq import heapify, heappop, heapreplace
 from itertools import chain
 from typing import NamedTuple
 
@@ -58,20 +59,27 @@ def summarise(turns: Sequence[Turn], vectors: Sequence[Vector | None], tokens_ma
         return ""
     rows = _rows(turns, vectors)
     worth = _worth(turns, sentences, rows)
-    turn_of = np.array([sentence.turn for sentence in sentences])
     chosen: list[int] = []
-    likeness = np.zeros(len(sentences), np.float32)
+    # Of each turn: to what was chosen.
+    likeness = np.zeros(len(turns), np.float32)
     left = tokens_max
-    candidates = set(range(len(sentences)))
-    while candidates and left > _REST * tokens_max:
-        best = max(candidates, key=lambda at: (worth[at] - _REDUNDANCY_WEIGHT * likeness[at], -at))
-        candidates.discard(best)
+    # Likeness only grows, so a value from before is too high at most: only the first of the heap is calculated again. All
+    # of a long message for each that is chosen would take the square of its length.
+    heap = [(-value, at) for at, value in enumerate(worth)]
+    heapify(heap)
+    while heap and left > _REST * tokens_max:
+        before, best = heap[0]
+        value = worth[best] - _REDUNDANCY_WEIGHT * likeness[sentences[best].turn]
+        if -value > before:
+            heapreplace(heap, (-value, best))
+            continue
+        heappop(heap)
         cost = estimate_tokens(f"{turns[sentences[best].turn].speaker}: {sentences[best].text} ")
         if cost <= left and not (chosen and _content(sentences[best].text) < _CONTENT_MIN):
             chosen.append(best)
             left -= cost
             near: Vector = np.dot(rows, rows[sentences[best].turn])
-            likeness = np.maximum(likeness, near[turn_of])
+            likeness = np.maximum(likeness, near)
     if not chosen:
         best = int(np.argmax(worth))
         return _cut(f"{turns[sentences[best].turn].speaker}: {sentences[best].text}", tokens_max)

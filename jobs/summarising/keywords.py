@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from recollect.projections.search_index.postings import stemmer
 from recollect.projections.text.tokens import estimate_tokens
 from recollect.projections.text.words import STOP_WORDS
 
@@ -25,14 +26,12 @@ def keywords(connection: apsw.Connection, texts: Sequence[str], *, tokens_max: i
         connection: the read model; its keyword index knows how many episodes hold a word.
         tokens_max: estimated tokens of all of them together.
     """
-    stem = connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+    stem = stemmer(connection)
 
     def stems(text: str) -> Iterable[tuple[str, str]]:
         for word in dict.fromkeys(_WORD.findall(text)):
             if len(word) >= _CHARS_MIN and word.casefold() not in STOP_WORDS:
-                terms: Any = stem(
-                    word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False, include_colocated=False
-                )
+                terms = stem(word)
                 if terms:
                     yield terms[0], word
 

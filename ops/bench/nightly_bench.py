@@ -20,7 +20,7 @@ from table import heading
 
 from recollect.api.memory.recollect import Recollect
 from recollect.api.settings import Settings
-from recollect.events.envelope import instant, now_us
+from recollect.events.envelope import DAY_US, instant, now_us
 from recollect.events.validation import drafts
 from recollect.jobs.queue.nightly import compact
 from recollect.projections.read_models.layout import namespace_folder
@@ -31,7 +31,6 @@ EVENTS = 200
 _TEMPLATES = 10
 _LIVE_SECONDS = 20.0
 _BETWEEN_SECONDS = 0.05
-_DAY_US = 86_400_000_000
 
 
 def run(folder: Path) -> None:
@@ -55,7 +54,7 @@ def run(folder: Path) -> None:
 
 def _fill(folder: Path) -> None:
     """Append the namespaces, fold and embed them."""
-    begun_us = now_us() - 2 * _DAY_US
+    begun_us = now_us() - 2 * DAY_US
     source = list(texts.real(_TEMPLATES * EVENTS))
     with Recollect(folder, settings=Settings(), workers=False) as memory:
         memory.embedder.start()

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from recollect.events.errors import short_text
 from recollect.projections.embeddings.model_files import DEFAULT_MODEL, model_tag
 from recollect.projections.embeddings.model_runtime import (
     Embedding,
@@ -217,7 +218,7 @@ class SentenceEmbedder:
         except RuntimeRefused as error:
             self._fail(str(error))
         except Exception as error:
-            cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            cause = short_text(error)
             self._fail(
                 f"model {self.name!r} could not be loaded ({cause}); check the "
                 "network and its name or path, in RECOLLECT_EMBEDDING_MODEL or in --model of `recollect embed`"

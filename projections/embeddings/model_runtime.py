@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.events.errors import short_text
 from recollect.projections.embeddings.model_files import model_source
 from recollect.projections.embeddings.token_codes import Vector
 
@@ -189,7 +190,7 @@ def load_runtime(model: str, choice: RuntimeChoice) -> Runtime:
     try:
         return _verified(whole)
     except Exception as error:
-        cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        cause = short_text(error)
         if choice == "openvino":
             raise RuntimeRefused(
                 f"OpenVINO cannot run the model {model!r} ({cause}); set RECOLLECT_EMBEDDING_RUNTIME to auto"

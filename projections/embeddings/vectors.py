@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from recollect.events.errors import ForeignFile
+from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import write_once
 from recollect.events.storage.database import storage_errors
 from recollect.projections.embeddings.embedder import Embedder
@@ -56,8 +57,6 @@ LEFT JOIN episodes AS p ON p.version = e.previous
 LEFT JOIN episodes AS q ON q.version = p.previous
 WHERE e.version > ? ORDER BY e.version LIMIT ?
 """
-#: Called with (episodes embedded, episodes in all) after each batch.
-OnProgress = Callable[[int, int], None]
 #: Gives the vectors in use. Asked once for each piece of work: the model can change, and one piece has one space.
 VectorsInUse = Callable[[], "Vectors"]
 
@@ -108,6 +107,7 @@ class Vectors:
         """Embed the episodes that have no vectors yet; return how many that were. 0 unless the model is ready.
 
         Parameters:
+            on_progress: called with (episodes embedded, episodes in all) after each batch.
             stop: when it is set, the work ends after the batch at hand.
             deadline: `time.monotonic()` seconds after which no further batch is begun.
         """

@@ -6,16 +6,14 @@ its end. What a user corrected or took back stays so, whatever is stated or extr
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import apsw
 import orjson
 
-from recollect.events.envelope import RecordedEvent, microseconds
+from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
 from recollect.projections.projector.predicates import canonical, has_one_value, normalised
 
-DAY_US = 86_400_000_000
 #: Days until a memory is stale that nobody confirms, by type (`004`).
 TTL_DAYS = {
     "fact": 730,
@@ -111,7 +109,7 @@ class Facts:
         if alive is not None:
             self._strengthen(event, fact, alive)
             return
-        ended = moment_us(fact.payload.get("valid_until"))
+        ended = parse_rfc3339(fact.payload.get("valid_until"))
         if ended is not None and ended <= event.occurred_at_us:
             # It was so once. That ends nothing, and nothing ends it.
             if not same:
@@ -121,7 +119,7 @@ class Facts:
         if holder is None or self._wins(event, fact, holder):
             self._insert(event, fact, "active")
             if holder is not None:
-                self.supersede(event, holder.id, fact.id, moment_us(fact.payload.get("valid_from")))
+                self.supersede(event, holder.id, fact.id, parse_rfc3339(fact.payload.get("valid_from")))
         elif not same:
             self._insert(event, fact, "superseded", superseded_by=holder.id)
 
@@ -149,7 +147,7 @@ class Facts:
         right = fact.id if same is None else same.id
         for row in wrong:
             if row.id != right:
-                self.supersede(event, row.id, right, moment_us(fact.payload.get("valid_from")))
+                self.supersede(event, row.id, right, parse_rfc3339(fact.payload.get("valid_from")))
                 if not whole:
                     self._set_right(fact.topic, row.value, right)
         if whole:
@@ -212,7 +210,7 @@ class Facts:
         return next(iter(self._rows("conflict_key = ? AND status = 'active'", fact.conflict_key)), None)
 
     def _wins(self, event: RecordedEvent, fact: Stated, holder: _Row) -> bool:
-        since_us = moment_us(fact.payload.get("valid_from")) or event.occurred_at_us
+        since_us = parse_rfc3339(fact.payload.get("valid_from")) or event.occurred_at_us
         held_us = holder.valid_from_us or holder.created_at_us
         return (SOURCE_RANKS[fact.source_type], since_us) >= (SOURCE_RANKS[holder.source_type], held_us)
 
@@ -258,8 +256,8 @@ class Facts:
                 status,
                 superseded_by,
                 fact.conflict_key,
-                moment_us(payload.get("valid_from")),
-                moment_us(payload.get("valid_until")) or (at_us if ended else None),
+                parse_rfc3339(payload.get("valid_from")),
+                parse_rfc3339(payload.get("valid_until")) or (at_us if ended else None),
                 orjson.dumps(fact.sources(event)[:SOURCES_MAX]).decode(),
                 ttl_days,
                 at_us + ttl_days * DAY_US,
@@ -285,8 +283,3 @@ def topic_of(payload: dict[str, Any]) -> str:
 def surer(confidence: float, told: float) -> float:
     """Return the confidence in what two independent sources say (noisy or)."""
     return 1 - (1 - confidence) * (1 - told)
-
-
-def moment_us(moment: str | None) -> int | None:
-    """Return an RFC 3339 time in microseconds since 1970 UTC; None for None."""
-    return None if moment is None else microseconds(datetime.fromisoformat(moment))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import apsw
 import orjson
 
 from recollect.events.envelope import RecordedEvent, microseconds
-from recollect.projections.projector.facts import DAY_US, SOURCE_RANKS, SOURCES_MAX, TTL_DAYS, surer
+from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, TTL_DAYS, surer
 from recollect.projections.text.chunks import chunks
+from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
+from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, TTL_DAYS, surer
 from recollect.projections.text.tokens import estimate_tokens
 
 #: How much a relation counts in a walk over the graph (`004`); what contradicts never supports.
@@ -241,7 +242,7 @@ class Knowledge:
         self._connection.executemany(
             "INSERT INTO date_mentions VALUES (NULL, ?, ?, ?, ?)",
             [
-                (one["source_event"], one["text"], _us(one["start"]), _us(one["end"]))
+                (one["source_event"], one["text"], parse_rfc3339(one["start"]), parse_rfc3339(one["end"]))
                 for one in payload.get("dates", ())
             ],
         )
@@ -318,7 +319,3 @@ class Knowledge:
 
 def _sources(event: RecordedEvent, payload: dict[str, Any]) -> str:
     return orjson.dumps(list(payload.get("source_events") or [event.id])[:SOURCES_MAX]).decode()
-
-
-def _us(moment: str) -> int:
-    return microseconds(datetime.fromisoformat(moment))

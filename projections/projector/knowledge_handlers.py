@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from recollect.events.envelope import RecordedEvent
-from recollect.projections.projector.facts import Stated, moment_us
+from recollect.events.envelope import RecordedEvent, parse_rfc3339
+from recollect.projections.projector.facts import Stated
 from recollect.projections.projector.write_batch import Changes
 
 Handler = Callable[[Changes, RecordedEvent, dict[str, Any]], None]
 
 
 def _fact_stated(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    fact = _stated(changes, event, event.id, payload, extracted=False)
-    changes.deferred.add(event, lambda: changes.facts.state(event, fact))
+    _state(changes, event, event.id, payload, extracted=False)
 
 
 def _fact_corrected(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -30,7 +29,7 @@ def _fact_superseded(changes: Changes, event: RecordedEvent, payload: dict[str, 
     until = payload.get("valid_until")
     changes.deferred.add(
         event,
-        lambda: changes.facts.supersede(event, payload["fact_id"], payload["superseded_by"], moment_us(until)),
+        lambda: changes.facts.supersede(event, payload["fact_id"], payload["superseded_by"], parse_rfc3339(until)),
     )
 
 
@@ -40,8 +39,7 @@ def _facts_decayed(changes: Changes, event: RecordedEvent, payload: dict[str, An
 
 
 def _preference_stated(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    source_type = payload.get("source_type", "stated")
-    changes.deferred.add(event, lambda: changes.knowledge.prefer(event, event.id, payload, source_type))
+    _prefer(changes, event, event.id, payload)
 
 
 def _entity_described(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -59,7 +57,7 @@ def _relationship_stated(changes: Changes, event: RecordedEvent, payload: dict[s
 
 
 def _procedure_recorded(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.deferred.add(event, lambda: changes.knowledge.record_procedure(event, event.id, payload))
+    _record_procedure(changes, event, event.id, payload)
 
 
 def _procedure_used(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -83,7 +81,7 @@ def _facts_extracted(changes: Changes, event: RecordedEvent, payload: dict[str, 
     for entity in payload.get("entities", ()):
         _entity_described(changes, event, entity)
     for number, fact in enumerate(payload.get("facts", ())):
-        _extracted(changes, event, f"{event.id}#f{number}", fact)
+        _state(changes, event, f"{event.id}#f{number}", fact, extracted=True)
     for number, fact in enumerate(payload.get("rejected", ())):
         rejected = _stated(changes, event, f"{event.id}#r{number}", fact, extracted=True)
         changes.deferred.add(event, lambda rejected=rejected: changes.facts.reject(event, rejected))
@@ -93,11 +91,11 @@ def _facts_extracted(changes: Changes, event: RecordedEvent, payload: dict[str, 
         )
         changes.deferred.add(event, lambda right=right: changes.facts.correct(event, right))
     for number, preference in enumerate(payload.get("preferences", ())):
-        _preferred(changes, event, f"{event.id}#p{number}", preference)
+        _prefer(changes, event, f"{event.id}#p{number}", preference)
     for number, relationship in enumerate(payload.get("relationships", ())):
         _relate(changes, event, f"{event.id}#l{number}", relationship)
     for number, procedure in enumerate(payload.get("procedures", ())):
-        _procedure(changes, event, f"{event.id}#w{number}", procedure)
+        _record_procedure(changes, event, f"{event.id}#w{number}", procedure)
     changes.deferred.add(event, lambda: changes.knowledge.mention_dates(payload))
     changes.deferred.add(event, lambda: changes.knowledge.ask(payload))
 
@@ -143,12 +141,12 @@ def _stated(changes: Changes, event: RecordedEvent, id: str, payload: dict[str, 
     return Stated(id, entity_id, payload, payload.get("source_type", "stated"), extracted)
 
 
-def _extracted(changes: Changes, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
-    fact = _stated(changes, event, id, payload, extracted=True)
+def _state(changes: Changes, event: RecordedEvent, id: str, payload: dict[str, Any], *, extracted: bool) -> None:
+    fact = _stated(changes, event, id, payload, extracted=extracted)
     changes.deferred.add(event, lambda: changes.facts.state(event, fact))
 
 
-def _preferred(changes: Changes, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+def _prefer(changes: Changes, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
     source_type = payload.get("source_type", "stated")
     changes.deferred.add(event, lambda: changes.knowledge.prefer(event, id, payload, source_type))
 
@@ -158,7 +156,7 @@ def _relate(changes: Changes, event: RecordedEvent, id: str, payload: dict[str, 
     changes.deferred.add(event, lambda: changes.knowledge.relate(event, id, payload, source_id, target_id))
 
 
-def _procedure(changes: Changes, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+def _record_procedure(changes: Changes, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
     changes.deferred.add(event, lambda: changes.knowledge.record_procedure(event, id, payload))
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import apsw
 import orjson
 
-from recollect.events.envelope import RecordedEvent, microseconds
+from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.deferred_updates import Deferred
 from recollect.projections.projector.episode_events import Episode
 from recollect.projections.projector.episode_updates import Tiers
@@ -190,7 +189,6 @@ class Changes:
     def add_summary(self, event: RecordedEvent, payload: dict[str, Any], tier: str) -> None:
         """Add the summary that `event` tells. It is no turn of its session, and dated like what it tells of."""
         text: str = payload["text"]
-        expires_at = payload.get("expires_at")
         self._summaries.append(
             (
                 event.version,
@@ -201,7 +199,7 @@ class Changes:
                 payload.get("importance", 5),
                 tier,
                 estimate_tokens(text),
-                None if expires_at is None else microseconds(datetime.fromisoformat(expires_at)),
+                parse_rfc3339(payload.get("expires_at")),
                 payload.get("source_tokens"),
             )
         )

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from recollect.events.envelope import Head
 from recollect.events.errors import RecollectError
+from recollect.events.progress import OnProgress
 from recollect.events.storage.process_pool import SPAWN, process_pool
 from recollect.projections.read_models.read_models import Check, ReadModels
 
@@ -18,8 +19,6 @@ from recollect.projections.read_models.read_models import Check, ReadModels
 _REPORT_SECONDS = 0.2
 
 Work = Literal["replay", "check"]
-#: Called with (events folded, events in all).
-OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,13 @@ import apsw
 
 from recollect.events.errors import ForeignFile, LogRewound, ProjectionFailed, StorageError
 from recollect.events.log import EventLog
+from recollect.events.progress import OnProgress
 from recollect.events.storage.database import BUSY_TIMEOUT_MS, connect, storage_errors
 from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
 from recollect.projections.read_models.generations import building, empty_path, next_generation, publish
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.open_files import OpenFiles
-from recollect.projections.read_models.replay import OnProgress, build
+from recollect.projections.read_models.replay import build
 from recollect.projections.schema.content_hash import digest, search_matches
 from recollect.projections.schema.schema import (
     SCHEMA_VERSION,

@@ -6,7 +6,6 @@ becomes a generation only when it is whole and on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import apsw
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
 from recollect.events.log import GENESIS, EventLog
+from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync
 from recollect.projections.projector.event_handlers import fold
 from recollect.projections.projector.write_batch import Changes, EntityNames, index_episodes
@@ -35,7 +35,6 @@ _BULK_PRAGMAS: dict[str, bool | int | str] = {
 }
 
 #: Called with (events folded, events in all) after each batch.
-OnProgress = Callable[[int, int], None]
 
 
 def build(

@@ -15,6 +15,7 @@ from recollect.api.retrieval.search.keyword_search import Keywords
 from recollect.api.retrieval.search.semantic_search import Semantics
 from recollect.api.retrieval.understanding.query import Query, Span
 from recollect.api.retrieval.understanding.question_intent import LIKING, NUMBER, QUESTION, TIME, Cues, marks
+from recollect.events.envelope import DAY_US
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import ROLES, Ints, Roster
 from recollect.projections.text.segments import unspaced_words
@@ -63,9 +64,8 @@ _LENGTH_FULL = 8
 _BEGINNING_CHARS = 200
 #: How far from a span that is asked for something is still near it.
 _HOUR_US = 3_600_000_000
-_DAY_US = 24 * _HOUR_US
-_NEAR_BEFORE_US = 3 * _DAY_US
-_NEAR_AFTER_US = 14 * _DAY_US
+_NEAR_BEFORE_US = 3 * DAY_US
+_NEAR_AFTER_US = 14 * DAY_US
 #: What is looked at beside the marks: how many content words there are.
 _LENGTH = 16
 #: How `Roster.traits` packs what was found, as bits: the marks, above them what was looked at, then the words.
@@ -133,7 +133,7 @@ def telling_of(connection: apsw.Connection, spans: Sequence[Span]) -> Ints:
     """Return the versions of episodes that name a date within one of `spans`, and not a much wider one."""
     found: set[int] = set()
     for span in spans:
-        widest_us = max(span.end_us - span.start_us, 7 * _DAY_US) * 6 // 5
+        widest_us = max(span.end_us - span.start_us, 7 * DAY_US) * 6 // 5
         rows: list[tuple[Any, ...]] = connection.execute(
             "SELECT version FROM date_mentions JOIN episodes ON episodes.id = event_id "
             "WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ?",
@@ -147,7 +147,7 @@ def _measures(connection: apsw.Connection, roster: Roster, rows: Ints, signals: 
     keywords = signals.keywords
     # By whole hours, so that the same question has the same scores a second later.
     asked_at_us = -(-signals.asked_at_us // _HOUR_US) * _HOUR_US
-    age_days = np.maximum(asked_at_us - roster.occurred_at_us[rows], 0) / _DAY_US
+    age_days = np.maximum(asked_at_us - roster.occurred_at_us[rows], 0) / DAY_US
     columns: dict[str, Vector] = {
         "bm25_turn": keywords.turn[rows],
         "bm25_window": keywords.window[rows],

@@ -12,6 +12,7 @@ from typing import Any
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.contract.time_budget import Budget
+from recollect.events.errors import short_text
 
 _logger = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ class Reranker:
 
             self._model = CrossEncoder(self._name)
         except Exception as error:
-            cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            cause = short_text(error)
             self._reason = f"model {self._name!r} could not be loaded ({cause}); check RECOLLECT_RERANKER"
             _logger.warning("the re-ranking %s", self._reason)
         finally:

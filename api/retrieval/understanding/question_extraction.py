@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 
 #: Characters from which on a query is looked through for the question in it. Nobody asks so long.
 _LONG_CHARS = 1_000
@@ -10,12 +12,15 @@ _LONG_CHARS = 1_000
 _QUESTION_CHARS_MIN = 3
 _QUESTION_CHARS_MAX = 400
 _QUESTIONS_CHARS_MAX = 800
+_QUESTIONS_MAX = 2
 #: The beginning and the end of a text without a question, which say what it is about.
 _EDGE_CHARS = 500
 
-_MARK = re.compile(r"[?？]")
+_MARKS = "?？"
 #: What a question begins after.
-_BEFORE = re.compile(r".*[\n.!?。！？]", re.DOTALL)
+_BEFORE = "\n.!?。！？"
+#: Marks that are looked at from the end of a text on; more with nothing before them are no questions.
+_MARKS_MAX = 1_000
 #: Asked without a mark: a line that begins like a question. Spaces are never given back: a text can be all spaces.
 _ASKING = re.compile(
     r"^(?:user|human|question|q)?[ \t]*+[:>-]?[ \t]*+"
@@ -30,11 +35,12 @@ def question_of(text: str) -> str:
     if len(text) <= _LONG_CHARS:
         return text
     # What a bot is told comes before what it is asked, so the end counts more.
-    found = [question for match in _MARK.finditer(text) if (question := _before(text, match.start()))]
-    found = found or [match.group(1).strip() for match in _ASKING.finditer(text)]
+    marks = islice(_marks_from_the_end(text), _MARKS_MAX)
+    found = list(islice((question for mark in marks if (question := _before(text, mark))), _QUESTIONS_MAX))
+    found = found or [match.group(1).strip() for match in _ASKING.finditer(text)][: -_QUESTIONS_MAX - 1 : -1]
     chosen: list[str] = []
-    for question in reversed(found):
-        if sum(map(len, chosen)) + len(question) > _QUESTIONS_CHARS_MAX or len(chosen) == 2:
+    for question in found:
+        if sum(map(len, chosen)) + len(question) > _QUESTIONS_CHARS_MAX:
             break
         chosen.append(question)
     if chosen:
@@ -42,9 +48,17 @@ def question_of(text: str) -> str:
     return f"{text[:_EDGE_CHARS]} {text[-_EDGE_CHARS:]}"
 
 
+def _marks_from_the_end(text: str) -> Iterator[int]:
+    """Yield the places of question marks, the last one first."""
+    places = {mark: text.rfind(mark) for mark in _MARKS}
+    while (at := max(places.values())) >= 0:
+        yield at
+        places[text[at]] = text.rfind(text[at], 0, at)
+
+
 def _before(text: str, mark: int) -> str | None:
     """Return the sentence that ends with the question mark at `mark`; None when it says nothing."""
     # From the mark back, and not a pattern from every character on: a text of a million letters has no question.
     beginning = text[max(0, mark - _QUESTION_CHARS_MAX) : mark]
-    said = _BEFORE.sub("", beginning).strip()
+    said = beginning[1 + max(map(beginning.rfind, _BEFORE)) :].strip()
     return f"{said}{text[mark]}" if len(said) >= _QUESTION_CHARS_MIN else None

@@ -1,0 +1,256 @@
+"""Derived events: the drafts that jobs append, one function for each type.
+
+An id follows from the job and what the event is made of, so that two workers who decide the same append it once. The
+time is that of what the event tells of where it tells of something, and the run's otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from recollect.events.envelope import DAY_US, EventDraft, instant
+from recollect.events.validation import draft
+from recollect.jobs.summarising.episode_rows import Turn
+from recollect.jobs.summarising.summaries import Summary
+
+
+def derived_id(job: str, *of: str) -> str:
+    """Return the id of the event that `job` makes of the events or memories `of`: the same for the same."""
+    return f"{job}:{sha256(chr(10).join(of).encode(errors='replace')).hexdigest()[:32]}"
+
+
+def facts_extracted(
+    last_id: str,
+    occurred_at_us: int,
+    *,
+    source_events: Sequence[str],
+    through: int,
+    extractor: str,
+    items: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> EventDraft:
+    """Return `facts.extracted`: what was read in messages.
+
+    Parameters:
+        last_id, occurred_at_us: the last event that was read, and its time.
+        through: its version.
+        items: what was read, by the payload's field.
+    """
+    return draft(
+        {
+            "id": derived_id("extract", last_id),
+            "type": "facts.extracted",
+            "occurred_at": instant(occurred_at_us),
+            "actor": "extraction",
+            "payload": {"source_events": source_events, "through": through, "extractor": extractor, **items},
+        }
+    )
+
+
+def episodes_compressed(group: Sequence[Turn], summary: Summary, *, expires_after_us: int) -> EventDraft:
+    """Return `episodes.compressed`: the summary of a group of raw episodes of one session."""
+    # Dated like what it tells of, so that whoever makes it, and whenever, makes the same.
+    occurred_at_us = max(raw.occurred_at_us for raw in group)
+    return draft(
+        {
+            "id": derived_id("compress", *(raw.id for raw in group)),
+            "type": "episodes.compressed",
+            "session_id": group[0].session_id,
+            "occurred_at": instant(occurred_at_us),
+            "actor": "compaction",
+            "payload": {
+                "text": summary.text,
+                "source_events": [raw.id for raw in group],
+                "importance": max(raw.importance for raw in group),
+                "token_count": summary.token_count,
+                "source_tokens": summary.source_tokens,
+                "expires_at": instant(occurred_at_us + expires_after_us),
+            },
+        }
+    )
+
+
+def episode_distilled(compressed: Turn, summary: Summary) -> EventDraft:
+    """Return `episode.distilled`: the essence of a compressed episode."""
+    return draft(
+        {
+            "id": derived_id("distill", compressed.id),
+            "type": "episode.distilled",
+            "session_id": compressed.session_id,
+            "occurred_at": instant(compressed.occurred_at_us),
+            "actor": "compaction",
+            "payload": {
+                "text": summary.text,
+                "source_events": [compressed.id],
+                "importance": compressed.importance,
+                "token_count": summary.token_count,
+                "source_tokens": summary.source_tokens,
+            },
+        }
+    )
+
+
+def conversation_compacted(session_id: str, turns: Sequence[Turn], summary: Summary) -> EventDraft:
+    """Return `conversation.compacted`: the summary of the oldest turns of a running conversation."""
+    return draft(
+        {
+            "id": derived_id("window", session_id, turns[-1].id),
+            "type": "conversation.compacted",
+            "session_id": session_id,
+            "occurred_at": instant(turns[-1].occurred_at_us),
+            "actor": "window",
+            "payload": {
+                "text": summary.text,
+                "source_events": [turn.id for turn in turns],
+                "tags": ["auto-compaction"],
+                "token_count": summary.token_count,
+                "source_tokens": summary.source_tokens,
+            },
+        }
+    )
+
+
+def day_digested(day: int, name: str, text: str, turns: Sequence[Turn]) -> EventDraft:
+    """Return `day.digested`: one day in a few sentences.
+
+    Parameters:
+        day: days since 1970 UTC.
+        name: the same as a date, such as ``2026-11-20``.
+    """
+    return draft(
+        {
+            "id": derived_id("digest", name),
+            "type": "day.digested",
+            "occurred_at": instant((day + 1) * DAY_US),
+            "actor": "compaction",
+            "payload": {"day": name, "text": text, "source_events": [turn.id for turn in turns]},
+        }
+    )
+
+
+def episodes_expired(ids: Sequence[str], now_us: int) -> EventDraft:
+    """Return `episodes.expired`: the episodes `ids` leave the read models."""
+    return draft(
+        {
+            "id": derived_id("expire", *ids),
+            "type": "episodes.expired",
+            "occurred_at": instant(now_us),
+            "actor": "compaction",
+            "payload": {"episode_ids": ids},
+        }
+    )
+
+
+def memory_stale(memory_id: str, reason: str, now_us: int) -> EventDraft:
+    """Return `memory.status_changed`: a memory becomes stale."""
+    return draft(
+        {
+            "id": derived_id("stale", memory_id, str(now_us)),
+            "type": "memory.status_changed",
+            "occurred_at": instant(now_us),
+            "actor": "compaction",
+            "payload": {"memory_id": memory_id, "status": "stale", "reason": reason},
+        }
+    )
+
+
+def facts_decayed(confidences: Mapping[str, float], now_us: int) -> EventDraft:
+    """Return `facts.decayed`: the new confidences of inferred facts, by id."""
+    return draft(
+        {
+            "id": derived_id("decay", str(now_us), *confidences),
+            "type": "facts.decayed",
+            "occurred_at": instant(now_us),
+            "actor": "compaction",
+            "payload": {"facts": [{"fact_id": id, "confidence": confidence} for id, confidence in confidences.items()]},
+        }
+    )
+
+
+def memories_merged(kept_id: str, merged_ids: Sequence[str], similarity: float, now_us: int) -> EventDraft:
+    """Return `memories.merged`: of memories that say the same one is kept.
+
+    Parameters:
+        similarity: the lowest cosine of a merged one to the one that is kept.
+    """
+    return draft(
+        {
+            "id": derived_id("merge", kept_id, *merged_ids),
+            "type": "memories.merged",
+            "occurred_at": instant(now_us),
+            "actor": "compaction",
+            "payload": {
+                "kept_id": kept_id,
+                "merged_ids": merged_ids,
+                "similarity": round(min(1.0, similarity), 4),
+            },
+        }
+    )
+
+
+def memories_clustered(ids: Sequence[str], clusters: Sequence[Mapping[str, Any]], now_us: int) -> EventDraft:
+    """Return `memories.clustered`.
+
+    Parameters:
+        ids: the memories that were clustered.
+        clusters: in the shape of the payload: a label, and the ids of its memories.
+    """
+    return draft(
+        {
+            "id": derived_id("cluster", str(now_us), *ids),
+            "type": "memories.clustered",
+            "occurred_at": instant(now_us),
+            "actor": "compaction",
+            "payload": {"clusters": clusters},
+        }
+    )
+
+
+def observations_recorded(session_id: str, turns: Sequence[Turn], observations: Sequence[str]) -> EventDraft:
+    """Return `observations.recorded`: what the next turns of a session were about, in short lines."""
+    return draft(
+        {
+            "id": derived_id("observe", session_id, turns[-1].id),
+            "type": "observations.recorded",
+            "session_id": session_id,
+            "occurred_at": instant(turns[-1].occurred_at_us),
+            "actor": "observer",
+            "payload": {
+                "observations": observations,
+                "source_events": [turn.id for turn in turns],
+                "through": turns[-1].version,
+            },
+        }
+    )
+
+
+def observations_reflected(
+    session_id: str, observations: Sequence[str], *, source_events: Sequence[str], occurred_at_us: int
+) -> EventDraft:
+    """Return `observations.reflected`: the observations of a session that say most take the place of all."""
+    return draft(
+        {
+            "id": derived_id("reflect", session_id, *source_events),
+            "type": "observations.reflected",
+            "session_id": session_id,
+            "occurred_at": instant(occurred_at_us),
+            "actor": "reflector",
+            "payload": {"observations": observations, "source_events": source_events},
+        }
+    )
+
+
+def turns_summarised(turns: Sequence[Turn], texts: Sequence[str]) -> EventDraft:
+    """Return `turns.summarised`: a short form of each of `turns`."""
+    return draft(
+        {
+            "id": derived_id("shorten", *(turn.id for turn in turns)),
+            "type": "turns.summarised",
+            "occurred_at": instant(max(turn.occurred_at_us for turn in turns)),
+            "actor": "observer",
+            "payload": {
+                "summaries": [{"event_id": turn.id, "text": text} for turn, text in zip(turns, texts, strict=True)]
+            },
+        }
+    )

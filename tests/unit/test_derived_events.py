@@ -1,0 +1,67 @@
+"""The events that jobs append: their ids never change, since a log holds those that were appended before."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.events.envelope import EventDraft
+from recollect.jobs.derivation import derived_events
+from recollect.jobs.summarising.episode_rows import Turn
+from recollect.jobs.summarising.summaries import Summary
+
+_TURNS = [
+    Turn(1, "e1", "s", "user", "Ann", "I moved to Lisbon.", None, 5, 1_000_000),
+    Turn(2, "e2", "s", "assistant", "bot", "Good for you.", None, 7, 3_000_000),
+]
+_SUMMARY = Summary("Ann moved.", 3, 10)
+
+_DRAFTS: dict[str, EventDraft] = {
+    "facts.extracted": derived_events.facts_extracted(
+        "e2", 3_000_000, source_events=["e1"], through=2, extractor="rules", items={}
+    ),
+    "episodes.compressed": derived_events.episodes_compressed(_TURNS, _SUMMARY, expires_after_us=1_000_000),
+    "episode.distilled": derived_events.episode_distilled(_TURNS[0], _SUMMARY),
+    "conversation.compacted": derived_events.conversation_compacted("s", _TURNS, _SUMMARY),
+    "day.digested": derived_events.day_digested(0, "1970-01-01", "Ann moved.", _TURNS),
+    "episodes.expired": derived_events.episodes_expired(["e1", "e2"], 5_000_000),
+    "memory.status_changed": derived_events.memory_stale("f1", "over the cap", 5_000_000),
+    "facts.decayed": derived_events.facts_decayed({"f1": 0.5, "f2": 0.25}, 5_000_000),
+    "memories.merged": derived_events.memories_merged("f1", ["f2", "f3"], 0.97, 5_000_000),
+    "memories.clustered": derived_events.memories_clustered(
+        ["f1", "f2"], [{"label": "moving", "memory_ids": ["f1", "f2"]}], 5_000_000
+    ),
+    "observations.recorded": derived_events.observations_recorded("s", _TURNS, ["Ann moved."]),
+    "observations.reflected": derived_events.observations_reflected(
+        "s", ["Ann moved."], source_events=["o1", "o2"], occurred_at_us=5_000_000
+    ),
+    "turns.summarised": derived_events.turns_summarised(_TURNS, ["Ann moved.", "Good."]),
+}
+_IDS = {
+    "facts.extracted": "extract:ac0f09c0f8bf5e7a4b063d863255f16d",
+    "episodes.compressed": "compress:c5a9367884b7c141583fd7cdfaf2cf03",
+    "episode.distilled": "distill:8b5cc4df7eec7d32a7814eca4af047ae",
+    "conversation.compacted": "window:463dabc004d1dbdf101a738cca59e548",
+    "day.digested": "digest:85c14296d9598554eeb207f773a614a8",
+    "episodes.expired": "expire:c5a9367884b7c141583fd7cdfaf2cf03",
+    "memory.status_changed": "stale:680cfad8eaee23a8215079e299879e95",
+    "facts.decayed": "decay:90bddb5a54b1adb51f1ba4da2a912c70",
+    "memories.merged": "merge:b392e76e142789f3f0af91e7a72ec6f3",
+    "memories.clustered": "cluster:90bddb5a54b1adb51f1ba4da2a912c70",
+    "observations.recorded": "observe:463dabc004d1dbdf101a738cca59e548",
+    "observations.reflected": "reflect:c51d9967c84e5036316b8c17266296c5",
+    "turns.summarised": "shorten:c5a9367884b7c141583fd7cdfaf2cf03",
+}
+
+
+@pytest.mark.parametrize("type_name", _DRAFTS)
+def test_a_derived_event_has_the_id_that_it_had_in_the_first_release(type_name: str) -> None:
+    assert _DRAFTS[type_name].type == type_name
+    assert _DRAFTS[type_name].id == _IDS[type_name]
+
+
+def test_a_derived_event_is_dated_like_what_it_tells_of() -> None:
+    assert _DRAFTS["episodes.compressed"].occurred_at_us == 3_000_000
+    assert _DRAFTS["episode.distilled"].occurred_at_us == 1_000_000
+    assert _DRAFTS["day.digested"].occurred_at_us == 86_400_000_000
+    assert _DRAFTS["episodes.expired"].occurred_at_us == 5_000_000
+    assert b'"expires_at":"1970-01-01T00:00:04Z"' in _DRAFTS["episodes.compressed"].payload
