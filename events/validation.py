@@ -17,7 +17,6 @@ from pydantic_core import PydanticSerializationError, from_json
 from recollect.events.catalogue import DERIVED_EVENTS, EVENT_CLASSES, Envelope, NamespaceErased, type_of
 from recollect.events.envelope import ENCODING_JSON, EventDraft, microseconds, now_us
 from recollect.events.errors import InvalidEvent, InvalidInput, NotSupported, TooLarge, first_problem
-
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
 
 _DERIVED_TYPES = frozenset(type_of(event_class) for event_class in DERIVED_EVENTS)

@@ -14,9 +14,8 @@ from recollect.api.importers.batches import Imported, append_all
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput
 from recollect.events.log import EventLog
-from recollect.events.validation import producer_draft
 from recollect.events.progress import OnCount
-from recollect.events.validation import draft
+from recollect.events.validation import producer_draft
 
 _PREFIX = "locomo-"
 _SESSION = re.compile(r"session_(\d+)")

@@ -30,9 +30,8 @@ from recollect.events.errors import InvalidInput, NotFound, first_problem
 from recollect.events.integrity.verify import Verdict, verify
 from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
-from recollect.events.validation import producer_drafts
 from recollect.events.progress import OnPartProgress
-from recollect.events.validation import drafts
+from recollect.events.validation import producer_drafts
 from recollect.jobs.compaction.tiers import Tier, tiers
 from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.derivation.job_context import JobContext

@@ -8,11 +8,9 @@ from typing import Any
 import apsw
 import orjson
 
-from recollect.events.envelope import RecordedEvent, microseconds
-from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, TTL_DAYS, surer
-from recollect.projections.text.chunks import chunks
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
 from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, TTL_DAYS, surer
+from recollect.projections.text.chunks import chunks
 from recollect.projections.text.tokens import estimate_tokens
 
 #: How much a relation counts in a walk over the graph (`004`); what contradicts never supports.
