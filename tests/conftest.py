@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.postgres import URL_VARIABLE, PostgresServer
 from support.redis import RedisServer
+from support.server import Server, serving
 from support.tiny_model import make_tiny_model
 
 from recollect.events.backends.sqlite_log import SqliteLog
@@ -99,6 +100,13 @@ def redis_server() -> Generator[RedisServer]:
     server = RedisServer()
     yield server
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
+    """A server without a model that tests share; each writes to namespaces of its own."""
+    with serving(tmp_path_factory.mktemp("server")) as server:
+        yield server
 
 
 @pytest.fixture

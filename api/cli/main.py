@@ -57,10 +57,14 @@ def main(
     context.obj = data
 
 
-def run() -> None:
-    """Run the command line: exit 0 when all is well, 1 when a check failed, 2 when input or storage is at fault."""
+def run(arguments: list[str] | None = None) -> None:
+    """Run the command line: exit 0 when all is well, 1 when a check failed, 2 when input or storage is at fault.
+
+    Parameters:
+        arguments: those of the process when None.
+    """
     try:
-        app()
+        app(args=arguments)
     except ProjectionFailed as error:
         typer.echo(f"recollect: {error}", err=True)
         sys.exit(1)

@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from recollect.api.http.problems import answer_errors, problem
+from recollect.api.memory.async_recollect import AsyncRecollect
 from recollect.api.memory.recollect import Recollect
 from recollect.api.operations.health import health as health_of
 from recollect.api.operations.health import metrics as metrics_of
@@ -74,11 +75,13 @@ def create_app(memory: Recollect) -> FastAPI:
 
 
 def _add_append(app: FastAPI, memory: Recollect) -> None:
+    awaited = AsyncRecollect.over(memory)
+
     async def append(request: Request) -> Response:
         namespace = check_namespace(request.path_params["namespace"])
         drafts, expected_version = drafts_from_json(await _body(request))
         retrieves, asked = _turn(request, drafts)
-        recorded = await memory.log.append_async(namespace, drafts, expected_version=expected_version)
+        recorded = await awaited.append_drafts(namespace, drafts, expected_version=expected_version)
         answer: _Body = {
             "events": [_appended(one) for one in recorded],
             "version": max(one.version for one in recorded),
@@ -86,7 +89,7 @@ def _add_append(app: FastAPI, memory: Recollect) -> None:
         if retrieves:
             answer["retrieval"] = None
         if asked is not None:
-            result = await run_in_threadpool(memory.retrieve_for, namespace, asked, recorded)
+            result = await awaited.retrieve_for(namespace, asked, recorded)
             answer["retrieval"] = result.as_json()
         return _json(answer, status=200 if all(one.duplicate for one in recorded) else 201)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
 from recollect.api.as_of import AsOf
 from recollect.api.memory.recollect import Event, Recollect, listed
+from recollect.api.operations.model_change import OnProgress, no_progress
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
+from recollect.api.retrieval.understanding.query import present
 from recollect.api.settings import Settings
-from recollect.events.envelope import Appended
+from recollect.events.envelope import Appended, EventDraft
 from recollect.events.integrity.verify import Verdict
 from recollect.events.validation import producer_drafts
 from recollect.jobs.compaction.tiers import Tier
@@ -27,9 +29,22 @@ class AsyncRecollect:
     """`Recollect` for asyncio: the same methods, awaited. Use it with ``async with``, or await `close`."""
 
     def __init__(
-        self, data: Path | str | None = None, *, settings: Settings | None = None, workers: bool = True
+        self,
+        data: Path | str | None = None,
+        *,
+        settings: Settings | None = None,
+        workers: bool = True,
+        schedule: bool | None = None,
+        clock: Callable[[], datetime] = present,
     ) -> None:
-        self.memory = Recollect(data, settings=settings, workers=workers)
+        self.memory = Recollect(data, settings=settings, workers=workers, schedule=schedule, clock=clock)
+
+    @classmethod
+    def over(cls, memory: Recollect) -> Self:
+        """Return the methods of a memory that is open already, awaited; closing one closes the other."""
+        twin = cls.__new__(cls)
+        twin.memory = memory
+        return twin
 
     async def __aenter__(self) -> Self:
         return self
@@ -41,9 +56,19 @@ class AsyncRecollect:
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `Recollect.append` does; many at once share one transaction."""
+<<<<<<< HEAD
         return await self.memory.log.append_async(
             namespace, producer_drafts(listed(events)), expected_version=expected_version
         )
+=======
+        return await self.append_drafts(namespace, drafts(listed(events)), expected_version=expected_version)
+
+    async def append_drafts(
+        self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
+    ) -> list[Appended]:
+        """Do what `Recollect.append_drafts` does; many at once share one transaction."""
+        return await self.memory.log.append_async(namespace, validated, expected_version=expected_version)
+>>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
 
     async def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Do what `Recollect.retrieve` does."""
@@ -51,11 +76,17 @@ class AsyncRecollect:
 
     async def append_and_retrieve(
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None, **options: Any
-    ) -> tuple[Sequence[Appended], RetrieveResult | None]:
+    ) -> tuple[list[Appended], RetrieveResult | None]:
         """Do what `Recollect.append_and_retrieve` does."""
         return await asyncio.to_thread(
             self.memory.append_and_retrieve, namespace, events, expected_version=expected_version, **options
         )
+
+    async def retrieve_for(
+        self, namespace: str, request: RetrieveRequest, recorded: Sequence[Appended]
+    ) -> RetrieveResult:
+        """Do what `Recollect.retrieve_for` does."""
+        return await asyncio.to_thread(self.memory.retrieve_for, namespace, request, recorded)
 
     async def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
         """Do what `Recollect.trace` does."""
@@ -119,7 +150,7 @@ class AsyncRecollect:
         """Do what `Recollect.tiers` does."""
         return await asyncio.to_thread(self.memory.tiers, namespace)
 
-    async def sources(self, namespace: str, episode_id: str) -> Sequence[Source]:
+    async def sources(self, namespace: str, episode_id: str) -> list[Source]:
         """Do what `Recollect.sources` does."""
         return await asyncio.to_thread(self.memory.sources, namespace, episode_id)
 
@@ -135,9 +166,11 @@ class AsyncRecollect:
         """Do what `Recollect.verify` does."""
         return await asyncio.to_thread(self.memory.verify, namespace)
 
-    async def embed(self, model: str | None = None, *, namespace: str | None = None) -> int:
-        """Do what `Recollect.embed` does."""
-        return await asyncio.to_thread(self.memory.embed, model, namespace=namespace)
+    async def embed(
+        self, model: str | None = None, *, namespace: str | None = None, on_progress: OnProgress = no_progress
+    ) -> int:
+        """Do what `Recollect.embed` does; `on_progress` is called in another thread."""
+        return await asyncio.to_thread(self.memory.embed, model, namespace=namespace, on_progress=on_progress)
 
     async def undo_embed(self) -> str:
         """Do what `Recollect.undo_embed` does."""

@@ -7,7 +7,7 @@ vectors, for whatever reason, the answer is that of keyword search alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -28,7 +28,7 @@ from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import Found
 from recollect.api.retrieval.search.search_context import Asked
 from recollect.api.retrieval.turn_context import Situation, always, situation
-from recollect.api.retrieval.understanding.query import asked_at, understand
+from recollect.api.retrieval.understanding.query import asked_at, present, understand
 from recollect.events.envelope import instant, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
@@ -73,6 +73,7 @@ class Retriever:
         budget_ms: how long one retrieval may take.
         thresholds: from which probability on something is said.
         reranker: looks at the first episodes again.
+        clock: the present time, for questions that name no other.
     """
 
     def __init__(
@@ -84,8 +85,10 @@ class Retriever:
         budget_ms: float = BUDGET_MS,
         thresholds: Thresholds | None = None,
         reranker: Reranker | None = None,
+        clock: Callable[[], datetime] = present,
     ) -> None:
         self._models = models
+        self._clock = clock
         self._history = history
         self._vectors_in_use = vectors_in_use
         self._budget_ms = budget_ms
@@ -231,7 +234,7 @@ class Retriever:
         budget: Budget,
         then: datetime | None = None,
     ) -> Asked | None:
-        at = asked_at(then, request.until)
+        at = asked_at(then, request.until, self._clock)
         started_ms = budget.spent_ms
         query = understand(request.query, snapshot.connection, asked_at=at, session_id=request.session_id)
         budget.stages_ms["understand"] = budget.spent_ms - started_ms

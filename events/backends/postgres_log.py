@@ -43,10 +43,10 @@ SERVER_VERSION_MIN = 150_000
 #: The schema that holds the tables, so that the log can live beside other programs in one database.
 _SCHEMA = "recollect"
 #: How long an append waits for another one on the same namespace, and how long a dead one may hold it up.
-_LOCK_SECONDS_MAX = 10
+LOCK_SECONDS_MAX = 10
 _IDLE_SECONDS_MAX = 30
 #: How long the log tries to reach the server before it gives up on an append or a read.
-_RECONNECT_SECONDS_MAX = 10.0
+RECONNECT_SECONDS_MAX = 10.0
 #: Connections for reading. As many threads read at once; more wait for their turn.
 _READERS_MAX = 8
 
@@ -97,14 +97,24 @@ class PostgresLog(GroupCommitLog):
     Parameters:
         url: ``postgresql://user:password@host:port/database``, with libpq's parameters.
         clock: microseconds since 1970 UTC, for `recorded_at`.
+        lock_seconds_max: how long an append waits for another one on the same namespace.
+        reconnect_seconds_max: how long an append or a read tries to reach the server.
 
     Raises:
         StorageError: the server cannot be reached or used; `NewerFile` when a newer program wrote the log.
         InvalidInput: the URL is not understood.
     """
 
-    def __init__(self, url: str, *, clock: Callable[[], int] = now_us) -> None:
-        self._conninfo, self._place = _conninfo(url)
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Callable[[], int] = now_us,
+        lock_seconds_max: int = LOCK_SECONDS_MAX,
+        reconnect_seconds_max: float = RECONNECT_SECONDS_MAX,
+    ) -> None:
+        self._conninfo, self._place = _conninfo(url, lock_seconds_max)
+        self._reconnect_seconds_max = reconnect_seconds_max
         self._closed = False
         self._writing: psycopg.Connection[Row] | None = None
         with self._storage_errors():
@@ -119,8 +129,8 @@ class PostgresLog(GroupCommitLog):
             kwargs={"autocommit": True},
             min_size=0,
             max_size=_READERS_MAX,
-            timeout=_RECONNECT_SECONDS_MAX,
-            reconnect_timeout=_RECONNECT_SECONDS_MAX,
+            timeout=reconnect_seconds_max,
+            reconnect_timeout=reconnect_seconds_max,
             check=ConnectionPool[psycopg.Connection[Row]].check_connection,
             name="recollect-log",
             open=True,
@@ -168,7 +178,7 @@ class PostgresLog(GroupCommitLog):
         # With ids of their own, events that were recorded by a commit whose answer got lost are known again.
         made = _with_ids(requests)
         asked_to_commit = False
-        until = time.monotonic() + _RECONNECT_SECONDS_MAX
+        until = time.monotonic() + self._reconnect_seconds_max
         while True:
             try:
                 with self._storage_errors():
@@ -373,7 +383,7 @@ def _migrations_applied(connection: psycopg.Connection[Row], place: str) -> int:
     return rows[0][0]
 
 
-def _conninfo(url: str) -> tuple[str, str]:
+def _conninfo(url: str, lock_seconds_max: int) -> tuple[str, str]:
     """Return what libpq wants, and the log's place for messages, which holds no password."""
     try:
         given = conninfo_to_dict(url)
@@ -383,7 +393,7 @@ def _conninfo(url: str) -> tuple[str, str]:
         "search_path": _SCHEMA,
         # Durable means on disk, whatever the server's default.
         "synchronous_commit": "on",
-        "lock_timeout": f"{_LOCK_SECONDS_MAX}s",
+        "lock_timeout": f"{lock_seconds_max}s",
         "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS_MAX}s",
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
@@ -400,7 +410,7 @@ def _storage_error(error: Exception, place: str) -> StorageError:
         case pg.ReadOnlySqlTransaction() | pg.InsufficientPrivilege():
             return ReadOnly(f"{place}: the server does not let us write ({error}); check the role and the server")
         case pg.LockNotAvailable():
-            return StorageError(f"{place}: another program holds a lock for over {_LOCK_SECONDS_MAX} seconds")
+            return StorageError(f"{place}: another program holds a lock for too long ({str(error).strip()}); end it")
         case psycopg.OperationalError() | PoolTimeout():
             return StorageError(f"{place} cannot be reached ({str(error).strip()}); check that the server runs")
         case _:

@@ -27,7 +27,7 @@ from recollect.events.errors import (
 )
 from recollect.events.log import GENESIS
 from recollect.events.progress import OnProgress
-from recollect.events.storage.archive import Archive
+from recollect.events.storage.archive import BLOCK_EVENTS, SEGMENT_EVENTS_MAX, Archive
 from recollect.events.storage.database import connect, storage_errors
 
 _logger = logging.getLogger(__name__)
@@ -39,9 +39,9 @@ _VERSION_BITS = 36
 _VERSION_MASK = (1 << _VERSION_BITS) - 1
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 #: Events that leave in one transaction: an append waits for it, some tens of milliseconds.
-_PRUNED_EVENTS = 4_096
+PRUNED_EVENTS = 4_096
 #: WAL pages before SQLite copies them into the file (16 MiB): fewer interruptions of the writer than the default 1,000.
-_CHECKPOINT_PAGES = 4_000
+CHECKPOINT_PAGES = 4_000
 
 _COLUMNS = (
     "id, type, schema_version, occurred_at_us, recorded_at_us, session_id, actor, causation_id, correlation_id, "
@@ -79,23 +79,41 @@ class SqliteLog(GroupCommitLog):
     Parameters:
         path: the file; made, with its folder, when it is not there.
         clock: microseconds since 1970 UTC, for `recorded_at`.
+        block_events, segment_events_max: those of the archive.
+        pruned_events: events removed in one transaction.
+        checkpoint_pages: pages in the WAL from which on a commit writes them back.
 
     Raises:
         StorageError: the file cannot be used; `ForeignFile` when it is no log of ours, `NewerFile` when a newer
             program wrote it.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], int] = now_us) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Callable[[], int] = now_us,
+        block_events: int = BLOCK_EVENTS,
+        segment_events_max: int = SEGMENT_EVENTS_MAX,
+        pruned_events: int = PRUNED_EVENTS,
+        checkpoint_pages: int = CHECKPOINT_PAGES,
+    ) -> None:
         self._path = path
+        self._pruned_events = pruned_events
         self._readers: list[apsw.Connection] = []
         with storage_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = connect(path, synchronous="FULL")
         try:
             with _log_errors(path):
-                self.log_id = _prepare(self._connection, path)
+                self.log_id = _prepare(self._connection, path, checkpoint_pages)
                 #: Where events go that leave this file.
-                self.archive = Archive(path.parent / "archive", self.log_id)
+                self.archive = Archive(
+                    path.parent / "archive",
+                    self.log_id,
+                    block_events=block_events,
+                    segment_events_max=segment_events_max,
+                )
         except BaseException:
             self._connection.close()
             raise
@@ -168,7 +186,7 @@ class SqliteLog(GroupCommitLog):
                 continue
             self.archive.check(namespace, segment)
             while pruned < segment.last_version:
-                last = min(segment.last_version, pruned + _PRUNED_EVENTS)
+                last = min(segment.last_version, pruned + self._pruned_events)
                 with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
                     self._prune(connection, namespace, key, pruned, last)
                 gone += last - pruned
@@ -324,7 +342,7 @@ def _log_errors(path: Path) -> Generator[None]:
         raise ForeignFile(f"{path} is damaged ({error}); restore it from a backup") from error
 
 
-def _prepare(connection: apsw.Connection, path: Path) -> str:
+def _prepare(connection: apsw.Connection, path: Path, checkpoint_pages: int) -> str:
     """Bring the file to the newest schema and return the log's id."""
     migrations = sorted(files(__package__).joinpath("migrations", "sqlite").iterdir(), key=lambda file: file.name)
     connection.execute("BEGIN IMMEDIATE")
@@ -341,7 +359,7 @@ def _prepare(connection: apsw.Connection, path: Path) -> str:
     except BaseException:
         connection.execute("ROLLBACK")
         raise
-    connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+    connection.execute(f"PRAGMA wal_autocheckpoint={checkpoint_pages}")
     return row[0]
 
 

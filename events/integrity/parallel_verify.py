@@ -13,7 +13,7 @@ from recollect.events.progress import OnProgress
 from recollect.events.storage.process_pool import process_pool
 
 #: Events in one task: about a third of a second, so that progress moves and processes end together.
-_TASK_EVENTS = 50_000
+TASK_EVENTS = 50_000
 
 
 class _Span(NamedTuple):
@@ -35,7 +35,12 @@ def audit(
     open_log: Callable[[], EventLog],
     processes: int = 1,
     anchor: Anchor | None = None,
+<<<<<<< HEAD
     on_progress: OnProgress | None = None,
+=======
+    task_events: int = TASK_EVENTS,
+    on_progress: Callable[[int, int], None] | None = None,
+>>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
 ) -> Iterator[Verdict]:
     """Yield the verdict on each of `heads`' namespaces, in their order; a long chain is walked in parts side by side.
 
@@ -43,11 +48,12 @@ def audit(
         open_log: opens the log in another process; it must be picklable.
         processes: how many at once; 1 works in this one.
         anchor: heads kept elsewhere, compared as well. A namespace that only the anchor knows gets a verdict too.
+        task_events: events in one task.
         on_progress: called with (events checked, events in all).
     """
     wanted = list(heads)
     total = sum(head.version for head in wanted)
-    tasks = list(_tasks(wanted))
+    tasks = list(_tasks(wanted, task_events))
     done = 0
     parts: list[Verdict] = []
     for task, verdicts in zip(tasks, _run(log, tasks, open_log, processes), strict=True):
@@ -64,19 +70,19 @@ def audit(
         yield _joined([verify(log, name)], log, anchor)
 
 
-def _tasks(heads: list[Head]) -> Iterator[_Task]:
-    """Cut the chains into tasks of about `_TASK_EVENTS`: long chains into parts, short ones together."""
+def _tasks(heads: list[Head], task_events: int) -> Iterator[_Task]:
+    """Cut the chains into tasks of about `task_events`: long chains into parts, short ones together."""
     task: _Task = []
     events = 0
     for head in heads:
-        for after in range(0, max(head.version, 1), _TASK_EVENTS):
-            last = after + _TASK_EVENTS >= head.version
+        for after in range(0, max(head.version, 1), task_events):
+            last = after + task_events >= head.version
             span = _Span(
-                head.namespace, after, None if last else after + _TASK_EVENTS, min(_TASK_EVENTS, head.version - after)
+                head.namespace, after, None if last else after + task_events, min(task_events, head.version - after)
             )
             task.append(span)
             events += span.events
-            if events >= _TASK_EVENTS:
+            if events >= task_events:
                 yield task
                 task, events = [], 0
     if task:

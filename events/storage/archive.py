@@ -81,10 +81,23 @@ class Archive:
     """The segments under `folder`, of the log `log_id`. Safe to use from many threads; one process seals at a time.
 
     Nothing is made before the first seal.
+
+    Parameters:
+        block_events: events read at once; readers of a folder use the same number as its writers.
+        segment_events_max: events in one segment, a multiple of `block_events`.
     """
 
-    def __init__(self, folder: Path, log_id: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        log_id: str,
+        *,
+        block_events: int = BLOCK_EVENTS,
+        segment_events_max: int = SEGMENT_EVENTS_MAX,
+    ) -> None:
         self.folder = folder
+        self._block_events = block_events
+        self._segment_events_max = segment_events_max
         self._log_id = log_id
         self._manifests: dict[str, tuple[tuple[int, int], list[Segment]]] = {}
         self._blocks: BoundedCache[tuple[str, int], list[RecordedEvent]] = BoundedCache(_BLOCKS_MAX)
@@ -125,7 +138,7 @@ class Archive:
         events: list[RecordedEvent] = []
         for segment in self.segments(namespace):
             while len(events) < limit and segment.first_version <= after + 1 <= segment.last_version:
-                block = self._block(namespace, segment, after // BLOCK_EVENTS)
+                block = self._block(namespace, segment, after // self._block_events)
                 page = block[after + 1 - block[0].version :][: limit - len(events)]
                 events += page
                 after = page[-1].version
@@ -148,7 +161,7 @@ class Archive:
             if head - after < min_events:
                 return []
             while after < head:
-                last = min(head, (after // SEGMENT_EVENTS_MAX + 1) * SEGMENT_EVENTS_MAX)
+                last = min(head, (after // self._segment_events_max + 1) * self._segment_events_max)
                 previous = bytes.fromhex(segments[-1].hash) if segments else GENESIS
                 segment = self._write(log, namespace, folder, after, last, previous)
                 segments = [*segments, segment]
@@ -181,7 +194,9 @@ class Archive:
         unfinished = folder / f"{name}.tmp"
         events: list[RecordedEvent] = []
         while after + len(events) < last:
-            page = log.read(namespace, after=after + len(events), limit=min(BLOCK_EVENTS, last - after - len(events)))
+            page = log.read(
+                namespace, after=after + len(events), limit=min(self._block_events, last - after - len(events))
+            )
             if not page:
                 break
             events += page
@@ -214,7 +229,7 @@ class Archive:
             if name == "hash":
                 last = len(events) - 1
                 values = [
-                    event.hash if event.version % BLOCK_EVENTS == 0 or number == last else None
+                    event.hash if event.version % self._block_events == 0 or number == last else None
                     for number, event in enumerate(events)
                 ]
             column = np.empty(len(values), dtype=np.int64 if kind in ("BIGINT", "INTEGER") else object)
@@ -222,15 +237,18 @@ class Archive:
             rows[name] = column
         with self._duckdb.cursor() as cursor:
             cursor.register("rows", rows)
-            cursor.execute(_WRITE.format(path=str(path).replace("'", "''"), block=BLOCK_EVENTS))
+            cursor.execute(_WRITE.format(path=str(path).replace("'", "''"), block=self._block_events))
 
     def _read_back(self, namespace: str, path: Path, segment: Segment) -> list[RecordedEvent]:
-        first, last = (segment.first_version - 1) // BLOCK_EVENTS, (segment.last_version - 1) // BLOCK_EVENTS
+        first, last = (
+            (segment.first_version - 1) // self._block_events,
+            (segment.last_version - 1) // self._block_events,
+        )
         blocks = [self._read_block(namespace, path, segment, number) for number in range(first, last + 1)]
         return [event for block in blocks for event in block]
 
     def _block(self, namespace: str, segment: Segment, number: int) -> list[RecordedEvent]:
-        """Return the events of a segment with versions over `number * BLOCK_EVENTS` up to the next multiple."""
+        """Return the events of the block `number` of a segment; blocks are counted from the first event of the log."""
         path = self._folder_of(namespace) / segment.file
         key = (str(path), number)
         block = self._blocks.get(key)
@@ -242,8 +260,8 @@ class Archive:
     def _read_block(self, namespace: str, path: Path, segment: Segment, number: int) -> list[RecordedEvent]:
         import duckdb  # noqa: PLC0415
 
-        first = max(segment.first_version, number * BLOCK_EVENTS + 1)
-        last = min(segment.last_version, (number + 1) * BLOCK_EVENTS)
+        first = max(segment.first_version, number * self._block_events + 1)
+        last = min(segment.last_version, (number + 1) * self._block_events)
         if not path.exists():
             raise StorageError(f"{path} is missing: a part of the log; restore it from a backup")
         try:

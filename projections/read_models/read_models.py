@@ -22,7 +22,8 @@ from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_
 from recollect.projections.read_models.generations import building, empty_path, next_generation, publish
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.open_files import OpenFiles
-from recollect.projections.read_models.replay import build
+from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATCH_EVENTS
+from recollect.projections.read_models.replay import OnProgress, build
 from recollect.projections.schema.content_hash import digest, search_matches
 from recollect.projections.schema.schema import (
     SCHEMA_VERSION,
@@ -38,7 +39,7 @@ _logger = logging.getLogger(__name__)
 #: Namespaces whose files are open at once. One costs 150 KiB and 3 descriptors, more while many threads read it.
 OPEN_MODELS_MAX = 64
 #: Events to fold from which on a model is built anew in bulk instead, beside the live one: some seconds of work.
-_FAR_BEHIND_EVENTS = 20_000
+FAR_BEHIND_EVENTS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,10 +157,27 @@ class ReadModels:
     Parameters:
         log: the log they are folded from.
         open_files_max: namespaces kept open; the least recently used one is closed first.
+        first_batch_events, batch_events: events folded in the first transaction of a catch-up, and in those after it.
+        replay_batch_events: events in one batch of a replay.
+        far_behind_events: events to fold from which on a model is built anew in bulk.
     """
 
-    def __init__(self, data: Path, log: EventLog, *, open_files_max: int = OPEN_MODELS_MAX) -> None:
+    def __init__(
+        self,
+        data: Path,
+        log: EventLog,
+        *,
+        open_files_max: int = OPEN_MODELS_MAX,
+        first_batch_events: int = FIRST_BATCH_EVENTS,
+        batch_events: int = BATCH_EVENTS,
+        replay_batch_events: int = REPLAY_BATCH_EVENTS,
+        far_behind_events: int = FAR_BEHIND_EVENTS,
+    ) -> None:
         self._data = data
+        self._first_batch_events = first_batch_events
+        self._batch_events = batch_events
+        self._replay_batch_events = replay_batch_events
+        self._far_behind_events = far_behind_events
         #: The log they are folded from.
         self.log = log
         self._open: OpenFiles[_OpenModel] = OpenFiles(open_files_max, is_current=_OpenModel.is_live)
@@ -178,7 +196,7 @@ class ReadModels:
         head = self.log.head(namespace).version
         if head == 0:
             return Progress(namespace=namespace, version=0, head=0, parked=None)
-        if deadline is None and head > _FAR_BEHIND_EVENTS:
+        if deadline is None and head > self._far_behind_events:
             self._rebuild_far_behind(namespace, head)
         with self._using(namespace) as model:
             if model.projector.row.checkpoint < head:
@@ -222,7 +240,9 @@ class ReadModels:
         folder = namespace_folder(self._data, namespace)
         with building(folder) as path:
             with storage_errors(path):
-                version = build(path, self.log, namespace, on_progress=on_progress)
+                version = build(
+                    path, self.log, namespace, batch_events=self._replay_batch_events, on_progress=on_progress
+                )
             self._swap_in(namespace, folder, path)
         return version
 
@@ -232,7 +252,14 @@ class ReadModels:
         with self.reading(namespace) as live:
             version, live_digest = live.version, digest(live.connection)
         with building(namespace_folder(self._data, namespace)) as path, storage_errors(path):
-            build(path, self.log, namespace, until=version, on_progress=on_progress)
+            build(
+                path,
+                self.log,
+                namespace,
+                until=version,
+                batch_events=self._replay_batch_events,
+                on_progress=on_progress,
+            )
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             replayed_digest = digest(connection)
             connection.close()
@@ -255,7 +282,7 @@ class ReadModels:
     def _rebuild_far_behind(self, namespace: str, head: int) -> None:
         """Replay a model that has most of a long log before it: a new schema's, a lost file's. Bulk is much faster."""
         progress = self.progress(namespace)
-        if progress.parked is None and progress.behind > _FAR_BEHIND_EVENTS and progress.behind > head // 2:
+        if progress.parked is None and progress.behind > self._far_behind_events and progress.behind > head // 2:
             try:
                 self.replay(namespace)
             except ProjectionFailed:
@@ -267,12 +294,12 @@ class ReadModels:
         if not model.lock.acquire(timeout=timeout):
             return
         try:
-            batch = FIRST_BATCH_EVENTS
+            batch = self._first_batch_events
             with storage_errors(model.path), model.patient_until(deadline):
                 while model.projector.row.checkpoint < head and model.projector.advance(batch):
                     if deadline is not None and time.monotonic() > deadline:
                         return
-                    batch = BATCH_EVENTS
+                    batch = self._batch_events
         finally:
             model.lock.release()
 
@@ -348,7 +375,7 @@ class ReadModels:
         connection = connect(path)
         with storage_errors(path):
             projector = Projector(self.log, namespace, connection, path)
-            while projector.advance(BATCH_EVENTS):
+            while projector.advance(self._batch_events):
                 pass
             connection.close()
             with self._open.lock:

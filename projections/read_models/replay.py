@@ -21,7 +21,7 @@ from recollect.projections.projector.write_batch import Changes, EntityNames, in
 from recollect.projections.schema.schema import create_indexes, create_search, create_tables
 
 #: Events in one batch of rows.
-_BATCH_EVENTS = 5_000
+BATCH_EVENTS = 5_000
 #: FTS5 writes a segment when its terms in memory reach this; 16 MiB halve the rebuild's time against the default 1 MiB.
 _FTS_HASH_BYTES = 16 << 20
 
@@ -38,12 +38,19 @@ _BULK_PRAGMAS: dict[str, bool | int | str] = {
 
 
 def build(
-    path: Path, log: EventLog, namespace: str, *, until: int | None = None, on_progress: OnProgress | None = None
+    path: Path,
+    log: EventLog,
+    namespace: str,
+    *,
+    until: int | None = None,
+    batch_events: int = BATCH_EVENTS,
+    on_progress: OnProgress | None = None,
 ) -> int:
     """Build the read model of `namespace` in the new file `path` and return the version it is at.
 
     Parameters:
         until: the last version to fold; the head when None.
+        batch_events: events in one batch of rows.
 
     Raises:
         ProjectionFailed: an event could not be folded; the file is not complete.
@@ -58,7 +65,7 @@ def build(
         create_search(connection)
         connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('hashsize', ?)", (_FTS_HASH_BYTES,))
         with ThreadPoolExecutor(1, "recollect-replay-index") as indexing:
-            version, chain_hash = _fold_rows(connection, indexing, log, namespace, until, on_progress)
+            version, chain_hash = _fold_rows(connection, indexing, log, namespace, until, batch_events, on_progress)
         create_indexes(connection)
         connection.execute("DELETE FROM episodes_fts_config WHERE k = 'hashsize'")
         connection.execute("UPDATE model SET checkpoint = ?, checkpoint_hash = ?", (version, chain_hash))
@@ -76,6 +83,7 @@ def _fold_rows(
     log: EventLog,
     namespace: str,
     until: int | None,
+    batch_events: int,
     on_progress: OnProgress | None,
 ) -> tuple[int, bytes]:
     """Fold the rows; return the last version and the log's hash there.
@@ -86,7 +94,7 @@ def _fold_rows(
     version, chain_hash = 0, GENESIS
     indexed: Future[None] | None = None
     while until is None or version < until:
-        limit = _BATCH_EVENTS if until is None else min(_BATCH_EVENTS, until - version)
+        limit = batch_events if until is None else min(batch_events, until - version)
         events = log.read(namespace, after=version, limit=limit)
         if not events:
             break

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +18,7 @@ from recollect.projections.search_index.postings import Postings
 #: Read models whose rosters are kept, the least recently used one goes first; about 100 bytes an episode.
 _KEPT_MAX = 64
 #: Versions that are read at once.
-_READ_VERSIONS = 50_000
+READ_VERSIONS = 50_000
 #: Episodes of all rosters together.
 _EPISODES_MAX = 4_000_000
 
@@ -31,10 +34,22 @@ class Held(NamedTuple):
 
 
 class MemoryIndexes:
-    """The rosters and postings in use, by the file of their read model. Safe to use from many threads."""
+    """The rosters and postings in use, by the file of their read model. Safe to use from many threads.
 
+<<<<<<< HEAD
     def __init__(self) -> None:
         self._held: BoundedCache[str, Held] = BoundedCache(_EPISODES_MAX, _episodes, entries_max=_KEPT_MAX)
+=======
+    Parameters:
+        read_versions: versions that are read at once.
+        new_postings: makes the postings of a read model.
+    """
+
+    def __init__(self, *, read_versions: int = READ_VERSIONS, new_postings: Callable[[], Postings] = Postings) -> None:
+        self._read_versions = read_versions
+        self._new_postings = new_postings
+        self._held: OrderedDict[str, Held] = OrderedDict()
+>>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
         self._stems = Stems()
 
     def of(self, snapshot: Snapshot) -> Held:
@@ -45,14 +60,14 @@ class MemoryIndexes:
         row = model_row(snapshot.connection)
         held = self._held.get(path)
         if held is None or held.roster.removal < row.removal or not path:
-            held = Held(empty_roster(row.removal), Postings(), Shelf((), ()), 0)
+            held = Held(empty_roster(row.removal), self._new_postings(), Shelf((), ()), 0)
         if held.learned != row.learned:
             held = held._replace(shelf=load_shelf(snapshot.connection, self._stems), learned=row.learned)
         if held.roster.through >= snapshot.version:
             cut = held._replace(roster=held.roster.until(snapshot.version))
         else:
             # What was read stays, even if there is no time for all of it.
-            for through in range(held.roster.through + _READ_VERSIONS, snapshot.version, _READ_VERSIONS):
+            for through in range(held.roster.through + self._read_versions, snapshot.version, self._read_versions):
                 held = held._replace(roster=held.roster.extended(snapshot.connection, through))
                 self._keep(path, held)
             cut = held = held._replace(roster=held.roster.extended(snapshot.connection, snapshot.version))

@@ -22,7 +22,7 @@ from recollect.projections.search_index.episode_arrays import Ints
 #: Places of words kept in memory, a word's places together: 6 bytes each and 10 more for each word.
 PLACES_MAX = 4_000_000
 #: Events folded since the last search, over which the words are read anew instead of being looked for in what came.
-_TAIL_EVENTS_MAX = 500
+TAIL_EVENTS_MAX = 500
 
 _INSTANCES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.episodes_places USING fts5vocab (main, episodes_fts, 'instance')"
 
@@ -40,10 +40,23 @@ class Posting:
 
 
 class Postings:
-    """The words of one read model that were asked for. Safe to use from many threads."""
+    """The words of one read model that were asked for. Safe to use from many threads.
 
+<<<<<<< HEAD
     def __init__(self) -> None:
         self._terms: BoundedCache[str, Posting] = BoundedCache(PLACES_MAX, _places)
+=======
+    Parameters:
+        places_max: places of words kept in memory.
+        tail_events_max: events since the last search over which the words are read again.
+    """
+
+    def __init__(self, *, places_max: int = PLACES_MAX, tail_events_max: int = TAIL_EVENTS_MAX) -> None:
+        self._places_max = places_max
+        self._tail_events_max = tail_events_max
+        self._terms: OrderedDict[str, Posting] = OrderedDict()
+        self._places = 0
+>>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
         #: The version that all of them know the episodes up to.
         self._through = 0
         self._lock = threading.Lock()
@@ -66,7 +79,11 @@ class Postings:
 
     def _advance(self, connection: apsw.Connection, version: int) -> None:
         """Add what came up to `version` to the words that are known."""
+<<<<<<< HEAD
         if len(self._terms) and version - self._through <= _TAIL_EVENTS_MAX:
+=======
+        if self._terms and version - self._through <= self._tail_events_max:
+>>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
             self._add(_tail(connection, self._through, version))
         else:
             self._terms.clear()
@@ -80,6 +97,7 @@ class Postings:
             }
         )
 
+<<<<<<< HEAD
 
 def _places(posting: Posting) -> int:
     return len(posting.versions)
@@ -87,6 +105,13 @@ def _places(posting: Posting) -> int:
 
 def _is_kept(_posting: Posting) -> bool:
     return True
+=======
+    def _keep(self, term: str, posting: Posting) -> None:
+        self._terms[term] = posting
+        self._places += len(posting.versions)
+        while self._places > self._places_max and len(self._terms) > 1:
+            self._places -= len(self._terms.popitem(last=False)[1].versions)
+>>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
 
 
 def merged(postings: Sequence[Posting]) -> Posting:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ import dramatiq
 import pytest
 from support.events import message
 from support.redis import RedisServer
+from support.waiting import eventually
 
 from recollect import Recollect
 from recollect.api.operations.health import health
@@ -31,7 +32,6 @@ from recollect.jobs.queue.run_store import new_beat
 from recollect.projections.schema.content_hash import digest
 
 NAMESPACES = [f"n{number}" for number in range(2 * PAGE_NAMESPACES + 5)]
-_SECONDS_MAX = 90.0
 #: Long ago enough to be distilled, and in whole seconds, so that every run of these tests has the same log.
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _SAID = ("I live in Porto.", "We painted the kitchen green.", "My dog is called Rex.", "The tram was late again.")
@@ -111,13 +111,6 @@ class Processes:
 def memory_of(settings: Settings) -> Generator[Recollect]:
     with Recollect(settings=settings, workers=False) as memory:
         yield memory
-
-
-def eventually(condition: Callable[[], bool], seconds_max: float = _SECONDS_MAX) -> None:
-    deadline = time.monotonic() + seconds_max
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.2)
 
 
 def begin(memory: Recollect, redis: RedisServer, slot_us: int) -> None:

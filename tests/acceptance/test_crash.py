@@ -16,9 +16,10 @@ from typing import Any
 
 import httpx
 import pytest
+from support.command_line import recollect
 from support.events import message
 from support.postgres import PostgresServer, new_database
-from support.server import Server, begin, recollect, serving
+from support.server import Server, begin, serving
 
 from recollect.events.backends.open_log import open_log
 from recollect.events.log import EventLog

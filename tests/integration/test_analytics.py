@@ -6,8 +6,8 @@ from pathlib import Path
 import duckdb
 import orjson
 import pytest
+from support.command_line import recollect
 from support.events import message
-from support.server import recollect
 
 from recollect import Recollect
 from recollect.api.retrieval.answer.trace_store import Traces, trace_files

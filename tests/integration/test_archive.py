@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator
 from pathlib import Path
 
 import apsw
@@ -12,9 +13,9 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.command_line import recollect
 from support.events import histories, message, message_draft
 from support.postgres import new_database
-from support.server import recollect
 
 from recollect.events.backends.postgres_log import PostgresLog
 from recollect.events.backends.sqlite_log import SqliteLog
@@ -42,14 +43,17 @@ def fill(log: SqliteLog | PostgresLog, count: int, namespace: str = "a") -> None
         log.append(namespace, batch[start : start + 1_000])
 
 
+#: Segments of a few blocks each, so that a hundred events have many seams.
+SMALL = {"block_events": 16, "segment_events_max": 64}
+
+
 @pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.events.storage.archive.BLOCK_EVENTS", 16)
-    monkeypatch.setattr("recollect.events.storage.archive.SEGMENT_EVENTS_MAX", 64)
-    monkeypatch.setattr("recollect.events.backends.sqlite_log._PRUNED_EVENTS", 10)
+def small_blocks(tmp_path: Path) -> Generator[SqliteLog]:
+    log = SqliteLog(tmp_path / "log.db", block_events=16, segment_events_max=64, pruned_events=10)
+    yield log
+    log.close()
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 def test_what_was_sealed_reads_like_the_log(tmp_path: Path, backend: str, request: pytest.FixtureRequest) -> None:
     if backend == "sqlite":
@@ -57,7 +61,7 @@ def test_what_was_sealed_reads_like_the_log(tmp_path: Path, backend: str, reques
     else:
         log = PostgresLog(new_database(request.getfixturevalue("postgres_url")))
     fill(log, 100)
-    archive = Archive(tmp_path / "archive", log.log_id)
+    archive = Archive(tmp_path / "archive", log.log_id, **SMALL)
     assert [(one.first_version, one.last_version) for one in archive.seal(log, "a")] == [(1, 64), (65, 100)]
     fill(log, 30, "b")
     log.append("a", [message_draft(f"later {number}") for number in range(50)])
@@ -71,8 +75,8 @@ def test_what_was_sealed_reads_like_the_log(tmp_path: Path, backend: str, reques
     log.close()
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_after_pruning_segments_and_tail_are_one_log(tmp_path: Path, log: SqliteLog) -> None:
+def test_after_pruning_segments_and_tail_are_one_log(tmp_path: Path, small_blocks: SqliteLog) -> None:
+    log = small_blocks
     fill(log, 100)
     fill(log, 7, "b")
     whole = log.read("a")
@@ -97,8 +101,8 @@ def test_after_pruning_segments_and_tail_are_one_log(tmp_path: Path, log: Sqlite
     models.close()
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_an_id_that_left_the_file_is_still_known(log: SqliteLog) -> None:
+def test_an_id_that_left_the_file_is_still_known(small_blocks: SqliteLog) -> None:
+    log = small_blocks
     fill(log, 40)
     event = log.read("a")[20]
     log.archive.seal(log, "a")
@@ -129,9 +133,9 @@ def test_the_file_is_smaller_after_pruning(tmp_path: Path, log: SqliteLog) -> No
     thief.close()
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("harm", ["missing", "flipped", "cut", "manifest"])
-def test_a_damaged_segment_is_named_and_never_a_silent_gap(log: SqliteLog, harm: str) -> None:
+def test_a_damaged_segment_is_named_and_never_a_silent_gap(small_blocks: SqliteLog, harm: str) -> None:
+    log = small_blocks
     fill(log, 100)
     log.archive.seal(log, "a")
     log.prune("a")
@@ -147,7 +151,7 @@ def test_a_damaged_segment_is_named_and_never_a_silent_gap(log: SqliteLog, harm:
         case _:
             (path.parent / "manifest.json").write_bytes(b'{"segments": 3}')
 
-    reopened = Archive(log.archive.folder, log.log_id)
+    reopened = Archive(log.archive.folder, log.log_id, **SMALL)
     if harm == "flipped":
         with pytest.raises(ForeignFile, match="not what was sealed"):
             reopened.check("a", reopened.segments("a")[0])
@@ -160,8 +164,8 @@ def test_a_damaged_segment_is_named_and_never_a_silent_gap(log: SqliteLog, harm:
     assert log.append("a", [message_draft("goes on")])[0].version == 101
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_a_segment_that_was_altered_and_is_readable_is_found_by_verify(log: SqliteLog) -> None:
+def test_a_segment_that_was_altered_and_is_readable_is_found_by_verify(small_blocks: SqliteLog) -> None:
+    log = small_blocks
     fill(log, 100)
     log.archive.seal(log, "a")
     log.prune("a")
@@ -175,8 +179,10 @@ def test_a_segment_that_was_altered_and_is_readable_is_found_by_verify(log: Sqli
     assert [problem.version for problem in verify(log, "a").problems] == [9]
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_a_broken_chain_is_not_sealed_and_what_was_not_sealed_is_not_pruned(tmp_path: Path, log: SqliteLog) -> None:
+def test_a_broken_chain_is_not_sealed_and_what_was_not_sealed_is_not_pruned(
+    tmp_path: Path, small_blocks: SqliteLog
+) -> None:
+    log = small_blocks
     fill(log, 100)
     log.archive.seal(log, "a")
     thief = apsw.Connection(str(tmp_path / "log.db"))
@@ -186,7 +192,7 @@ def test_a_broken_chain_is_not_sealed_and_what_was_not_sealed_is_not_pruned(tmp_
     with pytest.raises(ForeignFile, match="version 10 .*not what was sealed"):
         log.prune("a")
     assert len(log.read("a")) == 100
-    fresh = Archive(tmp_path / "elsewhere", log.log_id)
+    fresh = Archive(tmp_path / "elsewhere", log.log_id, **SMALL)
     with pytest.raises(ForeignFile, match="broken at version 10"):
         fresh.seal(log, "a")
 
@@ -219,28 +225,24 @@ def test_sealing_and_pruning_at_any_time_changes_nothing_that_is_read(
     tmp_path_factory: pytest.TempPathFactory, history: list[dict[str, object]], steps: list[str]
 ) -> None:
     folder = tmp_path_factory.mktemp("log")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recollect.events.storage.archive.BLOCK_EVENTS", 4)
-        patch.setattr("recollect.events.storage.archive.SEGMENT_EVENTS_MAX", 12)
-        patch.setattr("recollect.events.backends.sqlite_log._PRUNED_EVENTS", 5)
-        plain, log = (
-            SqliteLog(folder / "plain.db", clock=lambda: 1),
-            SqliteLog(folder / "x" / "log.db", clock=lambda: 1),
-        )
-        events = drafts([event | {"id": str(number)} for number, event in enumerate(history)])
-        for number, step in enumerate([*steps, "append"]):
-            match step:
-                case "seal":
-                    log.archive.seal(log, "a")
-                case "prune":
-                    log.prune("a")
-                case _:
-                    batch = events if number == len(steps) else events[: number + 1]
-                    assert log.append("a", batch) == plain.append("a", batch)
-        assert log.read("a") == plain.read("a")
-        assert verify(log, "a") == verify(plain, "a")
-        plain.close()
-        log.close()
+    plain, log = (
+        SqliteLog(folder / "plain.db", clock=lambda: 1),
+        SqliteLog(folder / "x" / "log.db", clock=lambda: 1, block_events=4, segment_events_max=12, pruned_events=5),
+    )
+    events = drafts([event | {"id": str(number)} for number, event in enumerate(history)])
+    for number, step in enumerate([*steps, "append"]):
+        match step:
+            case "seal":
+                log.archive.seal(log, "a")
+            case "prune":
+                log.prune("a")
+            case _:
+                batch = events if number == len(steps) else events[: number + 1]
+                assert log.append("a", batch) == plain.append("a", batch)
+    assert log.read("a") == plain.read("a")
+    assert verify(log, "a") == verify(plain, "a")
+    plain.close()
+    log.close()
 
 
 def killed_after(seconds: float, data: Path, *arguments: str) -> None:

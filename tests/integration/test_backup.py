@@ -6,8 +6,9 @@ from pathlib import Path
 import apsw
 import httpx
 import pytest
+from support.command_line import recollect
 from support.events import message, message_draft
-from support.server import recollect, serving
+from support.server import serving
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import ForeignFile, InvalidInput, LogRewound

@@ -10,8 +10,9 @@ from pathlib import Path
 import httpx
 import orjson
 import pytest
+from support.command_line import recollect
 from support.events import Event, message
-from support.server import Server, recollect, serving
+from support.server import Server, recollect_process, serving
 
 from recollect import Recollect
 from recollect.api.settings import Settings
@@ -41,12 +42,6 @@ BAD_BODIES: dict[str, tuple[bytes, int]] = {
 BAD_NAMESPACES = ["", "..", ".", "a/b", "../../etc", "a b", "ä", "x" * 201]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
-    with serving(tmp_path_factory.mktemp("bad")) as server:
-        yield server
-
-
 @pytest.fixture
 def memory(tmp_path: Path) -> Generator[Recollect]:
     with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
@@ -57,23 +52,24 @@ def memory(tmp_path: Path) -> Generator[Recollect]:
 def test_a_bad_event_is_refused_over_http_and_nothing_is_written(server: Server, what: str) -> None:
     event, status = BAD_EVENTS[what]
     for body in (event, {"events": [message("good"), event]}):
-        answer = httpx.post(f"{server.base}/v1/namespaces/a/events", json=body)
+        answer = httpx.post(f"{server.base}/v1/namespaces/bad/events", json=body)
         assert answer.status_code == status, answer.text
         assert answer.json()["field"].startswith("event")
-    assert httpx.get(f"{server.base}/v1/namespaces/a/events").json()["items"] == []
+    assert httpx.get(f"{server.base}/v1/namespaces/bad/events").json()["items"] == []
 
 
 @pytest.mark.parametrize("what", BAD_BODIES)
 def test_a_bad_body_is_refused_over_http_and_nothing_is_written(server: Server, what: str) -> None:
     body, status = BAD_BODIES[what]
-    answer = httpx.post(f"{server.base}/v1/namespaces/a/events", content=body)
+    answer = httpx.post(f"{server.base}/v1/namespaces/bad/events", content=body)
     assert answer.status_code == status, answer.text
     assert answer.json()["detail"]
-    assert httpx.get(f"{server.base}/v1/namespaces/a/events").json()["items"] == []
+    assert httpx.get(f"{server.base}/v1/namespaces/bad/events").json()["items"] == []
 
 
 @pytest.mark.parametrize("namespace", ["%2e%2e", "a%20b", "%C3%A4", "x" * 201, "a%00b", "%2e"])
 def test_a_bad_namespace_is_refused_over_http(server: Server, namespace: str) -> None:
+    before = httpx.get(f"{server.base}/v1/namespaces").json()
     url = f"{server.base}/v1/namespaces/{namespace}"
     answers = [
         httpx.post(f"{url}/events", json=message("x")),
@@ -83,7 +79,7 @@ def test_a_bad_namespace_is_refused_over_http(server: Server, namespace: str) ->
     ]
     # A client may resolve dots in a path by itself, and asks for another route then.
     assert {answer.status_code for answer in answers} <= {422, 404, 405}
-    assert httpx.get(f"{server.base}/v1/namespaces").json()["items"] == []
+    assert httpx.get(f"{server.base}/v1/namespaces").json() == before
 
 
 @pytest.mark.parametrize("what", BAD_EVENTS)
@@ -161,8 +157,8 @@ def test_a_bad_setting_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_a_foreign_file_in_place_of_the_log_is_exit_2_and_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "log.db").write_bytes(b"a diary " * 1_000)
-    for arguments in (("export",), ("serve", "--port", "0"), ("retrieve", "a", "x")):
-        refused = recollect(*arguments, data=tmp_path)
+    refusals = [recollect("export", data=tmp_path), recollect("retrieve", "a", "x", data=tmp_path)]
+    for refused in (*refusals, recollect_process("serve", "--port", "0", data=tmp_path)):
         assert refused.returncode == 2
         assert "move it away" in refused.stderr
     assert (tmp_path / "log.db").read_bytes().startswith(b"a diary")

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import orjson
+import pytest
+import typer
+from support.command_line import recollect
 from support.events import message
-from support.server import recollect
+from support.server import recollect_process
 
+from recollect.api.cli.main import app
 from recollect.projections.read_models.layout import generation_path, namespace_folder
 
 
@@ -123,7 +132,76 @@ def test_a_moment_that_is_none_or_not_there_yet_is_exit_2_and_named(tmp_path: Pa
     assert recollect("replay", "--check", "--as-of", "1", data=tmp_path).returncode == 2
 
 
+#: Every command with its options and arguments; a command that is added, removed or renamed is changed here too.
+COMMANDS = {
+    "serve": "--host --port --workers",
+    "worker": "",
+    "scheduler": "",
+    "append": "namespace event",
+    "retrieve": "namespace query --limit --budget-tokens --as-of --also --format --explain --json",
+    "export": "--namespace --output",
+    "embed": "--model --namespace --undo",
+    "replay": "--namespace --check --as-of --processes",
+    "compact": "--namespace --now --dry-run",
+    "verify": "--namespace --processes --anchor --save-anchor",
+    "backup": "folder",
+    "restore": "folder",
+    "archive": "--namespace --min-events --prune",
+    "stats": "--json",
+    "sql": "query --format --output",
+    "import jsonl": "file --namespace",
+    "import locomo": "file",
+    "bench compaction": "folder --after",
+    "bench retrieval": "folder --keep --per-question --rankings",
+    "jobs show": "letter_id",
+    "jobs requeue": "letter_id --all",
+}
+
+
+def commands(command: Any, *path: str) -> Iterator[tuple[str, str]]:
+    """Yield every command below `command`, with its options and arguments."""
+    for name, child in getattr(command, "commands", {}).items():
+        if hasattr(child, "commands"):
+            yield from commands(child, *path, name)
+        else:
+            yield " ".join([*path, name]), " ".join(parameter.opts[0] for parameter in child.params)
+
+
+def test_the_command_line_has_the_commands_that_are_written_down() -> None:
+    assert dict(commands(typer.main.get_command(app))) == COMMANDS
+
+
 def test_help_names_every_command(tmp_path: Path) -> None:
-    text = recollect("--help", data=tmp_path).stdout
-    for command in ("serve", "append", "retrieve", "import", "export", "replay", "verify", "bench"):
-        assert f" {command} " in text
+    groups: dict[str, set[str]] = {}
+    for command in COMMANDS:
+        first, _, second = command.partition(" ")
+        groups.setdefault("", set()).add(first)
+        if second:
+            groups.setdefault(first, set()).add(second)
+    for group, names in groups.items():
+        shown = recollect(*group.split(), "--help", data=tmp_path)
+        assert shown.returncode == 0, shown.stderr
+        assert set(re.findall(r"^│ (\w+) ", shown.stdout.partition("Commands")[2], re.MULTILINE)) == names
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_names_its_options(tmp_path: Path, command: str) -> None:
+    shown = recollect(*command.split(), "--help", data=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    for parameter in COMMANDS[command].split():
+        assert parameter.lower() in shown.stdout.lower()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_of_the_command_reads_its_streams_and_exits_with_the_code(tmp_path: Path) -> None:
+    event = orjson.dumps(message("x", id="e1"))
+    assert recollect_process("append", "a", data=tmp_path, stdin=event).stdout == "1\te1\n"
+    refused = recollect_process("append", "a", "{}", data=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("recollect: ")
+    found = subprocess.run(
+        [Path(sys.executable).with_name("recollect"), "--data", str(tmp_path), "export"],
+        check=False,
+        capture_output=True,
+    )
+    assert orjson.loads(found.stdout)["id"] == "e1"

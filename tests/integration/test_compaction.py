@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from support.embedders import HashingEmbedder
 from support.events import Event, message
+from support.read_models import rows
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import EventDraft, microseconds
@@ -76,9 +77,7 @@ class Memory:
         return done
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        self.models.catch_up("a")
-        with self.models.reading("a") as snapshot:
-            return list(snapshot.connection.execute(query))
+        return rows(self.models, query)
 
     def episodes(self, tier: str) -> list[str]:
         return [row[0] for row in self.rows(f"SELECT id FROM episodes WHERE tier = '{tier}' ORDER BY version")]

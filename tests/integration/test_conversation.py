@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.embedders import HashingEmbedder
 from support.events import message
+from support.read_models import rows
 
 from recollect import Recollect
 from recollect.api.settings import Settings
@@ -54,12 +55,6 @@ def converse(memory: Recollect, turns: int, *, first: int = 0) -> None:
     )
 
 
-def rows(memory: Recollect, query: str) -> list[tuple[Any, ...]]:
-    memory.models.catch_up("a")
-    with memory.models.reading("a") as snapshot:
-        return list(snapshot.connection.execute(query))
-
-
 # -- windows ----------------------------------------------------------------------------------------------------------
 
 
@@ -79,9 +74,9 @@ def test_the_oldest_half_of_a_full_window_becomes_a_summary(memory: Recollect) -
     assert window.messages[-1]["content"].endswith("(39)")
     assert len(window.messages) > 10
     assert window.tokens <= 1_200
-    ((tier, id),) = rows(memory, "SELECT tier, id FROM episodes WHERE tier <> 'raw'")
+    ((tier, id),) = rows(memory.models, "SELECT tier, id FROM episodes WHERE tier <> 'raw'")
     assert (tier, id) == ("compressed", window.summary_id)
-    assert rows(memory, "SELECT count(*) FROM episodes WHERE tier = 'raw'") == [(40,)]
+    assert rows(memory.models, "SELECT count(*) FROM episodes WHERE tier = 'raw'") == [(40,)]
     assert [source.id for source in memory.sources("a", id)][:3] == ["t0", "t1", "t2"]
 
 
@@ -99,7 +94,7 @@ def test_a_conversation_that_goes_on_is_summed_up_again_and_again(memory: Recoll
         assert window.tokens <= 1_000
         assert window.messages[-1]["content"].endswith(f"({20 * part + 19})")
         assert not window.degraded
-    covered = rows(memory, "SELECT count(*), count(DISTINCT source) FROM episode_sources")
+    covered = rows(memory.models, "SELECT count(*), count(DISTINCT source) FROM episode_sources")
     assert covered[0][0] == covered[0][1] > 90
 
 
@@ -120,7 +115,7 @@ def test_what_a_window_summed_up_is_not_compressed_again_at_night(memory: Recoll
     converse(memory, 40)
     memory.window("a", "s1", budget_tokens=1_200)
     memory.compact("a", now=_START + timedelta(days=2))
-    covered = rows(memory, "SELECT count(*), count(DISTINCT source) FROM episode_sources")
+    covered = rows(memory.models, "SELECT count(*), count(DISTINCT source) FROM episode_sources")
     assert covered == [(40, 40)]
     assert memory.check("a").equal
 
@@ -134,19 +129,19 @@ def test_turns_are_observed_when_there_are_enough(memory: Recollect) -> None:
     converse(memory, 80, first=60)
     assert observe(memory.context, "a", 0) == 1
     assert observe(memory.context, "a", 0) == 0
-    lines = rows(memory, "SELECT text, session_id, status FROM observations")
+    lines = rows(memory.models, "SELECT text, session_id, status FROM observations")
     assert len(lines) >= 140 // 6
     assert all(text.startswith("[2026-01-05] ") and session == "s1" for text, session, _ in lines)
-    assert rows(memory, "SELECT through FROM observed") == [(140,)]
+    assert rows(memory.models, "SELECT through FROM observed") == [(140,)]
 
 
 def test_too_many_observations_are_condensed_and_never_pass_the_cap(memory: Recollect) -> None:
     policy = Policy(observe_tokens=500, reflect_tokens=600, observations_tokens_max=1_000)
-    object.__setattr__(memory.context, "policy", policy)
+    context = replace(memory.context, policy=policy)
     for part in range(20):
         converse(memory, 20, first=20 * part)
-        observe(memory.context, "a", 0)
-        (tokens,) = rows(memory, "SELECT sum(token_count) FROM observations WHERE status = 'active'")[0]
+        observe(context, "a", 0)
+        (tokens,) = rows(memory.models, "SELECT sum(token_count) FROM observations WHERE status = 'active'")[0]
         assert tokens <= 1_000
     kinds = [event.type for event in memory.log.read("a", after=0, limit=1_000)]
     assert kinds.count("observations.reflected") >= 2
@@ -156,7 +151,7 @@ def test_too_many_observations_are_condensed_and_never_pass_the_cap(memory: Reco
 def test_a_long_message_gets_a_short_form(memory: Recollect) -> None:
     memory.append("a", message(" ".join(_SAID * 12), id="long", session_id="s1"))
     assert observe(memory.context, "a", 0) == 1
-    ((short,),) = rows(memory, "SELECT short FROM episodes")
+    ((short,),) = rows(memory.models, "SELECT short FROM episodes")
     assert 0 < estimate_tokens(short) <= Policy().short_form_tokens
     assert observe(memory.context, "a", 0) == 0
 
@@ -190,8 +185,16 @@ def test_a_summary_is_made_of_sentences_in_order_and_keeps_its_budget(
     assert summary == summarise(turns, vectors, tokens_max)
     assert estimate_tokens(summary) <= tokens_max
     if "…" not in summary:
-        at = 0
-        for sentence in [part for turn in turns for part in split(turn.text)]:
-            found = summary.find(sentence, at)
-            at = found + len(sentence) if found >= at else at
-        assert at <= len(summary)
+        assert _is_made_of([(turn.speaker, part) for turn in turns for part in split(turn.line())], summary)
+
+
+def _is_made_of(sentences: list[tuple[str, str]], summary: str) -> bool:
+    """Return whether `summary` is some of the sentences, in order, with the speaker's name where it changes."""
+    # The characters that are explained so far, with the last speaker: each sentence is left out or comes next.
+    states: set[tuple[int, str | None]] = {(0, None)}
+    for speaker, sentence in sentences:
+        for at, last in list(states):
+            part = (" " if last is not None else "") + (sentence if speaker == last else f"{speaker}: {sentence}")
+            if summary.startswith(part, at):
+                states.add((at + len(part), speaker))
+    return any(at == len(summary) for at, _ in states)

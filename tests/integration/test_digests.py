@@ -20,7 +20,6 @@ from recollect.events.log import EventLog
 from recollect.events.validation import drafts
 from recollect.projections.projector import event_handlers, projector
 from recollect.projections.projector.write_batch import Changes
-from recollect.projections.read_models import read_models
 from recollect.projections.read_models.read_models import ReadModels
 
 #: As many deaths on one event as are forgiven; the next one parks its namespace.
@@ -67,7 +66,7 @@ class Memory:
                 self._log.append(self._namespace, drafts(list(step.batch)))
                 self._appended += len(step.batch)
             case "advance":
-                self._advance(step.events, monkeypatch)
+                self._advance(step.events)
             case "crash":
                 self._crash()
             case "die folding":
@@ -92,11 +91,12 @@ class Memory:
         self._models.close()
         self._log.close()
 
-    def _advance(self, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(read_models, "FIRST_BATCH_EVENTS", count)
+    def _advance(self, count: int) -> None:
         before = self._models.progress(self._namespace).version
+        models = ReadModels(self._folder, self._log, first_batch_events=count)
         # A passed deadline: one batch.
-        after = self._models.catch_up(self._namespace, deadline=0.0).version
+        after = models.catch_up(self._namespace, deadline=0.0).version
+        models.close()
         assert after - before <= count
         assert after > before or after == self._appended
         self._deaths = 0 if after > before else self._deaths
@@ -125,6 +125,7 @@ class Memory:
             event_handlers.fold(changes, event)
 
         with monkeypatch.context() as patch:
+            # The process is killed in the middle of a batch, which a test can only pretend.
             patch.setattr(projector, "fold", fold)
             try:
                 self._models.catch_up(self._namespace)

@@ -146,6 +146,7 @@ class Builds:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
         self.let_go = threading.Event()
+        # A build that is slow for as long as the test wants.
         monkeypatch.setattr(history_module, "build", self._build)
 
     def _build(self, *arguments: Any, **options: Any) -> int:
@@ -284,6 +285,7 @@ def test_an_event_that_cannot_be_folded_is_named_and_moments_before_it_are_answe
             raise ValueError("poisoned")
         event_handlers.fold(changes, event)
 
+    # A handler that fails: no event that the catalogue takes makes one of today fail.
     monkeypatch.setattr(replay, "fold", fold)
     append(log, *numbered(5))
     vectors = Vectors(tmp_path, models, NoEmbedder())
@@ -309,6 +311,7 @@ def test_a_build_that_fails_when_nobody_waits_any_more_is_reported_to_the_next_w
         let_go.wait(60)
         raise ProjectionFailed("a", 1, "poisoned")
 
+    # A disk without room, at a moment that the test chooses.
     monkeypatch.setattr(history_module, "build", fail)
     append(log, *numbered(5))
     with pytest.raises(StillBuilding):

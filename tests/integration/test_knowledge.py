@@ -11,13 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.events import Event, message
+from support.read_models import rows
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
 from recollect.projections.projector.knowledge import WEIGHTS
 from recollect.projections.projector.predicates import canonical, has_one_value
-from recollect.projections.read_models import read_models as models_module
-from recollect.projections.read_models import replay
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -34,11 +33,6 @@ def tell(log: SqliteLog, models: ReadModels) -> Tell:
         models.catch_up("a")
 
     return tell
-
-
-def rows(models: ReadModels, query: str) -> list[tuple[Any, ...]]:
-    with models.reading("a") as snapshot:
-        return list(snapshot.connection.execute(query))
 
 
 def facts(models: ReadModels) -> list[tuple[Any, ...]]:
@@ -307,11 +301,11 @@ def _events(draw: st.DrawFn) -> Event:
 
 
 @pytest.fixture
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Iterator[ReadModels]]:
-    def fresh() -> Iterator[ReadModels]:
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Iterator[ReadModels]]:
+    def fresh(**batches: int) -> Iterator[ReadModels]:
         folder = tmp_path_factory.mktemp("knowledge")
         log = SqliteLog(folder / "log.db")
-        read_models = ReadModels(folder, log)
+        read_models = ReadModels(folder, log, **batches)
         yield read_models
         read_models.close()
         log.close()
@@ -329,23 +323,18 @@ def test_any_history_replays_to_what_was_folded_live(
     history: list[Event],
     batch: int,
     bulk: int,
-    fresh: Callable[[], Iterator[ReadModels]],
-    monkeypatch: pytest.MonkeyPatch,
+    fresh: Callable[..., Iterator[ReadModels]],
 ) -> None:
-    monkeypatch.setattr(replay, "_BATCH_EVENTS", bulk)
-    monkeypatch.setattr(models_module, "FIRST_BATCH_EVENTS", batch)
-    monkeypatch.setattr(models_module, "BATCH_EVENTS", batch)
-    for models in fresh():
+    for models in fresh(first_batch_events=batch, batch_events=batch, replay_batch_events=bulk):
         models.log.append("a", drafts([event | {"id": id} for id, event in zip(_IDS, history, strict=False)]))
         check = models.check("a")
         assert check.equal, check
-    monkeypatch.undo()
 
 
 @_SETTINGS
 @given(before=st.lists(_statements(), max_size=4), after=st.lists(_statements(), max_size=6))
 def test_a_correction_holds_whatever_is_stated_or_extracted_before_and_after(
-    before: list[Event], after: list[Event], fresh: Callable[[], Iterator[ReadModels]]
+    before: list[Event], after: list[Event], fresh: Callable[..., Iterator[ReadModels]]
 ) -> None:
     for models in fresh():
         models.log.append("a", drafts([*before, correction("Sintra", day=5), *after]))
@@ -359,7 +348,7 @@ def test_a_correction_holds_whatever_is_stated_or_extracted_before_and_after(
 @_SETTINGS
 @given(history=st.lists(_statements(), min_size=1, max_size=10))
 def test_facts_of_one_value_have_one_and_no_fact_is_active_twice(
-    history: list[Event], fresh: Callable[[], Iterator[ReadModels]]
+    history: list[Event], fresh: Callable[..., Iterator[ReadModels]]
 ) -> None:
     for models in fresh():
         models.log.append("a", drafts(history))

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.embedders import HashingEmbedder
 from support.events import Event, message
-from support.memory import Memory, set_clock
+from support.memory import Memory
 
 from recollect import Recollect
 from recollect.api.retrieval.contract.result import RetrieveResult
@@ -31,17 +31,16 @@ _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Generator[Recollect]:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
-        yield memory
+def clock() -> list[datetime]:
+    """The present time of questions: the one entry, to be changed."""
+    return [_NOW]
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
-    """When it is: the one entry, to be changed."""
-    clock = [_NOW]
-    set_clock(monkeypatch, clock)
-    return clock
+def memory(tmp_path: Path, clock: list[datetime]) -> Generator[Recollect]:
+    settings = Settings(data=tmp_path, embedding_model="none")
+    with Recollect(settings=settings, workers=False, clock=lambda: clock[0]) as memory:
+        yield memory
 
 
 @pytest.fixture

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from support.events import message
 from support.openai_server import TOKENS, OpenAiServer, Raw, openai_server, said
@@ -219,3 +222,22 @@ def test_the_spend_is_kept_by_day(tmp_path: Path) -> None:
     assert Spend(tmp_path / "spend.json").today() == 12
     (tmp_path / "spend.json").write_bytes(b'{"2026')
     assert Spend(tmp_path / "spend.json").today() == 0
+
+
+_ADDING = """
+import sys
+from pathlib import Path
+from recollect.jobs.llm.spend import Spend
+
+spend = Spend(Path(sys.argv[1]))
+for _ in range(500):
+    spend.add(3)
+"""
+
+
+def test_processes_that_count_at_once_lose_no_token(tmp_path: Path) -> None:
+    path = tmp_path / "llm-spend.json"
+    adding = [subprocess.Popen([sys.executable, "-c", _ADDING, str(path)]) for _ in range(2)]
+    assert [process.wait(120) for process in adding] == [0, 0]
+    # By day, as the processes may run into the next one.
+    assert sum(orjson.loads(path.read_bytes()).values()) == 2 * 500 * 3

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given, settings
@@ -19,8 +19,8 @@ from recollect.api.retrieval.search.keyword_search import K1, B, Keywords, keywo
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
 from recollect.projections.read_models.read_models import ReadModels, Snapshot
-from recollect.projections.search_index import index_cache, postings
 from recollect.projections.search_index.index_cache import MemoryIndexes
+from recollect.projections.search_index.postings import Postings
 
 #: Words of one length that have no other stem, so that bytes and words are in proportion.
 WORDS = [f"w{number:03}" for number in range(12)]
@@ -57,15 +57,11 @@ _steps: st.SearchStrategy[list[Step]] = st.lists(
 @settings(max_examples=40, deadline=None)
 @given(steps=_steps, tail_events=st.sampled_from([1, 500]), places=st.sampled_from([5, 4_000_000]))
 def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], tail_events: int, places: int) -> None:
-    with (
-        TemporaryDirectory() as folder,
-        patch.object(postings, "_TAIL_EVENTS_MAX", tail_events),
-        patch.object(postings, "PLACES_MAX", places),
-        patch.object(index_cache, "_READ_VERSIONS", 3),
-    ):
+    with TemporaryDirectory() as folder:
         log = SqliteLog(Path(folder) / "log.db")
         models = ReadModels(Path(folder), log)
-        kept = MemoryIndexes()
+        new_postings = partial(Postings, places_max=places, tail_events_max=tail_events)
+        kept = MemoryIndexes(read_versions=3, new_postings=new_postings)
         said: list[str] = []
         for number, step in enumerate([*steps, Asked(tuple(WORDS))]):
             if isinstance(step, Said):

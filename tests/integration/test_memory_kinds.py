@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+from support.command_line import recollect
 from support.events import message
-from support.server import Server, recollect, serving
+from support.server import Server, recollect_process, serving
 
 from recollect import Recollect
 from recollect.api.settings import Settings
@@ -168,7 +169,7 @@ def test_compaction_and_jobs_on_the_command_line(tmp_path: Path) -> None:
     assert "1 compress" in done.stdout, done.stderr
     assert "raw: 9 episodes" in done.stdout
     assert recollect("compact", "--now", "never", data=tmp_path).returncode == 2
-    assert recollect("worker", data=tmp_path).returncode == 2
+    assert recollect_process("worker", data=tmp_path).returncode == 2
     shown = recollect("jobs", data=tmp_path)
     assert (shown.returncode, shown.stdout.splitlines()[-1]) == (0, "0 of 1 namespaces have something to do")
 

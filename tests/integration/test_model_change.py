@@ -15,8 +15,10 @@ from typing import Any
 import apsw
 import httpx
 import pytest
+from support.command_line import recollect
 from support.events import message
-from support.server import begin, recollect, serving
+from support.server import begin, recollect_process, serving
+from support.waiting import eventually
 
 from recollect import AsyncRecollect, Recollect
 from recollect.api.folder_locks import changing_model
@@ -46,13 +48,6 @@ def say(memory: Recollect, count: int, *, namespace: str = "a", first: int = 0) 
 
 def ask(memory: Recollect, namespace: str = "a") -> RetrieveResult:
     return memory.retrieve(namespace, f"which tea? {time.monotonic()}")
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def rows(data: Path, sql: str, *values: Any, namespace: str = "a") -> list[tuple[Any, ...]]:
@@ -200,6 +195,7 @@ def test_a_change_that_was_killed_goes_on_where_it_was_and_embeds_no_text_twice(
         embedded.extend(text for text in texts if ":" in text)
         return embed(self, texts)
 
+    # Notes what is embedded; the real model does the work.
     monkeypatch.setattr(SentenceEmbedder, "embed_tokens", embed_and_note)
     with memory_of(tmp_path, DEFAULT_MODEL) as memory:
         assert memory.embed(tiny_model) == 900 - checkpoint + 3_000
@@ -340,8 +336,9 @@ def test_a_damaged_record_is_a_clear_error(tmp_path: Path, content: str) -> None
 
 def test_a_damaged_record_ends_a_command_with_2(tmp_path: Path) -> None:
     choice_path(tmp_path).write_text("{")
-    for command in (["embed"], ["embed", "--undo"], ["serve", "--port", "0"]):
-        refused = recollect(*command, data=tmp_path, model=DEFAULT_MODEL)
+    refusals = [recollect(*command, data=tmp_path, model=DEFAULT_MODEL) for command in (["embed"], ["embed", "--undo"])]
+    refusals.append(recollect_process("serve", "--port", "0", data=tmp_path, model=DEFAULT_MODEL))
+    for refused in refusals:
         assert refused.returncode == 2
         assert "embedding.json is damaged" in refused.stderr
         assert "Traceback" not in refused.stderr

@@ -11,7 +11,7 @@ import pytest
 from support.embedders import HashingEmbedder
 from support.events import Event, message
 from support.memory import Memory
-from support.server import Server, serving
+from support.server import Server
 
 from recollect import Recollect
 from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -237,12 +237,6 @@ def test_what_is_known_of_the_conversation_so_far_stands_in_the_context(memory: 
 
 
 # -- over HTTP --------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
-    with serving(tmp_path_factory.mktemp("passive")) as server:
-        yield server
 
 
 @pytest.fixture

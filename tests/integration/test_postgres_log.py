@@ -88,12 +88,9 @@ def test_two_machines_share_one_log_without_gaps_or_deadlocks(url: str) -> None:
         machine.close()
 
 
-def test_a_server_that_restarts_is_found_again(
-    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_restarts_is_found_again(postgres_server: PostgresServer) -> None:
     # On a busy machine a server takes long to come back.
-    monkeypatch.setattr("recollect.events.backends.postgres_log._RECONNECT_SECONDS_MAX", 60)
-    log = PostgresLog(new_database(postgres_server.url))
+    log = PostgresLog(new_database(postgres_server.url), reconnect_seconds_max=60)
     log.append("a", [message_draft("before")])
     log.read("a")
     postgres_server.kill()
@@ -122,6 +119,7 @@ def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
             connection.close()
             raise psycopg.OperationalError("the connection is lost")
 
+    # The network fails between the commit and its answer.
     monkeypatch.setattr(finish, commit_and_lose_the_answer)
     first = log.append("a", [message_draft("y"), message_draft("z")], expected_version=1)
 
@@ -131,11 +129,8 @@ def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
     assert verify(log, "a").ok
 
 
-def test_a_server_that_stays_away_is_an_error_that_says_so(
-    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recollect.events.backends.postgres_log._RECONNECT_SECONDS_MAX", 0.3)
-    log = PostgresLog(new_database(postgres_server.url))
+def test_a_server_that_stays_away_is_an_error_that_says_so(postgres_server: PostgresServer) -> None:
+    log = PostgresLog(new_database(postgres_server.url), reconnect_seconds_max=0.3)
     log.append("a", [message_draft("x")])
     postgres_server.stop()
     try:
@@ -151,9 +146,8 @@ def test_a_server_that_stays_away_is_an_error_that_says_so(
     log.close()
 
 
-def test_an_append_behind_a_stuck_lock_gives_up_and_records_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.events.backends.postgres_log._LOCK_SECONDS_MAX", 1)
-    log = PostgresLog(url)
+def test_an_append_behind_a_stuck_lock_gives_up_and_records_nothing(url: str) -> None:
+    log = PostgresLog(url, lock_seconds_max=1)
     log.append("a", [message_draft("x")])
     with psycopg.connect(url) as stuck:
         stuck.execute("SELECT * FROM recollect.heads FOR UPDATE")

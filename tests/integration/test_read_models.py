@@ -4,13 +4,13 @@ import logging
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.events import Event, histories, message
+from support.read_models import rows
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import RecordedEvent
@@ -28,12 +28,6 @@ def append(log: SqliteLog, namespace: str, *events: Event) -> None:
     log.append(namespace, drafts(events))
 
 
-def rows(models: ReadModels, namespace: str, query: str) -> list[tuple[Any, ...]]:
-    models.catch_up(namespace)
-    with models.reading(namespace) as snapshot:
-        return snapshot.connection.execute(query).fetchall()
-
-
 def live_file(folder: Path, namespace: str) -> Path:
     home = namespace_folder(folder, namespace)
     return generation_path(home, generations(home)[-1])
@@ -47,7 +41,7 @@ def test_a_message_becomes_an_episode_with_its_speaker_and_the_one_before_it(
 ) -> None:
     append(log, "a", message("Hi", name="Ann", session_id="s"), message("other", session_id="t"))
     append(log, "a", message("Hello Ann", name="Bob", role="assistant", session_id="s"))
-    assert rows(models, "a", "SELECT version, session_id, previous, role, speaker, text FROM episodes") == [
+    assert rows(models, "SELECT version, session_id, previous, role, speaker, text FROM episodes") == [
         (1, "s", None, "user", "Ann", "Hi"),
         (2, "t", None, "user", "user", "other"),
         (3, "s", 1, "assistant", "Bob", "Hello Ann"),
@@ -62,7 +56,7 @@ def test_turns_data_and_captions_become_text(log: SqliteLog, models: ReadModels)
     picture = {"role": "user", "text": "look", "attachments": [{"media_type": "image/png", "caption": "a cat"}]}
     data = {"role": "tool:search", "data": {"hits": [1]}}
     append(log, "a", *({"type": "message.added", "payload": payload} for payload in (turns, picture, data)))
-    assert rows(models, "a", "SELECT text, caption FROM episodes") == [
+    assert rows(models, "SELECT text, caption FROM episodes") == [
         ("Ann: a\nassistant: b", None),
         ("look", "a cat"),
         ('{"hits":[1]}', None),
@@ -74,13 +68,13 @@ def test_sessions_keep_what_was_said_about_them(log: SqliteLog, models: ReadMode
     append(log, "a", message("x", session_id="s"))
     append(log, "a", {"type": "session.ended", "session_id": "s", "payload": {"summary": "Short."}})
     query = "SELECT id, channel, user_id, episode_count, summary, ended_at_us IS NOT NULL FROM sessions"
-    assert rows(models, "a", query) == [("s", "cli", "u", 1, "Short.", 1)]
+    assert rows(models, query) == [("s", "cli", "u", 1, "Short.", 1)]
 
 
 def test_a_described_entity_is_found_by_its_aliases(log: SqliteLog, models: ReadModels) -> None:
     described = {"name": "Ann Lee", "type": "person", "description": "a friend", "aliases": ["Annie"]}
     append(log, "a", {"type": "entity.described", "payload": described}, message("Then Annie and Ann Lee met Bob"))
-    assert rows(models, "a", "SELECT name, type, aliases, mention_count FROM entities ORDER BY id") == [
+    assert rows(models, "SELECT name, type, aliases, mention_count FROM entities ORDER BY id") == [
         ("Ann Lee", "person", '["Annie"]', 1),
         ("Bob", "other", "[]", 1),
     ]
@@ -88,7 +82,7 @@ def test_a_described_entity_is_found_by_its_aliases(log: SqliteLog, models: Read
 
 def test_what_recollect_injected_is_not_remembered_again(log: SqliteLog, models: ReadModels) -> None:
     append(log, "a", message('<recalled-memory note="x">\n- old\n</recalled-memory>\nnew'))
-    assert rows(models, "a", "SELECT text FROM episodes") == [("new",)]
+    assert rows(models, "SELECT text FROM episodes") == [("new",)]
 
 
 # -- catching up ------------------------------------------------------------------------------------------------------
@@ -107,7 +101,7 @@ def test_what_was_appended_is_there_after_catching_up(log: SqliteLog, models: Re
         progress = models.catch_up("a")
         assert (progress.version, progress.behind) == (number + 1, 0)
         match = f"SELECT rowid FROM episodes_fts WHERE episodes_fts MATCH '{number}'"
-        assert rows(models, "a", match) == [(number + 1,)]
+        assert rows(models, match) == [(number + 1,)]
 
 
 def test_a_passed_deadline_stops_after_a_batch_and_the_next_call_goes_on(log: SqliteLog, models: ReadModels) -> None:
@@ -124,7 +118,7 @@ def test_a_reader_sees_one_moment_while_folding_goes_on(log: SqliteLog, models: 
         append(log, "a", message("y"))
         models.catch_up("a")
         assert snapshot.connection.execute("SELECT count(*) FROM episodes").fetchall() == [(1,)]
-    assert rows(models, "a", "SELECT count(*) FROM episodes") == [(2,)]
+    assert rows(models, "SELECT count(*) FROM episodes") == [(2,)]
 
 
 def test_two_processes_fold_the_same_namespace_once(tmp_path: Path, log: SqliteLog, models: ReadModels) -> None:
@@ -163,6 +157,7 @@ def poison(monkeypatch: pytest.MonkeyPatch) -> set[int]:
             raise ValueError("poisoned")
         event_handlers.fold(changes, event)
 
+    # A handler that fails: no event that the catalogue takes makes one of today fail.
     monkeypatch.setattr(projector, "fold", fold)
     monkeypatch.setattr(replay, "fold", fold)
     return bad
@@ -180,7 +175,7 @@ def test_a_failing_event_parks_its_namespace_and_no_other(log: SqliteLog, models
     assert [one.namespace for one in models.parked()] == ["a"]
     # What is before it stays readable, and what comes after it waits.
     append(log, "a", message("later"))
-    assert rows(models, "a", "SELECT count(*) FROM episodes") == [(2,)]
+    assert rows(models, "SELECT count(*) FROM episodes") == [(2,)]
 
 
 def test_a_parked_namespace_goes_on_after_a_replay(log: SqliteLog, models: ReadModels, poison: set[int]) -> None:
@@ -202,7 +197,7 @@ def test_replay_is_strict_names_the_event_and_leaves_the_live_model(
     with pytest.raises(ProjectionFailed) as failed:
         models.replay("a")
     assert failed.value.version == 2
-    assert rows(models, "a", "SELECT count(*) FROM episodes") == [(2,)]
+    assert rows(models, "SELECT count(*) FROM episodes") == [(2,)]
 
 
 def test_an_event_that_kills_its_worker_is_parked_after_some_attempts(
@@ -245,7 +240,7 @@ def test_a_model_of_another_schema_or_log_is_built_anew_by_itself(
     file.close()
 
     with caplog.at_level(logging.WARNING):
-        assert rows(models, "a", "SELECT text FROM episodes") == [("x",)]
+        assert rows(models, "SELECT text FROM episodes") == [("x",)]
     assert "built anew" in caplog.text
 
 
@@ -257,7 +252,7 @@ def test_a_foreign_file_in_place_of_a_model_is_replaced(
     models.catch_up("a")
     models.close()
     live_file(tmp_path, "a").write_bytes(content)
-    assert rows(models, "a", "SELECT text FROM episodes") == [("x",)]
+    assert rows(models, "SELECT text FROM episodes") == [("x",)]
 
 
 def test_a_model_that_is_damaged_while_it_is_open_is_built_anew(
@@ -273,8 +268,8 @@ def test_a_model_that_is_damaged_while_it_is_open_is_built_anew(
     path.write_bytes(content)
 
     with pytest.raises((apsw.CorruptError, ForeignFile)):
-        rows(models, "a", "SELECT sum(length(text)) FROM episodes")
-    assert rows(models, "a", "SELECT count(*) FROM episodes") == [(500,)]
+        rows(models, "SELECT sum(length(text)) FROM episodes")
+    assert rows(models, "SELECT count(*) FROM episodes") == [(500,)]
 
 
 def test_a_damaged_log_does_not_cost_the_read_model(tmp_path: Path, models: ReadModels, log: SqliteLog) -> None:
@@ -310,7 +305,7 @@ def test_replay_swaps_in_a_new_generation_that_others_notice(
         # Who reads the old one reads on.
         assert before.connection.execute("SELECT text FROM episodes").fetchall() == [("x",)]
     append(log, "a", message("y"))
-    assert rows(models, "a", "SELECT count(*) FROM episodes") == [(2,)]
+    assert rows(models, "SELECT count(*) FROM episodes") == [(2,)]
     assert models.replay("a") == 2
     assert generations(namespace_folder(tmp_path, "a")) == [2, 3]
     assert [file.name for file in namespace_folder(tmp_path, "a").glob("building-*")] == []

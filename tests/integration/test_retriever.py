@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.embedders import BrokenEmbedder, HashingEmbedder, StuckEmbedder
 from support.events import message
+from support.memory import comparable
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
@@ -72,12 +73,6 @@ _READY = HashingEmbedder()
 
 def ids(result: RetrieveResult) -> list[str]:
     return [item.id for item in result.items]
-
-
-def comparable(result: RetrieveResult) -> Any:
-    """Everything but the time it took, the trace's id, and what it says about missing parts."""
-    answer = result.as_json()
-    return {name: answer[name] for name in ("context", "items", "tokens", "version")}
 
 
 def test_an_item_says_what_matched_it_where_it_comes_from_and_when(ask: Ask) -> None:
@@ -252,6 +247,7 @@ def test_a_parked_namespace_answers_from_before_and_says_so(
         raise ValueError("poisoned")
 
     ask("sofa")
+    # A handler that fails: no event that the catalogue takes makes one of today fail.
     monkeypatch.setattr("recollect.projections.projector.projector.fold", fail)
     log.append("a", drafts([message("new sofa")]))
     result = ask("sofa")

@@ -47,6 +47,7 @@ def no_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
     def find_spec(name: str) -> None:
         return None
 
+    # An environment without OpenVINO.
     monkeypatch.setattr(model_runtime, "find_spec", find_spec)
 
 
@@ -119,6 +120,7 @@ def test_a_model_of_another_kind_runs_on_torch(first_token: str) -> None:
 def test_vectors_that_differ_from_torchs_are_not_used(
     tiny_model: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    # A faulty OpenVINO: no vectors are that alike.
     monkeypatch.setattr(model_runtime, "_COSINE_MIN", 1.1)
     assert loaded(tiny_model, "auto").runtime == "torch"
     assert "runs on torch, as OpenVINO cannot run it" in caplog.text

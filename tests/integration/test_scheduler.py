@@ -104,6 +104,7 @@ def test_a_settled_namespace_is_not_opened_again_before_its_head_moves(
         opened.append(namespace)
         return progress(namespace)
 
+    # Counts what is opened; the real one does the work.
     monkeypatch.setattr(memory.models, "progress", counted)
     assert memory.lag.behind() == ([], 1)
     assert opened == []

@@ -103,6 +103,7 @@ def test_upcasters_run_in_order_from_the_version_that_was_recorded(monkeypatch: 
         return payload | {"text": payload["text"].upper()}
 
     upcasters = {"message.added": (rename, shout)}
+    # No released type has a second version yet: these are of releases to come.
     monkeypatch.setattr("recollect.events.upcast.UPCASTERS", upcasters)
     monkeypatch.setattr("recollect.events.envelope.UPCASTERS", upcasters)
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.events import Event, message
+from support.read_models import rows
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.read_models import read_models as read_models_module
-from recollect.projections.read_models import replay
 from recollect.projections.read_models.read_models import ReadModels
 
 _IDS = [f"e{number}" for number in range(1, 15)]
@@ -38,11 +37,6 @@ def tell(log: SqliteLog, models: ReadModels) -> Callable[..., None]:
         models.catch_up("a")
 
     return tell
-
-
-def rows(models: ReadModels, query: str) -> list[tuple[Any, ...]]:
-    with models.reading("a") as snapshot:
-        return list(snapshot.connection.execute(query))
 
 
 def found(models: ReadModels, word: str) -> list[str]:
@@ -148,14 +142,10 @@ def test_any_history_of_summaries_and_expiry_replays_to_what_was_folded_live(
     batch: int,
     bulk: int,
     tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder: Path = tmp_path_factory.mktemp("tiers")
-    monkeypatch.setattr(replay, "_BATCH_EVENTS", bulk)
-    monkeypatch.setattr(read_models_module, "FIRST_BATCH_EVENTS", batch)
-    monkeypatch.setattr(read_models_module, "BATCH_EVENTS", batch)
     log = SqliteLog(folder / "log.db")
-    read_models = ReadModels(folder, log)
+    read_models = ReadModels(folder, log, first_batch_events=batch, batch_events=batch, replay_batch_events=bulk)
     try:
         log.append("a", drafts([event | {"id": id} for id, event in zip(_IDS, history, strict=False)]))
         check = read_models.check("a")
@@ -163,4 +153,3 @@ def test_any_history_of_summaries_and_expiry_replays_to_what_was_folded_live(
     finally:
         read_models.close()
         log.close()
-        monkeypatch.undo()

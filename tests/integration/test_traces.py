@@ -10,10 +10,11 @@ from typing import Any
 
 import httpx
 import pytest
+from support.command_line import recollect
 from support.embedders import HashingEmbedder
 from support.events import Event, message
 from support.memory import Memory
-from support.server import Server, recollect, serving
+from support.server import Server
 
 from recollect import Recollect
 from recollect.api.retrieval.answer.trace_store import Traces, find_trace, list_traces, trace_files
@@ -147,14 +148,8 @@ def test_a_question_of_broken_characters_is_traced_too(memory: Recollect) -> Non
 # -- finding it again -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
-    with serving(tmp_path_factory.mktemp("traces")) as server:
-        yield server
-
-
 def test_over_http_traces_are_listed_newest_first_and_explained_one_by_one(server: Server) -> None:
-    with httpx.Client(base_url=f"{server.base}/v1/namespaces/ann", timeout=30) as http:
+    with httpx.Client(base_url=f"{server.base}/v1/namespaces/traced", timeout=30) as http:
         http.post("/events", json=message("I love tea", id="e1"))
         asked = [http.post("/retrieve", json={"query": "tea" + "?" * number}).json()["trace_id"] for number in range(5)]
         page = http.get("/traces", params={"limit": 2}).json()
@@ -169,8 +164,8 @@ def test_over_http_traces_are_listed_newest_first_and_explained_one_by_one(serve
             assert answer.status_code == 404
             assert answer.headers["content-type"] == "application/problem+json"
             assert answer.json()["field"] == "trace_id"
-        assert httpx.get(f"{server.base}/v1/namespaces/bob/traces/{asked[0]}").status_code == 404
-        assert httpx.get(f"{server.base}/v1/namespaces/bob/traces").json() == {"items": [], "next": None}
+        assert httpx.get(f"{server.base}/v1/namespaces/untraced/traces/{asked[0]}").status_code == 404
+        assert httpx.get(f"{server.base}/v1/namespaces/untraced/traces").json() == {"items": [], "next": None}
 
 
 def test_a_trace_belongs_to_its_namespace(memory: Recollect) -> None:

@@ -105,27 +105,22 @@ def test_any_single_changed_byte_is_found(
     log.close()
 
 
-def test_a_long_chain_is_walked_in_parts_with_the_same_verdict(
-    tmp_path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recollect.events.integrity.parallel_verify._TASK_EVENTS", 7)
+def test_a_long_chain_is_walked_in_parts_with_the_same_verdict(tmp_path: Path, log: SqliteLog) -> None:
     for namespace, count in (("a", 40), ("b", 1), ("c", 14), ("d", 3)):
         log.append(namespace, [message_draft(f"text {number}") for number in range(count)])
     reopen = partial(open_log, f"sqlite:///{tmp_path / 'log.db'}")
     whole = [verify(log, head.namespace) for head in each_head(log)]
 
     progress: list[tuple[int, int]] = []
-    seen = list(audit(log, each_head(log), open_log=reopen, on_progress=lambda done, all: progress.append((done, all))))
+    in_parts = partial(audit, log, open_log=reopen, task_events=7)
+    seen = list(in_parts(each_head(log), on_progress=lambda done, all: progress.append((done, all))))
     assert seen == whole
     assert progress[-1] == (58, 58)
-    assert list(audit(log, each_head(log), open_log=reopen, processes=2)) == whole
+    assert list(in_parts(each_head(log), processes=2)) == whole
 
 
 @pytest.mark.parametrize("version", range(1, 41))
-def test_whatever_is_removed_or_altered_shows_at_the_seams_too(
-    tmp_path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch, version: int
-) -> None:
-    monkeypatch.setattr("recollect.events.integrity.parallel_verify._TASK_EVENTS", 10)
+def test_whatever_is_removed_or_altered_shows_at_the_seams_too(tmp_path: Path, log: SqliteLog, version: int) -> None:
     log.append("a", [message_draft(f"text {number}") for number in range(40)])
     thief = apsw.Connection(str(tmp_path / "log.db"))
     thief.execute("DROP TRIGGER events_refuse_update; DROP TRIGGER events_refuse_delete")
@@ -133,7 +128,7 @@ def test_whatever_is_removed_or_altered_shows_at_the_seams_too(
     thief.execute("UPDATE events SET actor = 'bob' WHERE position & 255 = ?", (version % 40 + 1,))
     thief.close()
 
-    [verdict] = audit(log, each_head(log), open_log=lambda: log)
+    [verdict] = audit(log, each_head(log), open_log=lambda: log, task_events=10)
     assert {version, version % 40 + 1} <= {problem.version for problem in verdict.problems}
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from support.embedders import HashingEmbedder
 from support.events import message_draft
+from support.waiting import eventually
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidInput
@@ -19,8 +19,6 @@ from recollect.jobs.queue.broker import open_records
 from recollect.jobs.queue.workers import Workers
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.read_models import ReadModels
-
-_SECONDS_MAX = 20.0
 
 
 class Setting:
@@ -63,13 +61,6 @@ def setting(tmp_path: Path, log: SqliteLog, models: ReadModels) -> Generator[Set
         workers.stop()
     setting.records.close()
     setting.vectors.close()
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 def test_what_is_appended_is_folded_and_embedded_by_workers(setting: Setting) -> None:

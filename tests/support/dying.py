@@ -32,7 +32,6 @@ from support.events import PAYLOADS, Event, message
 from recollect.events.backends import sqlite_log
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import EventDraft
-from recollect.events.storage import archive
 from recollect.events.validation import drafts
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -149,10 +148,8 @@ def _be_born(order: dict[str, Any], writing: int) -> None:
         power_cut = order["death"] == "power cut"
         disk = Disk(order["point"], random.Random(f"{order['seed']} {order['point']}"), graveyard, power_cut=power_cut)
         vfs = _put_before(disk)
-        setattr(sqlite_log, "_CHECKPOINT_PAGES", _CHECKPOINT_PAGES)  # noqa: B010
-        setattr(sqlite_log, "_PRUNED_EVENTS", _PRUNED_EVENTS)  # noqa: B010
-        setattr(archive, "SEGMENT_EVENTS_MAX", _SEGMENT_EVENTS)  # noqa: B010
         if order["careless"]:
+            # A bug in the product, which the simulation must find.
             setattr(sqlite_log, "connect", _connect_carelessly)  # noqa: B010
 
         def tell(**what: Any) -> None:
@@ -167,8 +164,17 @@ def _be_born(order: dict[str, Any], writing: int) -> None:
         os._exit(1)
 
 
+def _open_log(folder: Path) -> SqliteLog:
+    return SqliteLog(
+        folder / "log.db",
+        segment_events_max=_SEGMENT_EVENTS,
+        pruned_events=_PRUNED_EVENTS,
+        checkpoint_pages=_CHECKPOINT_PAGES,
+    )
+
+
 def _live(folder: Path, steps: list[Step], tell: Callable[..., object], disk: Disk) -> None:
-    log = SqliteLog(folder / "log.db")
+    log = _open_log(folder)
     models = ReadModels(folder, log)
     for number, step in enumerate(steps):
         match step.what:
@@ -187,7 +193,7 @@ def _live(folder: Path, steps: list[Step], tell: Callable[..., object], disk: Di
             case "reopen":
                 models.close()
                 log.close()
-                log = SqliteLog(folder / "log.db")
+                log = _open_log(folder)
                 models = ReadModels(folder, log)
     disk.reach()
     tell(points=disk.points)

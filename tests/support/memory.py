@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
-import pytest
 from support.embedders import HashingEmbedder
 from support.events import Event
 
-from recollect.api.retrieval import retriever
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.retriever import Retriever
+from recollect.api.retrieval.understanding.query import present
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
 from recollect.projections.embeddings.embedder import Embedder, NoEmbedder
@@ -26,11 +25,14 @@ from recollect.projections.read_models.read_models import ReadModels
 class Memory:
     """A log, its read models, and retrievals with any number of embedders, in one folder."""
 
-    def __init__(self, folder: Path, *, budget_ms: float = 30_000) -> None:
+    def __init__(
+        self, folder: Path, *, budget_ms: float = 30_000, clock: Callable[[], datetime] = present, **models: int
+    ) -> None:
         self.folder = folder
         self.budget_ms = budget_ms
+        self._clock = clock
         self.log = SqliteLog(folder / "log.db")
-        self.models = ReadModels(folder, self.log)
+        self.models = ReadModels(folder, self.log, **models)
         self.history = History(folder, self.log, self.models)
         self._parts: list[Retriever | Vectors] = []
 
@@ -61,7 +63,7 @@ class Memory:
     def retriever(self, embedder: Embedder | Vectors | None = None) -> Retriever:
         """Return a new retriever; without an embedder by keywords alone."""
         vectors = embedder if isinstance(embedder, Vectors) else self.vectors(embedder or NoEmbedder())
-        retriever = Retriever(self.models, self.history, lambda: vectors, budget_ms=self.budget_ms)
+        retriever = Retriever(self.models, self.history, lambda: vectors, budget_ms=self.budget_ms, clock=self._clock)
         self._parts.append(retriever)
         return retriever
 
@@ -76,12 +78,3 @@ def comparable(result: RetrieveResult) -> dict[str, Any]:
     """Return everything but the time it took, the trace's id, and what it says about missing parts."""
     answer = result.as_json()
     return {name: answer[name] for name in answer if name not in ("latency_ms", "trace_id", "degraded")}
-
-
-def set_clock(patch: pytest.MonkeyPatch, clock: list[datetime]) -> None:
-    """Let questions be asked at the moment that is the one entry of `clock`: how old something is counts."""
-
-    def asked_at(as_of: datetime | None, until: datetime | None) -> datetime:
-        return until or as_of or clock[0]
-
-    patch.setattr(retriever, "asked_at", asked_at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 import shutil
 import socket
 import subprocess
@@ -20,8 +21,7 @@ class RedisServer:
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="recollect-redis-"))
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port: int = _free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
@@ -54,6 +54,17 @@ class RedisServer:
 
     def _client(self) -> redis.Redis:
         return redis.Redis(port=self.port)
+
+
+def _free_port() -> int:
+    """Return a port under those that the system gives to clients: while the server is stopped nobody else gets it."""
+    while True:
+        port = random.randint(20_000, 32_000)
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
 
 
 def _binary() -> str:

@@ -1,4 +1,4 @@
-"""A real server process."""
+"""Real processes of the command line, and the server among them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ _COMMAND = [sys.executable, "-c", "from recollect.api.cli.main import run; run()
 _READY_SECONDS_MAX = 60.0
 
 
-def recollect(*arguments: str, data: Path, stdin: bytes = b"", model: str = "none") -> subprocess.CompletedProcess[str]:
-    """Run the command line to its end."""
+def recollect_process(
+    *arguments: str, data: Path, stdin: bytes = b"", model: str = "none"
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end, in a process of its own: when the process itself is what is tested."""
     done = subprocess.run(
         [*_COMMAND, "--data", str(data), *arguments],
         input=stdin,

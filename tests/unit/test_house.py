@@ -78,16 +78,35 @@ def test_every_setting_is_in_the_readme() -> None:
         assert f"RECOLLECT_{name.upper()}" in readme
 
 
-def test_every_module_is_in_the_architecture() -> None:
+#: A row of a package's table: its first column, with the folder before a colon where one is given for all of them.
+_ROW = re.compile(r"^\| (`[^|]*`) \|", re.MULTILINE)
+
+
+def _documented(architecture: str, package: str) -> set[str]:
+    """Return the paths below `package` that its table in ARCHITECTURE.md has, each as often as it stands there."""
+    section = re.search(rf"^### {package}\n(.*?)(?=^##|^`ops|\Z)", architecture, re.MULTILINE | re.DOTALL)
+    assert section is not None, f"ARCHITECTURE.md has no section {package}"
+    paths: list[str] = []
+    for row in _ROW.findall(section[1]):
+        folder, colon, files = row.rpartition("`: ")
+        prefix = folder.removeprefix("`") if colon else ""
+        paths += [prefix + name for name in re.findall(r"`([^`]+)`", files)]
+    assert len(paths) == len(set(paths)), f"twice in ARCHITECTURE.md: {sorted(x for x in paths if paths.count(x) > 1)}"
+    return set(paths)
+
+
+def test_every_module_is_in_the_architecture_by_its_path_below_its_package() -> None:
     architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     for package in PACKAGES:
-        for path in (ROOT / package).rglob("*"):
-            if (
-                path.suffix in (".py", ".sql")
-                and path.name != "__init__.py"
-                and path.parent.parent.name != "migrations"
-            ):
-                assert f"`{path.name}`" in architecture, path
+        modules = {
+            path.relative_to(ROOT / package).as_posix()
+            for path in (ROOT / package).rglob("*")
+            if path.suffix in (".py", ".sql", ".toml")
+            and path.name != "__init__.py"
+            and path.parent.parent.name != "migrations"
+        }
+        documented = {path for path in _documented(architecture, package) if not path.endswith("/")}
+        assert documented == modules, package
 
 
 def test_the_licence_is_the_one_that_the_project_names() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.events import PAYLOADS, events, message
 
 from recollect.events.catalogue import EVENT_CLASSES, MessageAdded
+from recollect.events.envelope import microseconds
 from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge
 from recollect.events.validation import draft, drafts, drafts_from_json
 
@@ -86,7 +87,8 @@ def test_a_misspelt_type_is_answered_with_the_right_one() -> None:
 
 
 def test_a_clock_that_is_a_little_ahead_is_forgiven() -> None:
-    draft(message("x", occurred_at=datetime.now(UTC) + timedelta(hours=20)))
+    soon = datetime.now(UTC) + timedelta(hours=20)
+    assert draft(message("x", occurred_at=soon)).occurred_at_us == microseconds(soon)
 
 
 def test_an_event_over_a_mebibyte_is_refused() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -175,6 +175,11 @@ def _without(text: str, names: set[str]) -> str:
     return " ".join(re.sub(pattern, " ", text, flags=re.IGNORECASE).split())
 
 
-def asked_at(as_of: datetime | None, until: datetime | None) -> datetime:
+def present() -> datetime:
+    """Return the present time."""
+    return datetime.now(UTC)
+
+
+def asked_at(as_of: datetime | None, until: datetime | None, clock: Callable[[], datetime] = present) -> datetime:
     """Return when a question is asked: when what it may know ends."""
-    return until or as_of or datetime.now(UTC)
+    return until or as_of or clock()
