@@ -10,7 +10,8 @@ from typing import Any, Self
 
 from recollect.api.as_of import AsOf
 from recollect.api.memory.recollect import Event, Recollect, listed
-from recollect.api.operations.model_change import OnProgress, no_progress
+from recollect.api.operations.model_change import no_progress
+from recollect.events.progress import OnPartProgress
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
@@ -56,19 +57,13 @@ class AsyncRecollect:
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `Recollect.append` does; many at once share one transaction."""
-<<<<<<< HEAD
-        return await self.memory.log.append_async(
-            namespace, producer_drafts(listed(events)), expected_version=expected_version
-        )
-=======
-        return await self.append_drafts(namespace, drafts(listed(events)), expected_version=expected_version)
+        return await self.append_drafts(namespace, producer_drafts(listed(events)), expected_version=expected_version)
 
     async def append_drafts(
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `Recollect.append_drafts` does; many at once share one transaction."""
         return await self.memory.log.append_async(namespace, validated, expected_version=expected_version)
->>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
 
     async def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Do what `Recollect.retrieve` does."""
@@ -167,7 +162,7 @@ class AsyncRecollect:
         return await asyncio.to_thread(self.memory.verify, namespace)
 
     async def embed(
-        self, model: str | None = None, *, namespace: str | None = None, on_progress: OnProgress = no_progress
+        self, model: str | None = None, *, namespace: str | None = None, on_progress: OnPartProgress = no_progress
     ) -> int:
         """Do what `Recollect.embed` does; `on_progress` is called in another thread."""
         return await asyncio.to_thread(self.memory.embed, model, namespace=namespace, on_progress=on_progress)

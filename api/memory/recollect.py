@@ -26,10 +26,8 @@ from recollect.api.retrieval.understanding.query import present
 from recollect.api.settings import Settings, load_settings
 from recollect.events.backends.open_log import open_log
 from recollect.events.catalogue import Envelope
-from recollect.events.envelope import Appended
-from recollect.events.errors import InvalidInput, NotFound, first_problem
 from recollect.events.envelope import Appended, EventDraft
-from recollect.events.errors import InvalidInput, NotFound
+from recollect.events.errors import InvalidInput, NotFound, first_problem
 from recollect.events.integrity.verify import Verdict, verify
 from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
@@ -165,17 +163,13 @@ class Recollect:
             EventIdConflict: an id is taken by other content. VersionConflict: the head is not `expected_version`.
             StorageError: the disk failed.
         """
-<<<<<<< HEAD
-        return self.log.append(namespace, producer_drafts(listed(events)), expected_version=expected_version)
-=======
-        return self.append_drafts(namespace, drafts(listed(events)), expected_version=expected_version)
+        return self.append_drafts(namespace, producer_drafts(listed(events)), expected_version=expected_version)
 
     def append_drafts(
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `append` does with events that were validated already."""
         return self.log.append(namespace, validated, expected_version=expected_version)
->>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
 
     def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Return what the memory has for `query`.

@@ -35,12 +35,8 @@ def audit(
     open_log: Callable[[], EventLog],
     processes: int = 1,
     anchor: Anchor | None = None,
-<<<<<<< HEAD
-    on_progress: OnProgress | None = None,
-=======
     task_events: int = TASK_EVENTS,
-    on_progress: Callable[[int, int], None] | None = None,
->>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
+    on_progress: OnProgress | None = None,
 ) -> Iterator[Verdict]:
     """Yield the verdict on each of `heads`' namespaces, in their order; a long chain is walked in parts side by side.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -36,10 +34,6 @@ class Held(NamedTuple):
 class MemoryIndexes:
     """The rosters and postings in use, by the file of their read model. Safe to use from many threads.
 
-<<<<<<< HEAD
-    def __init__(self) -> None:
-        self._held: BoundedCache[str, Held] = BoundedCache(_EPISODES_MAX, _episodes, entries_max=_KEPT_MAX)
-=======
     Parameters:
         read_versions: versions that are read at once.
         new_postings: makes the postings of a read model.
@@ -48,8 +42,7 @@ class MemoryIndexes:
     def __init__(self, *, read_versions: int = READ_VERSIONS, new_postings: Callable[[], Postings] = Postings) -> None:
         self._read_versions = read_versions
         self._new_postings = new_postings
-        self._held: OrderedDict[str, Held] = OrderedDict()
->>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
+        self._held: BoundedCache[str, Held] = BoundedCache(_EPISODES_MAX, _episodes, entries_max=_KEPT_MAX)
         self._stems = Stems()
 
     def of(self, snapshot: Snapshot) -> Held:

@@ -42,21 +42,14 @@ class Posting:
 class Postings:
     """The words of one read model that were asked for. Safe to use from many threads.
 
-<<<<<<< HEAD
-    def __init__(self) -> None:
-        self._terms: BoundedCache[str, Posting] = BoundedCache(PLACES_MAX, _places)
-=======
     Parameters:
         places_max: places of words kept in memory.
         tail_events_max: events since the last search over which the words are read again.
     """
 
     def __init__(self, *, places_max: int = PLACES_MAX, tail_events_max: int = TAIL_EVENTS_MAX) -> None:
-        self._places_max = places_max
         self._tail_events_max = tail_events_max
-        self._terms: OrderedDict[str, Posting] = OrderedDict()
-        self._places = 0
->>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
+        self._terms: BoundedCache[str, Posting] = BoundedCache(places_max, _places)
         #: The version that all of them know the episodes up to.
         self._through = 0
         self._lock = threading.Lock()
@@ -79,11 +72,7 @@ class Postings:
 
     def _advance(self, connection: apsw.Connection, version: int) -> None:
         """Add what came up to `version` to the words that are known."""
-<<<<<<< HEAD
-        if len(self._terms) and version - self._through <= _TAIL_EVENTS_MAX:
-=======
-        if self._terms and version - self._through <= self._tail_events_max:
->>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
+        if len(self._terms) and version - self._through <= self._tail_events_max:
             self._add(_tail(connection, self._through, version))
         else:
             self._terms.clear()
@@ -97,7 +86,6 @@ class Postings:
             }
         )
 
-<<<<<<< HEAD
 
 def _places(posting: Posting) -> int:
     return len(posting.versions)
@@ -105,13 +93,6 @@ def _places(posting: Posting) -> int:
 
 def _is_kept(_posting: Posting) -> bool:
     return True
-=======
-    def _keep(self, term: str, posting: Posting) -> None:
-        self._terms[term] = posting
-        self._places += len(posting.versions)
-        while self._places > self._places_max and len(self._terms) > 1:
-            self._places -= len(self._terms.popitem(last=False)[1].versions)
->>>>>>> 9f8b449 (Test support stands once: rows, comparable, eventually; Redis takes a port that clients do not get)
 
 
 def merged(postings: Sequence[Posting]) -> Posting:

@@ -12,7 +12,7 @@ import httpx
 import orjson
 import pytest
 from support.events import PAYLOADS, message
-from support.server import recollect, serving
+from support.server import serving
 
 from recollect import AsyncRecollect, Recollect
 from recollect.api.importers.jsonl_import import import_jsonl
