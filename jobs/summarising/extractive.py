@@ -16,13 +16,10 @@ import numpy as np
 
 from recollect.jobs.summarising.episode_rows import Turn
 from recollect.projections.embeddings.embedder import Vector
-from recollect.projections.text.tokens import estimate_tokens
+from recollect.projections.text.sentences import split_sentences
+from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import distinct_words
 
-#: Where a sentence ends; a sign inside a number or an abbreviation ends none.
-_END = re.compile(
-    r"(?<=[.!?…。！？])(?<!\b[A-Z]\.)(?<!Mr\.)(?<!Dr\.)(?<!Ms\.)(?<!Mrs\.)(?<!e\.g\.)(?<!i\.e\.)\s+|\n+|(?<=[。！？])"
-)
 _NUMBER = re.compile(r"\d")
 _NAME = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ]\w+")
 #: Words from which on a sentence is not surer to say something.
@@ -52,7 +49,7 @@ def summarise(turns: Sequence[Turn], vectors: Sequence[Vector | None], tokens_ma
     sentences = [
         _Sentence(at, part)
         for at, turn in enumerate(turns)
-        for part in ([turn.line()] if whole else split(turn.line()))
+        for part in ([turn.line()] if whole else split_sentences(turn.line()))
         if part.strip()
     ]
     if not sentences:
@@ -82,15 +79,11 @@ def summarise(turns: Sequence[Turn], vectors: Sequence[Vector | None], tokens_ma
             likeness = np.maximum(likeness, near)
     if not chosen:
         best = int(np.argmax(worth))
-        return _cut(f"{turns[sentences[best].turn].speaker}: {sentences[best].text}", tokens_max)
+        text = f"{turns[sentences[best].turn].speaker}: {sentences[best].text}"
+        return text if estimate_tokens(text) <= tokens_max else f"{cut_at_word(text, tokens_max)} …"
     if whole:
         return "\n".join(sentences[at].text for at in sorted(chosen))
     return _told(turns, [sentences[at] for at in sorted(chosen)])
-
-
-def split(text: str) -> list[str]:
-    """Return the sentences of `text`, each on one line."""
-    return [" ".join(part.split()) for part in _END.split(text) if part and part.strip()]
 
 
 def _rows(turns: Sequence[Turn], vectors: Sequence[Vector | None]) -> Vector:
@@ -144,11 +137,3 @@ def _told(turns: Sequence[Turn], sentences: Sequence[_Sentence]) -> str:
         parts.append(sentence.text if by in (speaker, "") else f"{by}: {sentence.text}")
         speaker = by
     return " ".join(parts)
-
-
-def _cut(text: str, tokens_max: int) -> str:
-    """Return `text`, cut at a word when it is too long."""
-    if estimate_tokens(text) <= tokens_max:
-        return text
-    kept = text.encode(errors="replace")[: max(4, 4 * tokens_max - 4)].decode(errors="ignore")
-    return f"{kept.rsplit(' ', 1)[0]} …"

@@ -86,7 +86,7 @@ def collect(folder: Path, data: Path, model: str) -> list[Sample]:
         bench.close()
 
 
-def _silent(what: str, done: int, total: int) -> None:
+def _silent(what: str, done: int, total: int | None) -> None:
     pass
 
 

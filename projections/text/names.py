@@ -10,14 +10,14 @@ from collections.abc import Container
 from functools import lru_cache
 from typing import NamedTuple
 
+from recollect.projections.text.sentences import opens_sentence
+
 #: Capital letters of the Latin, Greek, Cyrillic and Armenian scripts. A plain set at the
 #: pattern's start skips through a text twice as fast as classes that mean the same.
 _CAPITALS = "".join(chr(code) for code in range(0x41, 0x590) if chr(code).isupper())
 _WORD = rf"[{_CAPITALS}][\w'’&-]*(?<!-)"
 #: Capitalised words side by side, "of", "the", "de" … between them included.
 _RUN = re.compile(rf"{_WORD}(?:(?: of| the| de| da| del| van| von| der| and the)* {_WORD})*")
-#: What stands before the first word of a sentence, white space aside.
-_SENTENCE_ENDS = frozenset('.!?:;…"“”(*>-')
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 _NOT_NAMES = """
@@ -63,7 +63,7 @@ def mentioned_names(text: str, known: Container[str]) -> list[str]:
         end = start + len(run)
         if run in _SKIPPED or (start and text[start - 1].isalnum()):
             continue
-        name = _name(run, _opens_sentence(text, start), known)
+        name = _name(run, opens_sentence(text, start), known)
         if name is not None:
             found.setdefault(name.key, name.text)
     return list(found.values())
@@ -95,13 +95,6 @@ def _name(run: str, opens_sentence: bool, known: Container[str]) -> _Name | None
         # "Poor Rex": the first word has its capital from the sentence.
         return rest
     return None if whole is None or (whole.length == 1 and whole.key not in known) else whole
-
-
-def _opens_sentence(text: str, start: int) -> bool:
-    """Tell whether a sentence, a line or a quotation begins at `start`."""
-    before = text[max(0, start - 3) : start]
-    left = before.rstrip()
-    return left[-1] in _SENTENCE_ENDS if left and "\n" not in before[len(left) :] else start <= 3 or "\n" in before
 
 
 def _run(run: str) -> _Run:

@@ -12,7 +12,7 @@ from recollect.api.evaluation.retrieval_benchmark import run_retrieval_bench
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 
 
-def ignore(what: str, done: int, total: int) -> None:
+def ignore(what: str, done: int, total: int | None) -> None:
     pass
 
 

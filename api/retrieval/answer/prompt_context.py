@@ -6,7 +6,6 @@ bytes, and a provider's prompt cache is of use.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,12 +16,12 @@ from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.envelope import rfc3339
 from recollect.projections.text.prompt_fence import fenced, one_line
-from recollect.projections.text.tokens import estimate_tokens
+from recollect.projections.text.sentences import split_sentences
+from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import content_words
 
 #: What fence and headings take.
 _FRAME_TOKENS = 40
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 #: A text is never cut shorter than this.
 _SHORTEST_TOKENS = 24
 
@@ -232,9 +231,15 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
     """Return a line in at most so many tokens: the sentences that share most with the query, in order."""
     if line.cost <= tokens_max:
         return line
+<<<<<<< HEAD
     head, validity = _head(line.item), _validity(line.item)
     room = tokens_max - estimate_tokens(head + validity) - 3
     sentences = _SENTENCE_END.split(one_line(line.item.text))
+=======
+    head = _head(line.item)
+    room = tokens_max - estimate_tokens(head) - 3
+    sentences = split_sentences(one_line(line.item.text)) or [""]
+>>>>>>> 115a1ed (Callbacks of bench and fit take parts whose steps are not known)
     wanted = set(words)
     by_worth = sorted(range(len(sentences)), key=lambda at: (-len(wanted & content_words(sentences[at])), at))
     kept: list[int] = []
@@ -243,6 +248,7 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
         if cost <= room:
             kept.append(at)
             room -= cost
+<<<<<<< HEAD
     text = " … ".join(sentences[at] for at in sorted(kept)) or _cut(sentences[by_worth[0]], room)
     return replace(line, text=f"{head}{text} …{validity}")
 
@@ -251,3 +257,7 @@ def _cut(text: str, tokens_max: int) -> str:
     """Return `text`, cut at a word when it is over `tokens_max`."""
     kept = text.encode(errors="replace")[: max(8, 4 * tokens_max - 4)].decode(errors="ignore")
     return kept.rsplit(" ", 1)[0]
+=======
+    text = " … ".join(sentences[at] for at in sorted(kept)) or cut_at_word(sentences[by_worth[0]], room)
+    return replace(line, text=f"{head}{text} …")
+>>>>>>> 115a1ed (Callbacks of bench and fit take parts whose steps are not known)

@@ -34,7 +34,7 @@ def main(model: str, folder: Path, result: Path, files: Sequence[Path]) -> None:
     result.write_text(json.dumps(told), encoding="utf-8")
 
 
-def _quiet(_what: str, _done: int, _total: int) -> None:
+def _quiet(_what: str, _done: int, _total: int | None) -> None:
     """Show nothing: what is measured is not slowed down by a progress bar."""
 
 
