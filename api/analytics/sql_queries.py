@@ -67,11 +67,9 @@ def render(answer: Answer, kind: Format) -> bytes:
             table = Table(*answer.columns)
             for row in answer.rows:
                 table.add_row(*("" if value is None else str(value) for value in row), style=None)
-            console = Console(file=io.StringIO(), width=200, markup=False, highlight=False)
-            console.print(table)
-            file = console.file
-            assert isinstance(file, io.StringIO)
-            return file.getvalue().encode()
+            text = io.StringIO()
+            Console(file=text, width=200, markup=False, highlight=False).print(table)
+            return text.getvalue().encode()
 
 
 def write_parquet(tables: Tables, sql: str, path: Path, *, on_progress: OnProgress | None = None) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from copy import copy
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from recollect.api.cli import (
     analytics_commands,
@@ -19,8 +21,34 @@ from recollect.api.cli import (
 from recollect.api.cli.benchmark_commands import app as bench_app
 from recollect.events.errors import ProjectionFailed, RecollectError
 
+
+class _DataGroup(TyperGroup):
+    """The memory_commands, each with ``--data`` after its name too; what stands there wins."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        option: Any = copy(next(param for param in self.params if param.name == "data"))
+        # The environment counts for the option before the command alone, which is asked first.
+        option.envvar, option.expose_value, option.callback = None, False, _set_data
+        _add_option(self, option)
+
+
+def _add_option(group: Any, option: Any) -> None:
+    """Add an option to the commands of a group of click, or of Typer's copy of it, and of the groups in it."""
+    for command in group.commands.values():
+        command.params.append(option)
+        if hasattr(command, "commands"):
+            _add_option(command, option)
+
+
+def _set_data(context: typer.Context, _option: object, data: Path | None) -> None:
+    if data is not None:
+        context.obj = data
+
+
 app = typer.Typer(
     name="recollect",
+    cls=_DataGroup,
     help="Long-term memory for chat bots and agents.",
     no_args_is_help=True,
     add_completion=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import orjson
 from fastapi import FastAPI, Query, Request
@@ -46,6 +46,7 @@ class _WindowRequest(BaseModel):
     budget_tokens: int
 
 
+Model = TypeVar("Model", bound=BaseModel)
 _EVENTS = "/v1/namespaces/{namespace}/events"
 
 
@@ -117,7 +118,7 @@ def _add_retrieve(app: FastAPI, memory: Recollect) -> None:
     async def retrieve(namespace: str, request: Request) -> Response:  # pyright: ignore[reportUnusedFunction]
         """Return what the memory has for a query: items, best first, and a context to put into the prompt."""
         check_namespace(namespace)
-        wanted = _retrieve_request(await _body(request))
+        wanted = _parsed(RetrieveRequest, await _body(request))
         result = await run_in_threadpool(memory.retrieve, namespace, wanted)
         return _json(result.as_json())
 
@@ -137,13 +138,17 @@ def _add_traces(app: FastAPI, memory: Recollect) -> None:
 
 
 def _add_window(app: FastAPI, memory: Recollect) -> None:
-    @app.post("/v1/namespaces/{namespace}/sessions/{session_id:path}/window", tags=["retrieval"])
-    async def window(  # pyright: ignore[reportUnusedFunction]
-        namespace: str, session_id: str, body: _WindowRequest
-    ) -> Response:
+    @app.post(
+        "/v1/namespaces/{namespace}/sessions/{session_id:path}/window",
+        tags=["retrieval"],
+        openapi_extra=_body_of("WindowRequest"),
+    )
+    async def window(namespace: str, session_id: str, request: Request) -> Response:  # pyright: ignore[reportUnusedFunction]
         """Fit a running conversation to a token budget; when it is nearly full its oldest turns are summed up."""
-        found = await run_in_threadpool(memory.window, namespace, session_id, budget_tokens=body.budget_tokens)
-        return _json(found._asdict() | {"budget_tokens": body.budget_tokens})
+        check_namespace(namespace)
+        budget_tokens = _parsed(_WindowRequest, await _body(request)).budget_tokens
+        found = await run_in_threadpool(memory.window, namespace, session_id, budget_tokens=budget_tokens)
+        return _json(found._asdict() | {"budget_tokens": budget_tokens})
 
 
 def _add_lists(app: FastAPI, memory: Recollect) -> None:
@@ -220,9 +225,10 @@ async def _body(request: Request) -> bytes:
     return b"".join(chunks)
 
 
-def _retrieve_request(body: bytes) -> RetrieveRequest:
+def _parsed(model: type[Model], body: bytes) -> Model:
+    """Return a body as `model`. It is read as JSON whatever its content type says: `curl -d` calls it a form."""
     try:
-        return RetrieveRequest.model_validate_json(body)
+        return model.model_validate_json(body)
     except ValidationError as error:
         raise first_problem(error, root="body") from None
 
@@ -258,6 +264,7 @@ def _describe(app: FastAPI) -> None:
             request = RetrieveRequest.model_json_schema(ref_template=template)
             schemas = description.setdefault("components", {}).setdefault("schemas", {})
             schemas |= event.pop("$defs") | {"NewEvent": event, "RetrieveRequest": request}
+            schemas["WindowRequest"] = _WindowRequest.model_json_schema(ref_template=template)
             schemas["EventsBody"] = _events_body({"$ref": template.format(model="NewEvent")})
             description["paths"][_EVENTS]["post"] = _APPEND
         return app.openapi_schema or {}

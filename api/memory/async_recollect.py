@@ -11,7 +11,6 @@ from typing import Any, Self
 from recollect.api.as_of import AsOf
 from recollect.api.memory.recollect import Event, Recollect, listed
 from recollect.api.operations.model_change import no_progress
-from recollect.events.progress import OnPartProgress
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
@@ -19,6 +18,7 @@ from recollect.api.retrieval.understanding.query import present
 from recollect.api.settings import Settings
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.integrity.verify import Verdict
+from recollect.events.progress import OnPartProgress
 from recollect.events.validation import producer_drafts
 from recollect.jobs.compaction.tiers import Tier
 from recollect.jobs.conversation.window import Window

@@ -12,8 +12,11 @@ from recollect.jobs.queue.broker import open_broker
 def requeue(memory: Recollect, letter_id: str | None) -> int:
     """Send dead letters again, one or all; return how many. On ``memory://`` they are worked off before this returns.
 
+    A letter is removed after its message was sent, so a kill between the two loses none. The message may then come
+    twice, which is safe: it carries only names, and the work is done from what the log and the read models hold.
+
     Raises:
-        Exception: on ``memory://``, what the work raises; the letter is a dead letter again.
+        Exception: on ``memory://``, what the work raises; the letter stays a dead letter.
     """
     broker = open_broker(memory.settings.broker, memory.records, memory.settings)
     declared = declare_actors(broker, memory.context, memory.records)
@@ -23,17 +26,14 @@ def requeue(memory: Recollect, letter_id: str | None) -> int:
     count = 0
     try:
         for letter in memory.records.dead_letters():
-            if letter_id not in (None, letter.id) or memory.records.take(letter.id) is None:
+            if letter_id not in (None, letter.id):
                 continue
             actor = actors[letter.actor]
-            try:
-                if memory.settings.broker == "memory://":
-                    actor.fn(*letter.arguments)
-                else:
-                    actor.send(*letter.arguments)
-            except BaseException:
-                memory.records.bury(letter)
-                raise
+            if memory.settings.broker == "memory://":
+                actor.fn(*letter.arguments)
+            else:
+                actor.send(*letter.arguments)
+            memory.records.take(letter.id)
             count += 1
     finally:
         broker.close()

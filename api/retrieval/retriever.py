@@ -119,7 +119,7 @@ class Retriever:
             budget.miss("projection", error)
         except Exception as error:
             # A bot's turn must not fail because of its memory (`001`); what is wrong is named, here and in the log.
-            _logger.exception("a retrieval from namespace %r failed in a way nobody foresaw", namespace)
+            _logger.exception("a retrieval from namespace %r failed by an internal error", namespace)
             budget.miss("retrieval", f"{type(error).__name__}: {error}")
         return RetrieveResult(
             context=answer.context,
@@ -140,7 +140,8 @@ class Retriever:
         budget = Budget(self._budget_ms)
         with self._reading(namespace, None, budget) as snapshot:
             asked = self._asked(namespace, request, snapshot, budget)
-            assert asked is not None
+            if asked is None:
+                raise StillBuilding(f"the read model of namespace {namespace!r} was not ready in time")
             return asked, self._finder.episodes.search(asked, request.ranking)
 
     def close(self) -> None:

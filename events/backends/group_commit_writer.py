@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from recollect.events.envelope import Appended, EventDraft
-from recollect.events.errors import StorageError
+from recollect.events.errors import AppendUnknown, StorageError
 
 #: Events in one transaction. Enough for 256 clients with small batches; keeps the wait of the last one under 50 ms.
 GROUP_EVENTS_MAX = 4_096
@@ -41,7 +41,8 @@ class AppendRequest:
         """Return what was recorded, or raise why nothing was."""
         if self.error is not None:
             raise self.error
-        assert self.recorded is not None
+        if self.recorded is None:
+            raise AppendUnknown("the append ended without an outcome; send the same ids again, which is always safe")
         return self.recorded
 
 

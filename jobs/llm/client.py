@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
-from recollect.events.errors import short_text
+from recollect.events.errors import InvalidInput, short_text
 from recollect.jobs.llm.breaker import Breaker
 from recollect.jobs.llm.policy import LlmPolicy
 from recollect.jobs.llm.spend import Spend
@@ -41,7 +41,8 @@ class Llm:
     """
 
     def __init__(self, policy: LlmPolicy, data: Path) -> None:
-        assert policy.llm is not None
+        if policy.llm is None:
+            raise InvalidInput("name a language model", field="RECOLLECT_LLM")
         #: Who is named as the one who read.
         self.name = policy.llm
         self._policy = policy

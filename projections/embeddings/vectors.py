@@ -17,11 +17,11 @@ from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from recollect.events.errors import ForeignFile
+from recollect.events.errors import ForeignFile, RecollectError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import write_once
 from recollect.events.storage.database import storage_errors
@@ -255,15 +255,15 @@ class Vectors:
 
         Whoever comes first makes them; the same model makes nearly the same ones, and nearly is not enough.
         """
-        if self._basis is None:
+        basis = self._basis
+        if basis is None:
             path = self._data / f"basis-{self.embedder.model_tag}.npy"
             if not path.exists():
                 content = BytesIO()
                 np.save(content, self.embedder.basis())
                 write_once(path, content.getvalue())
-            self._basis = np.load(path)
-        assert self._basis is not None
-        return self._basis
+            basis = self._basis = cast(Vector, np.load(path))
+        return basis
 
     def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> Mapping[int, Sequence[bytes]]:
         """Return the codes of those turns that have some, of each chunk, by version. The model must be ready."""
@@ -292,7 +292,11 @@ class Vectors:
                 raise
 
     def _open(self, namespace: str, snapshot: Snapshot) -> Store:
-        assert self.embedder.model_tag, "the model is not ready, so nobody knows which vectors are its"
+        if not self.embedder.model_tag:
+            raise RecollectError(
+                f"the embedding model {self.embedder.name!r} is not ready, so its vectors cannot be told from those of "
+                "other models; wait until it is loaded"
+            )
         log_id: tuple[Any, ...] = snapshot.connection.execute("SELECT log_id FROM model").fetchall()[0]
         source = f"log {log_id[0]}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}"
         path = self._path(namespace)

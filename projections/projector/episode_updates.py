@@ -126,9 +126,6 @@ class Tiers:
         )
         self._connection.execute(_INDEX, (event.version,))
 
-    def _expire(self, event: RecordedEvent, ids: Sequence[str]) -> None:
-        self._remove(event, [row[0] for row in self._found(event, ids)])
-
     def _remove(self, event: RecordedEvent, versions: Sequence[int]) -> None:
         removed = set(versions)
         followers = {next for version in removed if (next := self._follower(version)) is not None} - removed

@@ -295,7 +295,8 @@ class Knowledge:
     ) -> None:
         """Let a memory that was told again be surer, unless it comes from the same source."""
         row = self._row(f"SELECT {column}, source_events FROM {table} WHERE id = ?", memory_id)
-        assert row is not None
+        if row is None:
+            raise LookupError(f"{table} has no row {memory_id!r} to strengthen")
         known: list[str] = orjson.loads(row[1])
         new = [id for id in payload.get("source_events") or [event.id] if id not in known]
         if new:

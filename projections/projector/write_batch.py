@@ -143,7 +143,8 @@ class Changes:
 
     def session(self, event: RecordedEvent) -> Session:
         """Return the event's session, begun by this event when it is new."""
-        assert event.session_id is not None
+        if event.session_id is None:
+            raise ValueError(f"{event.type} names no session")
         session = self._sessions.get(event.session_id)
         at = event.occurred_at_us
         if session is None:

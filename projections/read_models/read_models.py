@@ -23,7 +23,7 @@ from recollect.projections.read_models.generations import building, empty_path, 
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.open_files import OpenFiles
 from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATCH_EVENTS
-from recollect.projections.read_models.replay import OnProgress, build
+from recollect.projections.read_models.replay import build
 from recollect.projections.schema.content_hash import digest, search_matches
 from recollect.projections.schema.schema import (
     SCHEMA_VERSION,

@@ -11,9 +11,11 @@ import apsw
 import orjson
 import pytest
 import typer
+import typer.main
 from support.command_line import recollect
 from support.events import message
 from support.server import recollect_process
+from typer.testing import CliRunner
 
 from recollect.api.cli.main import app
 from recollect.projections.read_models.layout import generation_path, namespace_folder
@@ -155,6 +157,7 @@ COMMANDS = {
     "bench retrieval": "folder --keep --per-question --rankings",
     "jobs show": "letter_id",
     "jobs requeue": "letter_id --all",
+    "init": "--anew",
 }
 
 
@@ -164,7 +167,8 @@ def commands(command: Any, *path: str) -> Iterator[tuple[str, str]]:
         if hasattr(child, "commands"):
             yield from commands(child, *path, name)
         else:
-            yield " ".join([*path, name]), " ".join(parameter.opts[0] for parameter in child.params)
+            options = [parameter.opts[0] for parameter in child.params]
+            yield " ".join([*path, name]), " ".join(option for option in options if option != "--data")
 
 
 def test_the_command_line_has_the_commands_that_are_written_down() -> None:
@@ -205,3 +209,30 @@ def test_a_process_of_the_command_reads_its_streams_and_exits_with_the_code(tmp_
         capture_output=True,
     )
     assert orjson.loads(found.stdout)["id"] == "e1"
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "jobs", "bench", "import"])
+def test_every_command_takes_the_data_folder_after_its_name_too(tmp_path: Path, command: str) -> None:
+    assert "--data" in recollect(*command.split(), "--help", data=tmp_path).stdout
+
+
+def test_the_data_folder_after_the_command_wins_over_the_one_before_it(tmp_path: Path) -> None:
+    append(tmp_path / "one", "a", "from one")
+    append(tmp_path / "two", "a", "from two")
+    for command, after in ((("export",), True), (("retrieve", "a", "from"), True), (("export",), False)):
+        options = ("--data", str(tmp_path / "two")) if after else ()
+        shown = recollect(*command, *options, data=tmp_path / "one").stdout
+        assert ("from two" if after else "from one") in shown
+    shown = recollect("jobs", "--data", str(tmp_path / "two"), "show", "nobody", data=tmp_path / "new")
+    assert "no dead letter" in shown.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_environment_names_the_data_folder_when_the_command_line_does_not(tmp_path: Path) -> None:
+    append(tmp_path / "one", "a", "from one")
+    append(tmp_path / "two", "a", "from two")
+    environment = {"RECOLLECT_DATA": str(tmp_path / "one"), "RECOLLECT_EMBEDDING_MODEL": "none"}
+    file = tmp_path / "lines.jsonl"
+    for options, text in (((), "from one"), (("--data", str(tmp_path / "two")), "from two")):
+        CliRunner().invoke(app, ["export", "--output", str(file), *options], env=environment)
+        assert text in file.read_text()

@@ -186,8 +186,7 @@ def test_a_summary_is_made_of_sentences_in_order_and_keeps_its_budget(
     assert summary == summarise(turns, vectors, tokens_max)
     assert estimate_tokens(summary) <= tokens_max
     if "…" not in summary:
-<<<<<<< HEAD
-        assert _is_made_of([(turn.speaker, part) for turn in turns for part in split(turn.line())], summary)
+        assert _is_made_of([(turn.speaker, part) for turn in turns for part in split_sentences(turn.line())], summary)
 
 
 def _is_made_of(sentences: list[tuple[str, str]], summary: str) -> bool:
@@ -200,10 +199,3 @@ def _is_made_of(sentences: list[tuple[str, str]], summary: str) -> bool:
             if summary.startswith(part, at):
                 states.add((at + len(part), speaker))
     return any(at == len(summary) for at, _ in states)
-=======
-        at = 0
-        for sentence in [part for turn in turns for part in split_sentences(turn.text)]:
-            found = summary.find(sentence, at)
-            at = found + len(sentence) if found >= at else at
-        assert at <= len(summary)
->>>>>>> 115a1ed (Callbacks of bench and fit take parts whose steps are not known)

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+from support.command_line import recollect
 from support.events import PAYLOADS, message
 from support.server import serving
 

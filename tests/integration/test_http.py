@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 from support.command_line import recollect
 from support.events import message
@@ -239,3 +240,31 @@ def test_a_taken_port_is_refused_before_anything_starts(
     refused = recollect_process("serve", "--port", port, data=tmp_path_factory.mktemp("other"))
     assert refused.returncode == 2
     assert "choose another" in refused.stderr
+
+
+@pytest.mark.parametrize("content_type", [None, "application/x-www-form-urlencoded", "text/plain", "application/json"])
+def test_every_post_route_reads_json_whatever_its_content_type_says(
+    http: httpx.Client, home: str, content_type: str | None
+) -> None:
+    headers = {} if content_type is None else {"content-type": content_type}
+    bodies = {
+        "events": orjson.dumps(message("I love tea", session_id="s1")),
+        "retrieve": b'{"query": "tea"}',
+        "sessions/s1/window": b'{"budget_tokens": 4000}',
+    }
+    described = http.get("/openapi.json").json()["paths"]
+    posts = {
+        path.removeprefix("/v1/namespaces/{namespace}/") for path, methods in described.items() if "post" in methods
+    }
+    assert posts == {"events", "retrieve", "sessions/{session_id}/window"}
+    for route, body in bodies.items():
+        answer = http.post(f"{home}/{route}", content=body, headers=headers)
+        assert answer.status_code in (200, 201), (route, answer.text)
+        assert_problem(http.post(f"{home}/{route}", content=b"[]", headers=headers), 422)
+
+
+def test_a_window_names_the_field_that_is_wrong(http: httpx.Client, home: str) -> None:
+    for body, field in ((b"{}", "budget_tokens"), (b'{"budget_tokens": 64, "x": 1}', "x"), (b"\xff", "body")):
+        assert_problem(http.post(f"{home}/sessions/s/window", content=body), 422, field)
+    schema = http.get("/openapi.json").json()["components"]["schemas"]["WindowRequest"]
+    assert list(schema["properties"]) == ["budget_tokens"]

@@ -15,6 +15,7 @@ from support.embedders import HashingEmbedder
 from support.events import message
 
 from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.events.errors import RecollectError
 from recollect.events.validation import drafts
 from recollect.projections.embeddings.embedder import Embedder, Embedding
 from recollect.projections.embeddings.passages import Part
@@ -247,3 +248,12 @@ def test_an_unknown_namespace_has_an_empty_index_and_no_file(
     assert vectors.embed_news("a") == 0
     assert nearest(models, vectors, HashingEmbedder(), "x") == []
     assert not (tmp_path / "namespaces").exists()
+
+
+def test_vectors_are_not_opened_before_the_model_is_ready(
+    open_vectors: Open, log: SqliteLog, models: ReadModels
+) -> None:
+    log.append("a", drafts([message("hello")]))
+    models.catch_up("a")
+    with pytest.raises(RecollectError, match="is not ready"):
+        open_vectors(HashingEmbedder(tag="")).embed_news("a")

@@ -8,7 +8,7 @@ import pytest
 
 from recollect.api.retrieval.ranking.features import FEATURES, SEMANTIC
 from recollect.api.retrieval.ranking.relevance_gate import ITEM_MEASURES, MEASURES, gate
-from recollect.api.retrieval.ranking.weighted_sum import weights
+from recollect.api.retrieval.ranking.weighted_sum import feature_vector, weights
 
 RANKINGS = ("hybrid", "keyword")
 
@@ -47,3 +47,8 @@ def test_weights_and_gate_are_of_one_version() -> None:
 def test_both_files_are_read(semantic: bool) -> None:
     assert weights(semantic=semantic).question.shape == weights(semantic=semantic).message.shape == (len(FEATURES),)
     assert gate(semantic=semantic).item.shape == (len(ITEM_MEASURES) + 2,)
+
+
+def test_a_weight_of_an_unknown_feature_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown features: shoe_size"):
+        feature_vector({"shoe_size": 1.0})

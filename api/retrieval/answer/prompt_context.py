@@ -231,15 +231,9 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
     """Return a line in at most so many tokens: the sentences that share most with the query, in order."""
     if line.cost <= tokens_max:
         return line
-<<<<<<< HEAD
     head, validity = _head(line.item), _validity(line.item)
     room = tokens_max - estimate_tokens(head + validity) - 3
-    sentences = _SENTENCE_END.split(one_line(line.item.text))
-=======
-    head = _head(line.item)
-    room = tokens_max - estimate_tokens(head) - 3
     sentences = split_sentences(one_line(line.item.text)) or [""]
->>>>>>> 115a1ed (Callbacks of bench and fit take parts whose steps are not known)
     wanted = set(words)
     by_worth = sorted(range(len(sentences)), key=lambda at: (-len(wanted & content_words(sentences[at])), at))
     kept: list[int] = []
@@ -248,16 +242,5 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
         if cost <= room:
             kept.append(at)
             room -= cost
-<<<<<<< HEAD
-    text = " … ".join(sentences[at] for at in sorted(kept)) or _cut(sentences[by_worth[0]], room)
-    return replace(line, text=f"{head}{text} …{validity}")
-
-
-def _cut(text: str, tokens_max: int) -> str:
-    """Return `text`, cut at a word when it is over `tokens_max`."""
-    kept = text.encode(errors="replace")[: max(8, 4 * tokens_max - 4)].decode(errors="ignore")
-    return kept.rsplit(" ", 1)[0]
-=======
     text = " … ".join(sentences[at] for at in sorted(kept)) or cut_at_word(sentences[by_worth[0]], room)
-    return replace(line, text=f"{head}{text} …")
->>>>>>> 115a1ed (Callbacks of bench and fit take parts whose steps are not known)
+    return replace(line, text=f"{head}{text} …{validity}")

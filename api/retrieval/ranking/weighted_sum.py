@@ -56,8 +56,8 @@ def weights(*, semantic: bool) -> Weights:
     part: dict[str, Any] = content["hybrid" if semantic else "keyword"]
     return Weights(
         version=f"{content['version']}-{'hybrid' if semantic else 'keyword'}",
-        question=_row(part["question"]),
-        message=_row(part["message"]),
+        question=feature_vector(part["question"]),
+        message=feature_vector(part["message"]),
     )
 
 
@@ -66,9 +66,11 @@ def message_share(words: int) -> float:
     return float(1 / (1 + np.exp(-(min(words, 1_000) - _MESSAGE_WORDS) / _MESSAGE_WIDTH_WORDS)))
 
 
-def _row(named: Mapping[str, float]) -> Vector:
+def feature_vector(named: Mapping[str, float]) -> Vector:
+    """Return the weights of all features, 0 for those that `named` leaves out; raise `ValueError` for unknown ones."""
     unknown = set(named) - set(FEATURES)
-    assert not unknown, f"weights.toml names no features: {sorted(unknown)}"
+    if unknown:
+        raise ValueError(f"weights.toml has unknown features: {', '.join(sorted(unknown))}")
     return np.array([named.get(name, 0.0) for name in FEATURES], np.float32)
 
 
