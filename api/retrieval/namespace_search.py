@@ -125,7 +125,8 @@ class Finder:
 
     def _vector(self, asked: Asked) -> Vector | None:
         vector = self.episodes.vector_of(asked)
-        if vector is None:
+        # A query of control characters alone has no text: nothing is missing then.
+        if vector is None and asked.query.text.strip():
             asked.budget.miss("semantic", asked.vectors.embedder.reason or "the query could not be embedded in time")
         return vector
 

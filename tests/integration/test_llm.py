@@ -40,7 +40,7 @@ def open_memory(tmp_path: Path, server: OpenAiServer) -> Generator[Callable[...,
     opened: list[Recollect] = []
 
     def open_memory(**settings: Any) -> Recollect:
-        limits: dict[str, Any] = {"llm_timeout_seconds": 2, "llm_failures_max": 2} | settings
+        limits: dict[str, Any] = {"llm_timeout_seconds": 30, "llm_failures_max": 2} | settings
         memory = Recollect(
             settings=Settings(data=tmp_path, embedding_model="none", llm="tiny", llm_base_url=server.url, **limits),
             workers=False,

@@ -205,6 +205,7 @@ _any_bytes = st.one_of(
 @given(query=_any_bytes, options=OPTIONS, ranking=st.sampled_from(get_args(Ranking)))
 @example(query='"AND" OR NEAR(a b) * ^ { } : - + () text:x', options={"mode": "passive"}, ranking="weighted")
 @example(query="in the 31st of February 9999, " * 40, options={}, ranking="weighted")
+@example(query="\0", options={"kinds": {"fact"}}, ranking="weighted")
 def test_no_query_of_any_bytes_raises_in_any_mode_format_or_ranking(
     spoken: Memory, query: str, options: dict[str, Any], ranking: Ranking
 ) -> None:
