@@ -15,6 +15,7 @@ RecollectError
 │   ├── DiskFull            no room left                                   HTTP 507
 │   ├── ReadOnly            the folder or file cannot be written
 │   ├── ForeignFile         a file of ours is not ours, or is damaged
+│   ├── LogMissing          the log of the data folder is gone, or is another one
 │   ├── NewerFile           a newer Recollect wrote it
 │   ├── LogRewound          the log lost what a read model has folded
 │   └── FolderInUse         another process holds the data folder for what only one may do
@@ -121,6 +122,10 @@ class ReadOnly(StorageError):
 
 class ForeignFile(StorageError):
     """A file in the data folder is damaged or was not written by Recollect."""
+
+
+class LogMissing(StorageError):
+    """The data folder was made from a log that is not there. Restore it, or begin anew with `recollect init --anew`."""
 
 
 class NewerFile(StorageError):

@@ -1,7 +1,8 @@
-"""The commands that work on the log alone: verify, backup, restore, archive."""
+"""The commands that work on the log alone: init, verify, backup, restore, archive."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,33 @@ from recollect.api.cli.memory_commands import CORES, OneOrAll, Processes
 from recollect.api.cli.progress import bars
 from recollect.api.cli.session import archive_of, heads_of, opened_log, settings_of
 from recollect.events.backends.open_log import sqlite_path
-from recollect.events.errors import InvalidInput
+from recollect.events.errors import InvalidInput, LogMissing
 from recollect.events.integrity.verify import Verdict
+
+
+def init(
+    context: typer.Context,
+    anew: Annotated[
+        bool,
+        typer.Option("--anew", help="When the log is gone or is another one: put what was made from it aside."),
+    ] = False,
+) -> None:
+    """Make the data folder with an empty log, or check that its log is there."""
+    from recollect.api.folder_locks import serving  # noqa: PLC0415
+    from recollect.events.log_identity import open_log_of, put_aside  # noqa: PLC0415
+
+    settings = settings_of(context.obj)
+    with serving(settings.data):
+        try:
+            log = open_log_of(settings.data, settings.log_url)
+        except LogMissing:
+            if not anew:
+                raise
+            for path in put_aside(settings.data, settings.log_url):
+                typer.echo(f"put aside: {path}")
+            log = open_log_of(settings.data, settings.log_url)
+        log.close()
+    typer.echo(f"{settings.data} has the log {log.log_id}")
 
 
 def verify(
@@ -56,7 +82,7 @@ def backup(context: typer.Context, folder: Annotated[Path, typer.Argument(help="
     """Copy the log, its archive included, while it is in use; the copy is verified."""
     from recollect.events.integrity.backup import backup as backup_log  # noqa: PLC0415
 
-    with bars() as shown:
+    with opened_log(context.obj), bars() as shown:
         events = backup_log(_log_file(context), folder, on_progress=partial(shown.show, "copying"))
     typer.echo(f"{events} events, verified, are in {folder}")
 
@@ -64,11 +90,16 @@ def backup(context: typer.Context, folder: Annotated[Path, typer.Argument(help="
 def restore(context: typer.Context, folder: Annotated[Path, typer.Argument(help="What `backup` wrote.")]) -> None:
     """Put a verified backup in the place of the log; the log that was there is kept beside it."""
     from recollect.api.folder_locks import serving  # noqa: PLC0415
+    from recollect.events.backends.open_log import open_log  # noqa: PLC0415
     from recollect.events.integrity.backup import restore as restore_log  # noqa: PLC0415
+    from recollect.events.log_identity import remember_log_id  # noqa: PLC0415
 
     log = _log_file(context)
-    with serving(settings_of(context.obj).data), bars() as shown:
+    settings = settings_of(context.obj)
+    with serving(settings.data), bars() as shown:
         events = restore_log(folder, log, on_progress=partial(shown.show, "copying"))
+        with closing(open_log(settings.log_url)) as restored:
+            remember_log_id(settings.data, restored.log_id)
     typer.echo(f"{events} events, verified, are in {log}")
     typer.echo("Read models that knew more refuse to answer now; rebuild them with: recollect replay")
 

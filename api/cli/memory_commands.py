@@ -78,9 +78,15 @@ def append(
     ] = "-",
 ) -> None:
     """Record one event, or a batch all or none."""
+    from recollect.api.references import check_references, has_references  # noqa: PLC0415
+    from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
+
     body = sys.stdin.buffer.read() if event == "-" else event.encode(errors="surrogateescape")
     drafts, expected_version = drafts_from_json(body)
     with opened_log(context.obj) as log:
+        if has_references(drafts):
+            with closing(ReadModels(settings_of(context.obj).data, log)) as models:
+                check_references(log, models, namespace, drafts)
         for one in log.append(namespace, drafts, expected_version=expected_version):
             typer.echo(f"{one.version}\t{one.id}{'	duplicate' if one.duplicate else ''}")
 

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.events.backends.open_log import open_log
 from recollect.events.envelope import Head
 from recollect.events.limits import check_namespace
 from recollect.events.log import EventLog, each_head
+from recollect.events.log_identity import open_log_of
 from recollect.events.storage.archive import Archive
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def settings_of(data: Path | None) -> Settings:
 @contextmanager
 def opened_log(data: Path | None) -> Generator[EventLog]:
     """Lend the log."""
-    log = open_log(settings_of(data).log_url)
+    settings = settings_of(data)
+    log = open_log_of(settings.data, settings.log_url)
     try:
         yield log
     finally:
@@ -62,7 +63,7 @@ def open_models(data: Path, log_url: str) -> ReadModels:
     """Open the read models of a data folder, in whatever process this is."""
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
-    return ReadModels(data, open_log(log_url))
+    return ReadModels(data, open_log_of(data, log_url))
 
 
 def archive_of(log: EventLog, data: Path) -> Archive:

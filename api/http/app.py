@@ -303,6 +303,7 @@ _APPEND: _Body = {
     "responses": {
         "201": {"description": "Recorded: the events' ids, versions and hashes"},
         "200": {"description": "All had been recorded before"},
+        "404": {"description": "A memory that an event names by id is not there"},
         "409": {"description": "An id is taken by other content, or the head is not the expected version"},
         "413": {"description": "Over a limit"},
         "422": {"description": "Does not fit the catalogue, or only jobs may record it; `field` says where"},

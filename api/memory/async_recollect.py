@@ -12,6 +12,7 @@ from recollect.api.as_of import AsOf
 from recollect.api.memory.recollect import Event, Recollect, listed
 from recollect.api.operations.model_change import no_progress
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page
+from recollect.api.references import has_references
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
 from recollect.api.retrieval.understanding.query import present
@@ -63,6 +64,8 @@ class AsyncRecollect:
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `Recollect.append_drafts` does; many at once share one transaction."""
+        if has_references(validated):
+            await asyncio.to_thread(self.memory.check_references, namespace, validated)
         return await self.memory.log.append_async(namespace, validated, expected_version=expected_version)
 
     async def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:

@@ -14,6 +14,7 @@ from recollect.api.as_of import AsOf, moment, past_us
 from recollect.api.operations.model_change import change_model, embed_missing, loaded, no_progress, undo_change
 from recollect.api.pages.entity_neighbourhood import graph
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page, checked_limit, list_events, list_namespaces, list_rows
+from recollect.api.references import check_references, has_references
 from recollect.api.retrieval.answer.expansion import sources_of
 from recollect.api.retrieval.answer.trace_store import Traces, find_trace, list_traces
 from recollect.api.retrieval.append_retrieval import turn_request
@@ -24,13 +25,13 @@ from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import present
 from recollect.api.settings import Settings, load_settings
-from recollect.events.backends.open_log import open_log
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidInput, NotFound, first_problem
 from recollect.events.integrity.verify import Verdict, verify
 from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
+from recollect.events.log_identity import open_log_of
 from recollect.events.progress import OnPartProgress
 from recollect.events.validation import producer_drafts
 from recollect.jobs.compaction.tiers import Tier, tiers
@@ -73,7 +74,8 @@ class Recollect:
         clock: the present time of questions that name no other; jobs and the log have the system's.
 
     Raises:
-        InvalidInput: a setting is wrong. StorageError: the folder or the log cannot be used.
+        InvalidInput: a setting is wrong. StorageError: the folder or the log cannot be used; `LogMissing` when
+            the folder was made from a log that is not there.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class Recollect:
         if settings is not None and path is not None:
             self.settings = settings.model_copy(update={"data": path})
         chosen = self.settings
-        self.log = open_log(chosen.log_url)
+        self.log = open_log_of(chosen.data, chosen.log_url)
         self.models = ReadModels(chosen.data, self.log, open_files_max=chosen.open_models_max)
         self.spaces = Spaces(
             chosen.data,
@@ -160,6 +162,7 @@ class Recollect:
         Raises:
             InvalidEvent: an event does not fit the catalogue, or only jobs may record it. TooLarge: over a limit.
             NotSupported: nothing acts on an event of this type yet. InvalidNamespace: the name.
+            NotFound: a memory that an event names by id is not there.
             EventIdConflict: an id is taken by other content. VersionConflict: the head is not `expected_version`.
             StorageError: the disk failed.
         """
@@ -169,7 +172,17 @@ class Recollect:
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `append` does with events that were validated already."""
+        self.check_references(namespace, validated)
         return self.log.append(namespace, validated, expected_version=expected_version)
+
+    def check_references(self, namespace: str, drafts: Sequence[EventDraft]) -> None:
+        """Check that memories which the events name by id are there.
+
+        Raises:
+            NotFound: an id is unknown. InvalidNamespace: the name.
+        """
+        if has_references(drafts):
+            check_references(self.log, self.models, namespace, drafts)
 
     def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Return what the memory has for `query`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -10,12 +11,12 @@ import apsw
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import now_us
-from recollect.events.errors import ForeignFile, InvalidInput
+from recollect.events.errors import ForeignFile, InvalidInput, StorageError
 from recollect.events.integrity.parallel_verify import audit
 from recollect.events.log import each_head
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync
-from recollect.events.storage.database import connect, storage_errors
+from recollect.events.storage.database import connect, rename_database, storage_errors
 
 #: Pages copied at once: 4 MiB, some milliseconds, then others get their turn.
 _STEP_PAGES = 1_024
@@ -114,9 +115,10 @@ def _put_aside(log: Path, archive: Path) -> None:
     """Rename the log and the archive that are there, so that nothing is lost by a restore."""
     aside = f"replaced-{now_us()}"
     if log.exists():
-        # What is in the WAL goes into the file, so that one rename keeps it all.
-        with closing(connect(log, create=False)) as old:
+        # What is in the WAL goes into the file, so that one rename keeps it all. A damaged file keeps its WAL.
+        with contextlib.suppress(StorageError, apsw.Error), closing(connect(log, create=False)) as old:
             old.pragma("journal_mode", "DELETE")
-        log.rename(log.with_name(f"{log.name}.{aside}"))
+    # A WAL without its file too: SQLite would apply it to the file that comes in its place.
+    rename_database(log, aside)
     if archive.exists():
         archive.rename(archive.with_name(f"{archive.name}.{aside}"))

@@ -109,3 +109,15 @@ def _storage_error(error: apsw.Error, path: Path) -> StorageError | None:
             return StorageError(f"{path}: the disk reports an error ({error}); check it before you go on")
         case _:
             return None
+
+
+def rename_database(path: Path, suffix: str) -> list[Path]:
+    """Put `suffix` behind the name of a file or folder, and of what SQLite keeps beside the file; return new names."""
+    renamed: list[Path] = []
+    with storage_errors(path):
+        for part in ("", "-wal", "-shm", "-journal"):
+            old, new = Path(f"{path}{part}"), Path(f"{path}.{suffix}{part}")
+            if old.exists():
+                old.rename(new)
+                renamed.append(new)
+    return renamed

@@ -6,12 +6,17 @@ import os
 import secrets
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from recollect.events.storage.database import storage_errors
+import apsw
+
+from recollect.events.envelope import now_us
+from recollect.events.errors import StorageError
+from recollect.events.storage.database import connect, rename_database, storage_errors
 from recollect.events.storage.file_lock import file_lock
 from recollect.projections.read_models.layout import generation_path, generations, remove_database
+from recollect.projections.schema.schema import model_row
 
 #: An empty generation that did not get its name in this time belongs to a process that died.
 _ABANDONED_SECONDS = 3_600.0
@@ -48,11 +53,12 @@ def empty_path(folder: Path) -> Path:
     return folder / f"empty-{secrets.token_hex(8)}.db"
 
 
-def publish(built: Path, folder: Path, generation: int) -> bool:
-    """Make a whole, closed file the generation with this number; False when another process was faster.
+def publish(built: Path, folder: Path, generation: int, log_id: str) -> bool:
+    """Make a whole, closed file of the log `log_id` the generation with this number; False when another was faster.
 
     A hard link fails when the number is taken, which a rename would not. The generation before it stays, since a
-    process that has just chosen it may not have opened it yet; what is older goes.
+    process that has just chosen it may not have opened it yet; what is older goes, and is put aside when it was
+    folded from another log.
     """
     try:
         os.link(built, generation_path(folder, generation))
@@ -61,5 +67,19 @@ def publish(built: Path, folder: Path, generation: int) -> bool:
     finally:
         built.unlink()
     for older in generations(folder)[:-2]:
-        remove_database(generation_path(folder, older))
+        path = generation_path(folder, older)
+        if _log_id(path) in (None, log_id):
+            remove_database(path)
+        else:
+            # It may be the last copy of what that log said.
+            rename_database(path, f"replaced-{now_us()}")
     return True
+
+
+def _log_id(path: Path) -> str | None:
+    """Return the id of the log that a read model was folded from; None when the file is damaged."""
+    try:
+        with closing(connect(path, create=False)) as connection:
+            return model_row(connection).log_id
+    except (StorageError, apsw.Error, LookupError, TypeError):
+        return None

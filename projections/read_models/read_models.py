@@ -367,7 +367,7 @@ class ReadModels:
             connection.execute("COMMIT")
             connection.close()
             # Another process that was faster began the same empty one.
-            publish(path, folder, generation)
+            publish(path, folder, generation, self.log.log_id)
 
     def _swap_in(self, namespace: str, folder: Path, path: Path) -> None:
         """Fold what came while `path` was built, then make it the live generation."""
@@ -380,7 +380,7 @@ class ReadModels:
             connection.close()
             with self._open.lock:
                 # When another process has replayed at the same time, its model is as good as this one.
-                publish(path, folder, generation)
+                publish(path, folder, generation, self.log.log_id)
                 self._open.drop(namespace)
                 self._parked.pop(namespace, None)
 
