@@ -26,7 +26,7 @@ def init(
 ) -> None:
     """Make the data folder with an empty log, or check that its log is there."""
     from recollect.api.folder_locks import serving  # noqa: PLC0415
-    from recollect.events.log_identity import open_log_of, put_aside  # noqa: PLC0415
+    from recollect.events.integrity.log_identity import open_log_of, put_aside  # noqa: PLC0415
 
     settings = settings_of(context.obj)
     with serving(settings.data):
@@ -92,7 +92,7 @@ def restore(context: typer.Context, folder: Annotated[Path, typer.Argument(help=
     from recollect.api.folder_locks import serving  # noqa: PLC0415
     from recollect.events.backends.open_log import open_log  # noqa: PLC0415
     from recollect.events.integrity.backup import restore as restore_log  # noqa: PLC0415
-    from recollect.events.log_identity import remember_log_id  # noqa: PLC0415
+    from recollect.events.integrity.log_identity import remember_log_id  # noqa: PLC0415
 
     log = _log_file(context)
     settings = settings_of(context.obj)

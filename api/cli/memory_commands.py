@@ -78,7 +78,7 @@ def append(
     ] = "-",
 ) -> None:
     """Record one event, or a batch all or none."""
-    from recollect.api.references import check_references, has_references  # noqa: PLC0415
+    from recollect.api.memory.references import check_references, has_references  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     body = sys.stdin.buffer.read() if event == "-" else event.encode(errors="surrogateescape")

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from recollect.api.as_of import AsOf
 from recollect.api.memory.recollect import Event, Recollect, listed
+from recollect.api.memory.references import has_references
 from recollect.api.operations.model_change import no_progress
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page
-from recollect.api.references import has_references
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
 from recollect.api.retrieval.understanding.query import present

@@ -11,10 +11,10 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from recollect.api.as_of import AsOf, moment, past_us
+from recollect.api.memory.references import check_references, has_references
 from recollect.api.operations.model_change import change_model, embed_missing, loaded, no_progress, undo_change
 from recollect.api.pages.entity_neighbourhood import graph
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page, checked_limit, list_events, list_namespaces, list_rows
-from recollect.api.references import check_references, has_references
 from recollect.api.retrieval.answer.expansion import sources_of
 from recollect.api.retrieval.answer.trace_store import Traces, find_trace, list_traces
 from recollect.api.retrieval.append_retrieval import turn_request
@@ -28,10 +28,10 @@ from recollect.api.settings import Settings, load_settings
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidInput, NotFound, first_problem
+from recollect.events.integrity.log_identity import open_log_of
 from recollect.events.integrity.verify import Verdict, verify
 from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
-from recollect.events.log_identity import open_log_of
 from recollect.events.progress import OnPartProgress
 from recollect.events.validation import producer_drafts
 from recollect.jobs.compaction.tiers import Tier, tiers

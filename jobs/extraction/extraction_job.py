@@ -29,7 +29,7 @@ from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.corrections import Statement
 from recollect.jobs.extraction.llm_extractor import read_with
-from recollect.jobs.extraction.rule_extractor import Found, ReadingTimeout, Said, read
+from recollect.jobs.extraction.rule_extractor import SECONDS_MAX, Found, ReadingTimeout, Said, read
 from recollect.projections.projector.episode_events import told
 from recollect.projections.read_models.read_models import Snapshot
 
@@ -72,12 +72,18 @@ WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
 """
 
 
-def extract(context: JobContext, namespace: str, now_us: int) -> int:
-    """Read the messages of `namespace` that nobody has read yet; return how many events were appended."""
-    return derive_all(context, namespace, partial(_extraction, context, namespace, now_us))
+def extract(context: JobContext, namespace: str, now_us: int, *, seconds_max: float = SECONDS_MAX) -> int:
+    """Read the messages of `namespace` that nobody has read yet; return how many events were appended.
+
+    Parameters:
+        seconds_max: processor time that the rules may take for one message; the rest of it is left out.
+    """
+    return derive_all(context, namespace, partial(_extraction, context, namespace, now_us, seconds_max))
 
 
-def _extraction(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
+def _extraction(
+    context: JobContext, namespace: str, now_us: int, seconds_max: float, snapshot: Snapshot
+) -> Sequence[EventDraft]:
     """Return `facts.extracted` for the next messages.
 
     When they say nothing it is appended only if there were as many as one extraction looks at: so nothing is read again and
@@ -95,14 +101,11 @@ def _extraction(context: JobContext, namespace: str, now_us: int, snapshot: Snap
         # More is said right now, and is better read together.
         return []
     begun = time.thread_time()
-    found, extractor = _read(context, namespace, snapshot, messages)
-    if context.stop.is_set():
-        # Perhaps not all was read; the next process reads it.
-        return []
+    found, extractor = _read(context, namespace, snapshot, messages, seconds_max)
     found = _recordable(found)
     quiet = now_us - last.occurred_at_us >= _QUIET_US
     idle = not found or (not quiet and all(one.kind in _PATIENT for one in found))
-    waits = idle and time.thread_time() - begun < _READ_AGAIN_SECONDS_MAX
+    waits = idle and time.thread_time() - begun < min(_READ_AGAIN_SECONDS_MAX, seconds_max)
     if waits and not asking and len(messages) < policy.extraction_messages_max:
         return []
     sources = list(dict.fromkeys(id for one in found for id in _sources(one.item))) or [last.id]
@@ -118,17 +121,19 @@ def _extraction(context: JobContext, namespace: str, now_us: int, snapshot: Snap
     ]
 
 
-def _read(context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[Said]) -> tuple[list[Found], str]:
+def _read(
+    context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[Said], seconds_max: float
+) -> tuple[list[Found], str]:
     """Return what is read in `messages`, and who read it: the language model, or the rules where there is none.
 
     Dates and questions are read by the rules in any case: they do that exactly.
     """
     before = _known(snapshot)
-    by_rules = [
-        one for said in messages if not context.stop.is_set() for one in _read_by_rules(namespace, said, before)
-    ]
-    if context.stop.is_set():
-        return by_rules, RULES
+    by_rules: list[Found] = []
+    for said in messages:
+        if context.stop.is_set():
+            raise InterruptedError("the worker stops; the messages are read again")
+        by_rules += _read_by_rules(namespace, said, before, seconds_max)
     people = [said for said in messages if not said.assistant]
     by_llm = read_with(context.llm, namespace, people) if context.llm is not None and people else None
     if by_llm is None or context.llm is None:
@@ -137,11 +142,11 @@ def _read(context: JobContext, namespace: str, snapshot: Snapshot, messages: Seq
     return [*by_llm, *exact], context.llm.name
 
 
-def _read_by_rules(namespace: str, said: Said, before: list[Statement]) -> list[Found]:
+def _read_by_rules(namespace: str, said: Said, before: list[Statement], seconds_max: float) -> list[Found]:
     """Return what the rules read in a message, in the time that it may take."""
     found: list[Found] = []
     try:
-        found.extend(islice(read(said, before), _ITEMS_MAX))
+        found.extend(islice(read(said, before, seconds_max=seconds_max), _ITEMS_MAX))
     except ReadingTimeout:
         _logger.warning(
             "Extraction of event %r in namespace %r took too long; the rest of the message is left out.",

@@ -15,7 +15,9 @@ _LISTED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _NEXT = re.compile(
-    r",?\s*\b(?:and\s+)?(?:then|next|after that|afterwards|finally|lastly)\b,?\s*|\.\s+(?=[A-Z])|;\s*", re.IGNORECASE
+    r"(?:,\s*+|(?<![\s,])\s++|\b)(?:and\s++)?(?:then|next|after that|afterwards|finally|lastly)\b,?\s*+"
+    r"|\.\s++(?=[A-Z])|;\s*+",
+    re.IGNORECASE,
 )
 _FIRST = re.compile(r"^(?:first(?:ly)?(?: of all)?|start by|begin by),?\s*", re.IGNORECASE)
 _MARK = re.compile(r"^\s*+(?:\d++[.)]|[-*•])\s++")

@@ -15,6 +15,7 @@ from recollect.jobs.extraction.procedures import procedure
 from recollect.jobs.extraction.rules import Match, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.projections.text.date_ranges import dates
+from recollect.projections.text.words import WORD
 
 Item = dict[str, Any]
 
@@ -53,7 +54,7 @@ _EMPTY = frozenset(
     "what when where why who all both much lot way idea sound look feel thing things stuff the a an my your his their its "
     "our to seeing hearing having being getting".split()
 )
-#: What one message may take, in seconds of processor time: a hundred times what a long ordinary message does.
+#: What one message may take, in seconds of processor time: ten times what the worst known texts of full length do.
 SECONDS_MAX = 2.0
 #: Confidence in a task that has a date.
 _DATED_TASK = 0.7
@@ -250,7 +251,7 @@ def _people(said: Said, text: str) -> Iterator[Found]:
 
 
 def _instruction(said: Said, sentence: Sentence) -> Item:
-    key = " ".join(re.findall(r"\w+", sentence.text.casefold())[:8])
+    key = " ".join(WORD.findall(sentence.text.casefold())[:8])
     return {
         "category": _category(sentence.text),
         "key": key,

@@ -60,8 +60,8 @@ def summarise(turns: Sequence[Turn], vectors: Sequence[Vector | None], tokens_ma
     # Of each turn: to what was chosen.
     likeness = np.zeros(len(turns), np.float32)
     left = tokens_max
-    # Likeness only grows, so a value from before is too high at most: only the first of the heap is calculated again. All
-    # of a long message for each that is chosen would take the square of its length.
+    # Likeness only grows, so a value from before is never too low, and only the first of the heap is calculated again:
+    # all sentences of a long message after each one that is chosen would take the square of its length.
     heap = [(-value, at) for at, value in enumerate(worth)]
     heapify(heap)
     while heap and left > _REST * tokens_max:

@@ -69,6 +69,33 @@ def test_a_correction_finds_what_was_read_in_an_earlier_run(memory: Recollect) -
     assert [one for one in facts(memory) if one[2] == "active"] == [("Ann", "Lisbon", "active")]
 
 
+def test_a_message_that_takes_too_long_is_left_out_with_a_warning_and_not_read_again(
+    memory: Recollect, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory.append("a", said("I live in Porto. " * 100, id="m1"))
+    assert extract(memory.context, "a", _SOON_US, seconds_max=0) == 1
+    assert "m1" in caplog.text
+    assert "'a'" in caplog.text
+    assert facts(memory) == []
+    assert extract(memory.context, "a", _SOON_US) == 0
+
+
+def test_a_stop_between_two_messages_leaves_them_to_the_next_process(memory: Recollect) -> None:
+    memory.append("a", said("I live in Porto."))
+    memory.context.stop.set()
+    assert extract(memory.context, "a", _SOON_US) == 0
+    memory.context.stop.clear()
+    assert extract(memory.context, "a", _SOON_US) == 1
+
+
+def test_of_a_long_message_the_beginning_and_the_end_are_read(memory: Recollect) -> None:
+    filler = "The committee met and said nothing of interest. "
+    text = "I live in Porto. " + filler * 500 + "I work at Siemens. " + filler * 500 + "My name is Ann Lee."
+    memory.append("a", said(text))
+    extract(memory.context, "a", _LATER_US)
+    assert {one[1] for one in facts(memory)} == {"Porto", "Ann Lee"}
+
+
 def test_each_speaker_is_somebody_else(memory: Recollect) -> None:
     memory.append("a", [said("I live in Porto."), said("I live in Oslo.", name="Bob")])
     extract(memory.context, "a", _SOON_US)

@@ -20,7 +20,7 @@ from recollect.api.settings import Settings
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import LogMissing
 from recollect.events.integrity.backup import backup
-from recollect.events.log_identity import open_log_of, remembered_log_id
+from recollect.events.integrity.log_identity import open_log_of, remembered_log_id
 
 COMMANDS = (
     ("verify",),

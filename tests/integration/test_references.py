@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+from support.command_line import recollect
 from support.events import Event, message
-from support.server import recollect, serving
+from support.server import serving
 
 from recollect import AsyncRecollect, Recollect
 from recollect.api.settings import Settings

@@ -1,14 +1,55 @@
+"""No pattern and no loop that reads text from outside takes the square of its length.
+
+Goal: one message must not stop a process. Python holds its lock while a pattern is matched, so that every other
+namespace, every time limit and every signal waits. CONTRIBUTING forbids tests of speed; this one measures growth: twice
+the text may take three times the processor time of this thread at most, and a figure over it is measured again.
+
+Method: all patterns that the modules hold, the rules of `rules.toml` included, read runs that have made patterns slow,
+and runs of what the pattern itself repeats (`hostile_to`), so that a new pattern is tried with what is hostile to it.
+"""
+
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
+from itertools import chain
+from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any
+from typing import Any, cast
+
+import pytest
+from support.hostile import GROWTH_MAX, Hostile, growth, hostile_texts, hostile_to
 
 import recollect
+from recollect.api.retrieval.understanding.question_extraction import question_of
+from recollect.api.retrieval.understanding.question_intent import cues, marks
+from recollect.jobs.extraction.excerpt import excerpt
+from recollect.jobs.extraction.procedures import procedure
+from recollect.jobs.extraction.rule_extractor import Said, read
 from recollect.jobs.extraction.rules import rules
+from recollect.jobs.extraction.sentences import sentences
+from recollect.jobs.summarising.episode_rows import lines
+from recollect.jobs.summarising.extractive import summarise
+from recollect.projections.embeddings.passages import Turn, passages
+from recollect.projections.projector.predicates import canonical
+from recollect.projections.text.compounds import tails
+from recollect.projections.text.date_ranges import dates
+from recollect.projections.text.names import mentioned_names
+from recollect.projections.text.prompt_fence import one_line, without_recalled
+from recollect.projections.text.segments import segments
+from recollect.projections.text.words import content_words
+
+_NOW = datetime(2026, 3, 5, tzinfo=UTC)
+#: Groups that the patterns are tried in, so that a failure is found soon and processes can share them.
+_GROUPS = 8
+#: Functions that make patterns while a program runs, of escaped text: names in a query, speakers of a benchmark;
+#: and the one that makes those of `rules.toml`, which are tried.
+_MADE_LATER = {"_without", "_renamed", "_compiled"}
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
@@ -25,12 +66,13 @@ def patterns() -> dict[str, re.Pattern[str]]:
 
 def _within(value: Any) -> Iterator[re.Pattern[str]]:
     if isinstance(value, re.Pattern):
-        if isinstance(value.pattern, str):
-            yield value
+        pattern = cast("re.Pattern[Any]", value)
+        if isinstance(pattern.pattern, str):
+            yield pattern
     elif isinstance(value, Mapping):
-        yield from _all_within([*value.keys(), *value.values()])
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        yield from _all_within(value)
+        yield from _all_within(chain.from_iterable(cast("Mapping[Any, Any]", value).items()))
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from _all_within(cast("Iterable[Any]", value))
     elif is_dataclass(value) and not isinstance(value, type):
         yield from _all_within(getattr(value, field.name) for field in fields(value))
 
@@ -38,3 +80,85 @@ def _within(value: Any) -> Iterator[re.Pattern[str]]:
 def _all_within(values: Iterable[Any]) -> Iterator[re.Pattern[str]]:
     for value in values:
         yield from _within(value)
+
+
+def _find(pattern: re.Pattern[str], text: str) -> int:
+    return sum(1 for _ in pattern.finditer(text))
+
+
+def _slow(function: Callable[[str], object], texts: Iterable[Hostile]) -> dict[Hostile, float]:
+    measured = {text: growth(function, text) for text in texts}
+    return {text: factor for text, factor in measured.items() if factor > GROWTH_MAX}
+
+
+@pytest.mark.parametrize("group", range(_GROUPS))
+def test_every_pattern_takes_at_most_three_times_as_long_for_twice_the_text(group: int) -> None:
+    found = patterns()
+    assert len(found) > 150
+    for name in sorted(found)[group::_GROUPS]:
+        pattern = found[name]
+        slow = _slow(partial(_find, pattern), {*hostile_texts(), *hostile_to(pattern)})
+        assert slow == {}, name
+
+
+def test_a_quadratic_pattern_is_found() -> None:
+    for slow in (r"[.!?]+(?=\s)", r"(?:A-)+B"):
+        pattern = re.compile(slow)
+        find = partial(_find, pattern)
+        factors = (growth(find, text, attempts=1) for text in hostile_to(pattern))
+        assert any(factor > GROWTH_MAX for factor in factors), slow
+
+
+def test_patterns_are_made_where_this_test_finds_them() -> None:
+    """A pattern given to a function of `re` as text, or compiled within a function, would be tried by nobody."""
+    for module in walk_packages(recollect.__path__, "recollect."):
+        path = import_module(module.name).__file__
+        assert path is not None
+        for name, call in _calls_of_re(Path(path)):
+            assert name in _MADE_LATER | {"_compiled"}, (
+                f"{path}:{call.lineno}: make the pattern a constant of its module"
+            )
+
+
+def _calls_of_re(path: Path) -> Iterator[tuple[str, ast.Call]]:
+    """Yield the calls of functions of `re` that make a pattern within a function, with the name of that function."""
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef):
+            for call in ast.walk(function):
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                    module = call.func.value
+                    if isinstance(module, ast.Name) and module.id == "re" and call.func.attr != "escape":
+                        yield function.name, call
+
+
+def _read(text: str) -> None:
+    # Without its time limit, which would hide what is slow.
+    for _ in read(Said("e1", "s1", "Ann", text, _NOW, False), [], seconds_max=1_000):
+        pass
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    "extraction": _read,
+    "excerpt": excerpt,
+    "dates": lambda text: [*dates(text, _NOW)],
+    "sentences": sentences,
+    "procedures": procedure,
+    "fence": without_recalled,
+    "one line": one_line,
+    "names": lambda text: mentioned_names(text, ()),
+    "segments": segments,
+    "compounds": lambda text: tails(text[:40]),
+    "passages": lambda text: [*passages(Turn("Ann", text, None, True), [Turn("Bob", text, None, True)])],
+    "words": content_words,
+    "predicates": canonical,
+    "summary": lambda text: summarise(lines([text]), [None], 60),
+    "long summary": lambda text: summarise(lines([text]), [None], len(text) // 8),
+    "question": question_of,
+    "cues": lambda text: cues(question_of(text)),
+    "marks": lambda text: marks(text, 15),
+}
+
+
+@pytest.mark.parametrize("reader", _READERS)
+def test_what_reads_text_from_outside_takes_at_most_three_times_as_long_for_twice_the_text(reader: str) -> None:
+    assert _slow(_READERS[reader], hostile_texts()) == {}

@@ -101,14 +101,17 @@ def compose(
     What goes first are observations over their share, the oldest; then lines, the last ones, the profile at the end.
     """
     kept, told = list(lines), list(observations)
+    told_tokens = sum(map(estimate_tokens, told))
     while kept or told:
         context = render(kept, told, form)
         over = estimate_tokens(context) - budget_tokens
         if over <= 0:
             return kept, context
         while over > 0 and (kept or told):
-            if told and (not kept or sum(map(estimate_tokens, told)) > SHARES["history"] * budget_tokens):
-                over -= estimate_tokens(told.pop(0)) + 1
+            if told and (not kept or told_tokens > SHARES["history"] * budget_tokens):
+                tokens = estimate_tokens(told.pop(0))
+                told_tokens -= tokens
+                over -= tokens + 1
             else:
                 others = [at for at, line in enumerate(kept) if line.category != "profile"]
                 over -= kept.pop(others[-1] if others else -1).cost
