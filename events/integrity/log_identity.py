@@ -26,8 +26,9 @@ _logger = logging.getLogger(__name__)
 #: The file of the data folder that holds the id of its log.
 LOG_ID_NAME = "log-id"
 _LOG_ID = re.compile(r"[0-9a-f-]{36}")
-#: What a data folder holds that was made from the log, beside the archive, which lies beside a log in SQLite.
-_MADE_FROM_LOG = ("namespaces", "as-of", "traces", "jobs.db")
+#: Folders of the data folder that were made from the log, beside the archive, which lies beside a log in SQLite.
+_MADE_FROM_LOG = ("namespaces", "as-of", "traces")
+_JOBS_NAME = "jobs.db"
 #: A new SQLite file in WAL mode has one page before its first table is checkpointed.
 _PAGE_BYTES = 4_096
 
@@ -128,11 +129,13 @@ def _holds_log(path: Path) -> bool:
 
 
 def _made_from_log(data: Path, beside_log: Path) -> Iterator[Path]:
-    """Yield the files and folders with content that were made from a log."""
+    """Yield what was made from a log: folders with content, and the records of jobs."""
     for path in (*(data / name for name in _MADE_FROM_LOG), beside_log / "archive"):
         with storage_errors(path):
-            if any(path.iterdir()) if path.is_dir() else path.exists():
+            if path.is_dir() and any(path.iterdir()):
                 yield path
+    if (data / _JOBS_NAME).is_file():
+        yield data / _JOBS_NAME
 
 
 def _archive_log_ids(archive: Path) -> set[str | None]:

@@ -162,7 +162,7 @@ def test_a_lost_log_with_a_sealed_and_pruned_archive_is_refused_and_the_archive_
     shutil.rmtree(folder / "namespaces")
     without_id(folder)
     deleted(folder)
-    assert "archive)" in recollect("verify", data=folder).stderr
+    assert "archive" in recollect("verify", data=folder).stderr
     assert segment.read_bytes() == content
 
     shutil.copytree(folder, tmp_path / "other")
