@@ -46,8 +46,9 @@ from recollect.jobs.queue.workers import Workers
 from recollect.projections.embeddings.active_model import Spaces
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.history import History
-from recollect.projections.read_models.read_models import Check, ReadModels, Snapshot
+from recollect.projections.read_models.read_models import Check, ReadModels
 
 #: An event, as a mapping in the shape of the catalogue or as an instance of it.
 Event = Mapping[str, Any] | Envelope

@@ -11,7 +11,7 @@ from recollect.events.envelope import EventDraft
 from recollect.events.errors import NotFound, StorageError
 from recollect.events.limits import check_namespace
 from recollect.events.log import EventLog
-from recollect.projections.queries.memory_ids import Referent, is_known
+from recollect.projections.queries.memory_id_queries import Referent
 from recollect.projections.read_models.read_models import ReadModels
 
 #: Which field of a payload refers to what, by event type.
@@ -63,7 +63,7 @@ def check_references(log: EventLog, models: ReadModels, namespace: str, drafts: 
         if models.catch_up(namespace).behind > 0:
             return
         with models.reading(namespace) as snapshot:
-            unknown = next((one for one in wanted if not is_known(snapshot.connection, one.referent, one.id)), None)
+            unknown = next((one for one in wanted if not snapshot.memory_ids.is_known(one.referent, one.id)), None)
     except StorageError:
         # An append depends on the log alone.
         return

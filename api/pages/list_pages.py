@@ -89,7 +89,7 @@ def _documents(connection: apsw.Connection, after: str, limit: int) -> Page:
 
 def _digests(connection: apsw.Connection, after: str, limit: int) -> Page:
     rows = connection.execute(
-        "SELECT day, text, occurred_at_us FROM digests WHERE day > ? ORDER BY day LIMIT ?", (after, limit)
+        "SELECT day, text, occurred_at_us FROM daily_digests WHERE day > ? ORDER BY day LIMIT ?", (after, limit)
     )
     return _page([_item(rows, row) for row in rows], limit, lambda item: item["day"])
 

@@ -33,8 +33,9 @@ from recollect.events.envelope import instant, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
 from recollect.projections.embeddings.vectors import VectorsInUse
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.history import History
-from recollect.projections.read_models.read_models import ReadModels, Snapshot
+from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.search_index.index_cache import MemoryIndexes
 from recollect.projections.text.tokens import estimate_tokens
 

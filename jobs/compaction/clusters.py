@@ -13,7 +13,7 @@ from recollect.jobs.derivation.derived_events import memories_clustered
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.keywords import keywords
 from recollect.projections.embeddings.embedder import Vector
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 
 #: Memories that are clustered: the newest ones.
 _MEMORIES_MAX = 1_000

@@ -12,7 +12,7 @@ from recollect.jobs.derivation.derived_events import episodes_compressed
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import Turn
 from recollect.jobs.summarising.summaries import summary_of
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 
 #: Summaries decided from one read model: what a race with another worker can cost.
 _GROUPS_MAX = 20

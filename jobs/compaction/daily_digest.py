@@ -12,7 +12,7 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import read_turns
 from recollect.jobs.summarising.summaries import summary_of
 from recollect.projections.projector.episode_updates import DIGESTS_KEPT
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 
 _TURNS = """
 WHERE tier = 'raw' AND status = 'active' AND occurred_at_us >= ? AND occurred_at_us < ? ORDER BY version LIMIT 2000
@@ -21,7 +21,7 @@ WHERE tier = 'raw' AND status = 'active' AND occurred_at_us >= ? AND occurred_at
 
 def digest_days(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `day.digested` for those of the last days (UTC) that are over, had turns, and are not told yet."""
-    known = {row[0] for row in list[Any](snapshot.connection.execute("SELECT day FROM digests"))}
+    known = {row[0] for row in list[Any](snapshot.connection.execute("SELECT day FROM daily_digests"))}
     today = now_us // DAY_US
     drafts: list[EventDraft] = []
     for day in range(today - DIGESTS_KEPT, today):

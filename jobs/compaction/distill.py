@@ -10,8 +10,8 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import Turn, read_turns
 from recollect.jobs.summarising.summaries import summary_of
 from recollect.projections.projector.episode_events import tells, told
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.queries.summary_sources import read_events, source_versions
-from recollect.projections.read_models.read_models import Snapshot
 
 _SUMMARIES_MAX = 20
 

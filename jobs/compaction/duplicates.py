@@ -11,7 +11,7 @@ from recollect.events.envelope import EventDraft
 from recollect.jobs.compaction.active_memories import active_memories
 from recollect.jobs.derivation.derived_events import memories_merged
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 
 #: Words that turn a sentence into its opposite.
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|without|\w+n['’]t)\b", re.IGNORECASE)

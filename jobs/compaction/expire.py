@@ -8,7 +8,7 @@ from typing import Any
 from recollect.events.envelope import DAY_US, EventDraft
 from recollect.jobs.derivation.derived_events import episodes_expired
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 
 #: Episodes in one event, and found at a time.
 _IDS_MAX = 500

@@ -9,7 +9,7 @@ from recollect.events.envelope import EventDraft
 from recollect.jobs.compaction.active_memories import active_memories
 from recollect.jobs.derivation.derived_events import episodes_expired, memory_stale
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 
 #: Summaries in one event.
 _IDS_MAX = 500

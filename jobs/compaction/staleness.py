@@ -8,7 +8,7 @@ from recollect.events.envelope import DAY_US, EventDraft
 from recollect.jobs.compaction.active_memories import active_memories
 from recollect.jobs.derivation.derived_events import facts_decayed, memory_stale
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 
 #: Less than this part of its confidence is not worth an event.
 _LOSS_MIN = 0.1

@@ -13,7 +13,7 @@ from recollect.jobs.derivation.derived_events import observations_recorded, obse
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import Turn, lines, read_turns
 from recollect.jobs.summarising.extractive import summarise
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
 #: Turns that one observation tells of, at most; a change of topic begins another one before.
@@ -29,13 +29,13 @@ _ITEMS_MAX = 20
 # Only sessions that were spoken in lately: the others were looked at when they were.
 _UNOBSERVED = """
 SELECT recent.id FROM (SELECT id FROM sessions ORDER BY last_version DESC LIMIT ?2) AS recent
-LEFT JOIN observed ON observed.session_id = recent.id
+LEFT JOIN observation_cursors ON observation_cursors.session_id = recent.id
 JOIN episodes ON episodes.session_id = recent.id AND version > coalesce(through, 0)
 WHERE tier = 'raw' AND type = 'conversation' AND status = 'active'
 GROUP BY recent.id HAVING sum(token_count) >= ?1 ORDER BY min(version)
 """
 _TURNS = """
-LEFT JOIN observed ON observed.session_id = episodes.session_id
+LEFT JOIN observation_cursors ON observation_cursors.session_id = episodes.session_id
 WHERE episodes.session_id = ? AND tier = 'raw' AND type = 'conversation' AND status = 'active'
     AND version > coalesce(through, 0) ORDER BY version LIMIT ?
 """

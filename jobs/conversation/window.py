@@ -14,7 +14,7 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import Turn, lines, read_turns
 from recollect.jobs.summarising.extractive import summarise
 from recollect.jobs.summarising.summaries import Summary
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
 #: Recent turns that stay, of few.

@@ -8,7 +8,7 @@ from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import EventIdConflict, VersionConflict
 from recollect.events.limits import BATCH_EVENTS_MAX
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 
 #: Told by producers, and of no effect on what jobs decide: what jobs work on is older.
 _HARMLESS = frozenset({"session.started", "message.added", "action.recorded", "observation.recorded"})

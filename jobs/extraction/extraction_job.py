@@ -31,7 +31,7 @@ from recollect.jobs.extraction.corrections import Statement
 from recollect.jobs.extraction.llm_extractor import read_with
 from recollect.jobs.extraction.rule_extractor import SECONDS_MAX, Found, ReadingTimeout, Said, read
 from recollect.projections.projector.episode_events import told
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 
 _logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ _PATIENT = ("questions", "dates")
 #: Roles that tell something about people.
 _ROLES = ("user", "assistant")
 
-_LOOKED = "SELECT through FROM looked WHERE job = 'extraction'"
+_LOOKED = "SELECT through FROM job_cursors WHERE job = 'extraction'"
 _KNOWN = """
 SELECT session_id, speaker, subject, predicate, object FROM facts
 JOIN episodes ON episodes.id = json_extract(source_events, '$[0]')

@@ -10,9 +10,10 @@ from typing import Any
 from recollect.events.errors import RecollectError
 from recollect.events.log import EventLog, each_head
 from recollect.projections.embeddings.vectors import VectorsInUse
-from recollect.projections.read_models.read_models import ReadModels, Snapshot
+from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.read_models.read_models import ReadModels
 
-_LOOKED = "SELECT coalesce((SELECT through FROM looked WHERE job = 'extraction'), 0)"
+_LOOKED = "SELECT coalesce((SELECT through FROM job_cursors WHERE job = 'extraction'), 0)"
 _TURNS = "SELECT count(*) FROM episodes WHERE type = 'conversation' AND tier = 'raw' AND version > ?"
 
 

@@ -19,7 +19,7 @@ from recollect.jobs.compaction.staleness import age, decay
 from recollect.jobs.derivation.append_derived import derive_all
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 
 #: A step: called with the context, the namespace, the time and the read model; returns what it would append.
 Step = Callable[[JobContext, str, int, Snapshot], Sequence[EventDraft]]

@@ -11,7 +11,7 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.llm.client import Llm
 from recollect.jobs.summarising.episode_rows import Turn
 from recollect.jobs.summarising.extractive import summarise
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
 

@@ -18,7 +18,7 @@ from recollect.events.storage.database import connect, storage_errors
 from recollect.projections.embeddings.passages import PARTS, Passage
 from recollect.projections.embeddings.token_codes import Codes, Vector
 from recollect.projections.embeddings.vector_index import VectorIndex
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 
 #: Rows of other models removed in one transaction: others wait for milliseconds, not for all of it.
 _REMOVED_ROWS = 1_000

@@ -31,10 +31,11 @@ from recollect.projections.embeddings.token_codes import CodeCache, Vector, enco
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_store import Kept, Store
 from recollect.projections.projector.episode_events import Episode, tells, told
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.queries.summary_sources import read_events, source_versions
 from recollect.projections.read_models.layout import namespace_folder, remove_database
 from recollect.projections.read_models.open_files import OpenFiles
-from recollect.projections.read_models.read_models import ReadModels, Snapshot
+from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.schema.schema import SCHEMA_VERSION, model_row
 from recollect.projections.search_index.knowledge_index import all_known
 
@@ -297,7 +298,7 @@ class Vectors:
                 f"the embedding model {self.embedder.name!r} is not ready, so its vectors cannot be told from those of "
                 "other models; wait until it is loaded"
             )
-        log_id: tuple[Any, ...] = snapshot.connection.execute("SELECT log_id FROM model").fetchall()[0]
+        log_id: tuple[Any, ...] = snapshot.connection.execute("SELECT log_id FROM read_model").fetchall()[0]
         source = f"log {log_id[0]}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}"
         path = self._path(namespace)
         try:

@@ -138,7 +138,7 @@ class Tiers:
             self._connection.executemany(query, [(version,) for version in sorted(removed)])
         self._connection.executemany(_INDEX, [(version,) for version in sorted(followers)])
         if removed:
-            self._connection.execute("UPDATE model SET removal = ?", (event.version,))
+            self._connection.execute("UPDATE read_model SET last_removal_version = ?", (event.version,))
 
     def _follower(self, version: int) -> int | None:
         """Return the episode whose row of the keyword index holds the text of `version`, if there is one."""
@@ -158,10 +158,13 @@ class Tiers:
             self._connection.execute(_UNINDEX, (version,))
             self._connection.execute("UPDATE episodes SET status = ? WHERE version = ?", (status, version))
             self._connection.execute(_INDEX, (version,))
-            self._connection.execute("UPDATE model SET removal = ?", (event.version,))
+            self._connection.execute("UPDATE read_model SET last_removal_version = ?", (event.version,))
 
     def _tell_day(self, event: RecordedEvent, day: str, text: str) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO digests VALUES (?, ?, ?)", (day, text, event.occurred_at_us))
         self._connection.execute(
-            "DELETE FROM digests WHERE day NOT IN (SELECT day FROM digests ORDER BY day DESC LIMIT ?)", (DIGESTS_KEPT,)
+            "INSERT OR REPLACE INTO daily_digests VALUES (?, ?, ?)", (day, text, event.occurred_at_us)
+        )
+        self._connection.execute(
+            "DELETE FROM daily_digests WHERE day NOT IN (SELECT day FROM daily_digests ORDER BY day DESC LIMIT ?)",
+            (DIGESTS_KEPT,),
         )

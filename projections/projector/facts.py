@@ -13,19 +13,8 @@ import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
 from recollect.projections.projector.predicates import canonical, has_one_value, normalised
+from recollect.projections.schema.time_to_live import TTL_DAYS
 
-#: Days until a memory is stale that nobody confirms, by type (`004`).
-TTL_DAYS = {
-    "fact": 730,
-    "event": 365,
-    "preference": 730,
-    "decision": 730,
-    "problem": 365,
-    "commit": 365,
-    "relationship": 730,
-    "task": 90,
-    "procedure": 365,
-}
 #: Better sources have higher ranks (`003`).
 SOURCE_RANKS = {"inferred": 0, "observed": 1, "stated": 2, "corrected": 3}
 #: Events kept as the sources of one memory.

@@ -9,7 +9,8 @@ import apsw
 import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
-from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, TTL_DAYS, surer
+from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, surer
+from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.chunks import chunks
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -217,7 +218,7 @@ class Knowledge:
         )
         if not replaced and payload.get("through") is not None and event.session_id is not None:
             self._connection.execute(
-                "INSERT INTO observed VALUES (?, ?) "
+                "INSERT INTO observation_cursors VALUES (?, ?) "
                 "ON CONFLICT (session_id) DO UPDATE SET through = max(through, excluded.through)",
                 # As with extraction: never beyond the event's own version.
                 (event.session_id, min(payload["through"], event.version)),

@@ -99,7 +99,7 @@ class Projector:
         with self._transaction():
             if model_row(self._connection).checkpoint != self.row.checkpoint:
                 return False
-            self._connection.execute("UPDATE model SET attempts = attempts + 1")
+            self._connection.execute("UPDATE read_model SET attempts = attempts + 1")
         self.row = self.row._replace(attempts=self.row.attempts + 1)
         return True
 
@@ -115,7 +115,7 @@ class Projector:
                 last = events[-1]
                 changes.write(last.version)
                 self._connection.execute(
-                    "UPDATE model SET checkpoint = ?, checkpoint_hash = ?, attempts = 0", (last.version, last.hash)
+                    "UPDATE read_model SET checkpoint = ?, checkpoint_hash = ?, attempts = 0", (last.version, last.hash)
                 )
         except BaseException:
             self._names = None
@@ -127,7 +127,7 @@ class Projector:
             row = model_row(self._connection)
             if row.checkpoint == self.row.checkpoint:
                 self._connection.execute(
-                    "UPDATE model SET parked_version = ?, parked_error = ?", (event.version, error)
+                    "UPDATE read_model SET parked_version = ?, parked_error = ?", (event.version, error)
                 )
         self.refresh()
 

@@ -34,7 +34,9 @@ _SEEN = (
     "mention_count = mention_count + ?, spoken_count = spoken_count + ? WHERE id = ?"
 )
 _DESCRIBE = "UPDATE entities SET type = ?, description = coalesce(?, description), aliases = ? WHERE id = ?"
-_LOOKED = "INSERT INTO looked VALUES (?, ?) ON CONFLICT (job) DO UPDATE SET through = max(through, excluded.through)"
+_LOOKED = (
+    "INSERT INTO job_cursors VALUES (?, ?) ON CONFLICT (job) DO UPDATE SET through = max(through, excluded.through)"
+)
 _INDEX = (
     "INSERT INTO episodes_fts (rowid, text, caption, previous) "
     "SELECT version, text, caption, previous FROM episodes_search WHERE version >= ?"
@@ -267,7 +269,7 @@ class Changes:
         self._connection.executemany(_SEEN, seen)
         self._connection.executemany(_LOOKED, self._looked.items())
         if self.learned:
-            self._connection.execute("UPDATE model SET learned = ?", (self.learned,))
+            self._connection.execute("UPDATE read_model SET knowledge_version = ?", (self.learned,))
 
     def _entity(self, event: RecordedEvent, name: str) -> int:
         """Return the id of the entity that `name` leads to; a new one when nobody has named it before."""

@@ -1,4 +1,4 @@
-"""Queries: every SELECT on the tables of a read model, a module for each family of tables, rows as named records.
+"""Queries: every SELECT on the tables of a read model, one module for each family of tables, rows as named records.
 
-It may use `schema` and `text`; jobs and api reach the tables through `Snapshot` only.
+It may use `projections.schema` and `projections.text`; jobs and api reach the tables through `Snapshot` only.
 """

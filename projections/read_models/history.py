@@ -26,9 +26,10 @@ from recollect.events.errors import InvalidInput, StillBuilding, StorageError
 from recollect.events.log import EventLog, version_at
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import storage_errors
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import folder_named, namespace_folder, remove_database
 from recollect.projections.read_models.lock_files import held, latest_first, touch
-from recollect.projections.read_models.read_models import ReadModels, Snapshot, empty_model
+from recollect.projections.read_models.read_models import ReadModels, empty_model
 from recollect.projections.read_models.replay import build
 from recollect.projections.schema.content_hash import digest
 from recollect.projections.schema.schema import SCHEMA_VERSION, model_row

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
 
@@ -19,6 +18,7 @@ from recollect.events.log import EventLog
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import BUSY_TIMEOUT_MS, connect, storage_errors
 from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.generations import building, empty_path, next_generation, publish
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.open_files import OpenFiles
@@ -75,14 +75,6 @@ class Check:
     def equal(self) -> bool:
         """Tell whether replay gives what is live."""
         return self.search_equal and self.live_digest == self.replayed_digest
-
-
-class Snapshot(NamedTuple):
-    """A read model as it stands still while it is read."""
-
-    connection: apsw.Connection
-    #: The last event folded into it.
-    version: int
 
 
 class _OpenModel:

@@ -68,7 +68,7 @@ def build(
             version, chain_hash = _fold_rows(connection, indexing, log, namespace, until, batch_events, on_progress)
         create_indexes(connection)
         connection.execute("DELETE FROM episodes_fts_config WHERE k = 'hashsize'")
-        connection.execute("UPDATE model SET checkpoint = ?, checkpoint_hash = ?", (version, chain_hash))
+        connection.execute("UPDATE read_model SET checkpoint = ?, checkpoint_hash = ?", (version, chain_hash))
         connection.execute("COMMIT")
         connection.pragma("journal_mode", "WAL")
     finally:

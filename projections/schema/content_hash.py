@@ -7,16 +7,16 @@ from hashlib import sha256
 import apsw
 import orjson
 
-#: Every table with its order. The row of `model` counts by its checkpoint alone: attempts and parking are not content.
+#: Every table with its order. The row of `read_model` counts by its checkpoint alone: attempts and parking are not content.
 _TABLES = (
-    "SELECT schema_version, log_id, namespace, checkpoint, removal, learned FROM model",
+    "SELECT schema_version, log_id, namespace, checkpoint, last_removal_version, knowledge_version FROM read_model",
     "SELECT * FROM episodes ORDER BY version",
     "SELECT * FROM sessions ORDER BY id",
     "SELECT * FROM entities ORDER BY id",
     "SELECT * FROM entity_names ORDER BY name",
     "SELECT * FROM mentions ORDER BY entity_id, version",
     "SELECT * FROM episode_sources ORDER BY version, source",
-    "SELECT * FROM digests ORDER BY day",
+    "SELECT * FROM daily_digests ORDER BY day",
     "SELECT * FROM facts ORDER BY key",
     "SELECT * FROM corrections ORDER BY topic, value",
     "SELECT * FROM preferences ORDER BY key",
@@ -26,12 +26,12 @@ _TABLES = (
     "SELECT * FROM chunks ORDER BY document_id, number",
     "SELECT * FROM document_relations ORDER BY document_id, type, target",
     "SELECT * FROM observations ORDER BY key",
-    "SELECT * FROM observed ORDER BY session_id",
+    "SELECT * FROM observation_cursors ORDER BY session_id",
     "SELECT * FROM clusters ORDER BY memory_id",
     "SELECT * FROM ratings ORDER BY memory_id",
     "SELECT * FROM date_mentions ORDER BY key",
     "SELECT * FROM questions ORDER BY key",
-    "SELECT * FROM looked ORDER BY job",
+    "SELECT * FROM job_cursors ORDER BY job",
 )
 
 

@@ -148,7 +148,7 @@ CREATE INDEX observations_by_session ON observations (session_id, status);
 CREATE INDEX observations_by_event ON observations (event_id);
 
 -- Which turns were observed.
-CREATE TABLE observed (
+CREATE TABLE observation_cursors (
     session_id TEXT PRIMARY KEY,
     through    INTEGER NOT NULL          -- version of the last one
 ) STRICT, WITHOUT ROWID;

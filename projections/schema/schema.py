@@ -11,11 +11,11 @@ import apsw
 from recollect.events.log import GENESIS
 
 #: Changed with every change of the SQL files or of what handlers write; a model of another version is built anew.
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 
 class ModelRow(NamedTuple):
-    """The one row of the table `model`: whose model it is and how far it has come."""
+    """The one row of the table `read_model`: whose model it is and how far it has come."""
 
     schema_version: int
     log_id: str
@@ -40,7 +40,7 @@ def create_tables(connection: apsw.Connection, *, log_id: str, namespace: str) -
     connection.execute(_sql("tables.sql"))
     connection.execute(_sql("knowledge.sql"))
     connection.execute(
-        "INSERT INTO model VALUES (?, ?, ?, 0, ?, 0, NULL, NULL, 0, 0)",
+        "INSERT INTO read_model VALUES (?, ?, ?, 0, ?, 0, NULL, NULL, 0, 0)",
         (SCHEMA_VERSION, log_id, namespace, GENESIS),
     )
 
@@ -57,9 +57,9 @@ def create_search(connection: apsw.Connection) -> None:
 
 def model_row(connection: apsw.Connection) -> ModelRow:
     """Return the model's own row; raise `apsw.Error` or `LookupError` when the file is no read model."""
-    row: tuple[Any, ...] | None = connection.execute("SELECT * FROM model").fetchone()
+    row: tuple[Any, ...] | None = connection.execute("SELECT * FROM read_model").fetchone()
     if row is None:
-        raise LookupError("the table model is empty")
+        raise LookupError("the table read_model is empty")
     # Of another version it may have fewer columns; which version is all that matters then.
     return ModelRow(*row[: len(ModelRow._fields)], *(0,) * (len(ModelRow._fields) - len(row)))
 

@@ -2,7 +2,7 @@
 -- means another file, built by replay. Ids and times come from events, so every build gives the same rows.
 
 -- One row: whose model this is and how far it has folded the log.
-CREATE TABLE model (
+CREATE TABLE read_model (
     schema_version  INTEGER NOT NULL,
     log_id          TEXT    NOT NULL,
     namespace       TEXT    NOT NULL,
@@ -11,8 +11,8 @@ CREATE TABLE model (
     attempts        INTEGER NOT NULL,  -- begun on the next batch and not finished; counted before the work
     parked_version  INTEGER,           -- the event that could not be folded; folding stops before it
     parked_error    TEXT,
-    removal         INTEGER NOT NULL,  -- version of the last event that took episodes away; 0: none did
-    learned         INTEGER NOT NULL   -- version of the last event that changed what is known; 0: none did
+    last_removal_version INTEGER NOT NULL,  -- version of the last event that removed or summarised episodes; 0: none
+    knowledge_version    INTEGER NOT NULL   -- version of the last event that changed facts, preferences …; 0: none
 ) STRICT;
 
 -- What happened: one row a message, action or observation.
@@ -48,14 +48,14 @@ CREATE TABLE episode_sources (
 ) STRICT, WITHOUT ROWID;
 
 -- The last days in a few sentences each.
-CREATE TABLE digests (
+CREATE TABLE daily_digests (
     day            TEXT PRIMARY KEY,     -- such as 2026-11-20
     text           TEXT    NOT NULL,
     occurred_at_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- How far jobs have looked that read every event once: `extraction`.
-CREATE TABLE looked (
+CREATE TABLE job_cursors (
     job     TEXT PRIMARY KEY,
     through INTEGER NOT NULL             -- version of the last event looked at
 ) STRICT, WITHOUT ROWID;

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recollect.events.storage.bounded_cache import BoundedCache
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.schema.schema import model_row
 from recollect.projections.search_index.episode_arrays import Roster, empty_roster
 from recollect.projections.search_index.knowledge_index import Shelf, Stems, load_shelf

@@ -17,7 +17,8 @@ import apsw
 import orjson
 
 from recollect.events.storage.bounded_cache import BoundedCache
-from recollect.projections.projector.facts import DAY_US, TTL_DAYS
+from recollect.projections.projector.facts import DAY_US
+from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.search_index.postings import stemmer
 from recollect.projections.text.segments import segments
 

@@ -58,7 +58,15 @@ def content(memory: Recollect, name: str) -> str:
     with memory.models.reading(name) as snapshot:
         return "\n".join(
             str(row)
-            for table in ("episodes", "episode_sources", "facts", "preferences", "entities", "mentions", "digests")
+            for table in (
+                "episodes",
+                "episode_sources",
+                "facts",
+                "preferences",
+                "entities",
+                "mentions",
+                "daily_digests",
+            )
             for row in snapshot.connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
         )
 

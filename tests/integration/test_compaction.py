@@ -24,7 +24,8 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.policy import Policy
 from recollect.jobs.queue.nightly import Compaction, compact, compact_steps, preview
 from recollect.projections.embeddings.vectors import Vectors
-from recollect.projections.read_models.read_models import ReadModels, Snapshot
+from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.read_models.read_models import ReadModels
 
 #: When the conversations of these tests begin.
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -223,7 +224,7 @@ def test_the_last_days_are_told(memory: Memory) -> None:
     memory.converse(6)
     memory.converse(6, session="s2", at=START + timedelta(days=1))
     memory.compact(days=2)
-    assert [row[0] for row in memory.rows("SELECT day FROM digests")] == ["2026-01-05", "2026-01-06"]
+    assert [row[0] for row in memory.rows("SELECT day FROM daily_digests")] == ["2026-01-05", "2026-01-06"]
 
 
 # -- once -------------------------------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def test_turns_are_observed_when_there_are_enough(memory: Recollect) -> None:
     lines = rows(memory.models, "SELECT text, session_id, status FROM observations")
     assert len(lines) >= 140 // 6
     assert all(text.startswith("[2026-01-05] ") and session == "s1" for text, session, _ in lines)
-    assert rows(memory.models, "SELECT through FROM observed") == [(140,)]
+    assert rows(memory.models, "SELECT through FROM observation_cursors") == [(140,)]
 
 
 def test_too_many_observations_are_condensed_and_never_pass_the_cap(memory: Recollect) -> None:

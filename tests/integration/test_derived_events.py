@@ -126,8 +126,8 @@ def test_a_forged_through_in_a_log_of_before_does_not_switch_extraction_off(
         memory.log.append("a", [draft(event_of("observations.recorded", through=10**9))])
     memory.models.catch_up("a")
     with memory.models.reading("a") as snapshot:
-        assert snapshot.connection.execute("SELECT through FROM looked").fetchall() == [(2,)]
-        assert snapshot.connection.execute("SELECT through FROM observed").fetchall() == [(3,)]
+        assert snapshot.connection.execute("SELECT through FROM job_cursors").fetchall() == [(2,)]
+        assert snapshot.connection.execute("SELECT through FROM observation_cursors").fetchall() == [(3,)]
     assert memory.check("a").equal
     memory.append("a", message("I live in Oslo.", name="Ann"))
     memory.compact("a")

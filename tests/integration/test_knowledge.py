@@ -238,7 +238,7 @@ def test_reflections_take_the_place_of_observations(tell: Tell, models: ReadMode
     condensed = {"observations": ["Ann: tea, late"], "source_events": ["e1"]}
     tell({"type": "observations.reflected", "payload": condensed, "session_id": "s1"})
     assert rows(models, "SELECT text FROM observations WHERE status = 'active'") == [("Ann: tea, late",)]
-    assert rows(models, "SELECT through FROM observed") == [(1,)]
+    assert rows(models, "SELECT through FROM observation_cursors") == [(1,)]
 
 
 def test_a_pin_and_a_status_reach_every_kind(tell: Tell, models: ReadModels) -> None:

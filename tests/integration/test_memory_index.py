@@ -18,7 +18,8 @@ from support.events import Event, message
 from recollect.api.retrieval.search.keyword_search import K1, B, Keywords, keywords
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.read_models.read_models import ReadModels, Snapshot
+from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.search_index.index_cache import MemoryIndexes
 from recollect.projections.search_index.postings import Postings
 

@@ -208,7 +208,7 @@ def test_an_event_that_kills_its_worker_is_parked_after_some_attempts(
     append(log, "a", message("z"))
     # What a killed worker leaves behind: attempts that were counted and never finished.
     file = apsw.Connection(str(live_file(tmp_path, "a")))
-    file.execute("UPDATE model SET attempts = 4")
+    file.execute("UPDATE read_model SET attempts = 4")
     file.close()
 
     progress = models.catch_up("a")
@@ -223,10 +223,10 @@ def test_an_event_that_kills_its_worker_is_parked_after_some_attempts(
 @pytest.mark.parametrize(
     "harm",
     [
-        "UPDATE model SET schema_version = 0",
-        "UPDATE model SET log_id = 'another'",
-        "DELETE FROM model",
-        "DROP TABLE model",
+        "UPDATE read_model SET schema_version = 0",
+        "UPDATE read_model SET log_id = 'another'",
+        "DELETE FROM read_model",
+        "DROP TABLE read_model",
     ],
 )
 def test_a_model_of_another_schema_or_log_is_built_anew_by_itself(

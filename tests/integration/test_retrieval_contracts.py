@@ -26,8 +26,8 @@ from recollect.events.validation import drafts
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.projector import projector
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import namespace_folder
-from recollect.projections.read_models.read_models import Snapshot
 
 
 class Memory(AnyMemory):

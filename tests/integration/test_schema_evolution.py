@@ -152,7 +152,7 @@ def test_a_read_model_of_an_earlier_release_is_built_anew_beside_it_without_bein
     assert models.catch_up("ann").behind == 0
     assert generations(folder) == [1, 2]
     with models.reading("ann") as snapshot:
-        assert snapshot.connection.execute("SELECT schema_version FROM model").fetchall() == [(SCHEMA_VERSION,)]
+        assert snapshot.connection.execute("SELECT schema_version FROM read_model").fetchall() == [(SCHEMA_VERSION,)]
     assert models.check("ann").equal
     models.close()
     log.close()

@@ -100,7 +100,9 @@ def test_only_the_last_days_are_kept(tell: Callable[..., None], models: ReadMode
     for day in range(1, 10):
         digest = {"day": f"2026-01-{day:02}", "text": "quiet", "source_events": ["e1"]}
         tell({"type": "day.digested", "payload": digest})
-    assert [row[0] for row in rows(models, "SELECT day FROM digests")] == [f"2026-01-{day:02}" for day in range(3, 10)]
+    assert [row[0] for row in rows(models, "SELECT day FROM daily_digests")] == [
+        f"2026-01-{day:02}" for day in range(3, 10)
+    ]
 
 
 _TEXTS = ["red apples", "green pears", "I met Robert", "Zoë knows Robert"]

@@ -10,8 +10,8 @@ from recollect.api.retrieval.contract.result import Item, Source
 from recollect.events.envelope import RecordedEvent
 from recollect.events.log import EventLog
 from recollect.projections.projector.episode_events import tells, told
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.queries.summary_sources import read_events, source_versions
-from recollect.projections.read_models.read_models import Snapshot
 
 
 def expanded(items: Sequence[Item], snapshot: Snapshot, log: EventLog, namespace: str) -> list[Item]:

@@ -11,7 +11,7 @@ from recollect.api.retrieval.contract.time_budget import Budget
 from recollect.api.retrieval.understanding.query import Query
 from recollect.events.log import EventLog
 from recollect.projections.embeddings.vectors import Vectors
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import Roster
 from recollect.projections.search_index.index_cache import Held
 

@@ -14,7 +14,7 @@ from recollect.projections.embeddings.passages import PARTS, Part
 from recollect.projections.embeddings.token_codes import Codes, Vector, late_interaction, reduced
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vectors import Vectors
-from recollect.projections.read_models.read_models import Snapshot
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import Ints, Roster
 from recollect.projections.text.words import STOP_WORDS, WORD
 

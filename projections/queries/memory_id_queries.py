@@ -32,6 +32,12 @@ _LOOK_UPS: dict[Referent, str] = {
 }
 
 
-def is_known(connection: apsw.Connection, referent: Referent, id: str) -> bool:
-    """Return whether the read model has something of this kind with this id."""
-    return connection.execute(f"{_LOOK_UPS[referent]} LIMIT 1", (id,)).fetchone() is not None
+class MemoryIdQueries:
+    """Look-ups of ids in all tables of memories."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def is_known(self, referent: Referent, id: str) -> bool:
+        """Return whether the read model has something of this kind with this id."""
+        return self._connection.execute(f"{_LOOK_UPS[referent]} LIMIT 1", (id,)).fetchone() is not None

@@ -1,0 +1,135 @@
+"""Entity queries: entities by name, the participants, and the graph of relationships and mentions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from recollect.projections.queries.records import (
+    fetch_records,
+    fetch_tuples,
+    fetch_value,
+    fetch_values,
+    placeholders,
+)
+
+_PARTICIPANTS = """
+SELECT entity_names.name, id FROM entities JOIN entity_names ON entity_id = id WHERE spoken_count > 0 ORDER BY id
+"""
+# The strongest relationships of an entity, in both directions.
+_EDGES = """
+SELECT CASE WHEN source_id = ?1 THEN target_id ELSE source_id END, weight * confidence FROM relationships
+WHERE (source_id = ?1 OR target_id = ?1) AND status = 'active' AND confidence > ?2 AND weight > 0
+ORDER BY weight * confidence DESC, key LIMIT ?3
+"""
+# Entities in the same episodes, most frequent first; participants are in all of them and say nothing.
+_CO_MENTIONED = """
+WITH named AS (SELECT version FROM mentions WHERE entity_id = ?1 ORDER BY version DESC LIMIT ?2)
+SELECT entity_id FROM named JOIN mentions USING (version) JOIN entities ON id = entity_id
+WHERE spoken_count = 0 AND entity_id <> ?1
+GROUP BY entity_id ORDER BY count(*) DESC, entity_id LIMIT ?3
+"""
+_RELATIONS = """
+SELECT a.name, r.type, b.name FROM relationships AS r JOIN entities AS a ON a.id = source_id
+JOIN entities AS b ON b.id = target_id WHERE r.status = 'active' AND (source_id IN ({ids}) OR target_id IN ({ids}))
+ORDER BY weight * confidence DESC, r.key LIMIT ?
+"""
+# UNION, not UNION ALL: an entity that was reached in as many steps before is not expanded again, so circles end.
+_NEIGHBOURHOOD = """
+WITH RECURSIVE
+edges (source, type, target, weight, confidence) AS (
+    SELECT a.name, relationships.type, b.name, weight, confidence FROM relationships
+    JOIN entities AS a ON a.id = source_id JOIN entities AS b ON b.id = target_id WHERE status = 'active'
+    UNION ALL
+    SELECT document_id, type, target, weight, 1.0 FROM document_relations
+),
+reached (name, depth) AS (
+    SELECT ?1, 0
+    UNION
+    SELECT CASE WHEN edges.source = reached.name COLLATE NOCASE THEN edges.target ELSE edges.source END, depth + 1
+    FROM reached JOIN edges ON reached.name IN (edges.source COLLATE NOCASE, edges.target COLLATE NOCASE)
+    WHERE depth < ?2 AND weight > 0
+)
+SELECT source, type, target, weight, confidence, min(depth) + 1 AS distance FROM edges
+JOIN reached ON reached.name IN (edges.source COLLATE NOCASE, edges.target COLLATE NOCASE)
+WHERE depth < ?2
+GROUP BY source, type, target ORDER BY min(depth), weight DESC, source, type, target LIMIT ?3
+"""
+_NODE_NAME = """
+SELECT name FROM entities WHERE id = (SELECT entity_id FROM entity_names WHERE name = ?)
+UNION ALL SELECT id FROM documents WHERE id = ? LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """A relationship between two entities, or between a document and what it is about, within a neighbourhood."""
+
+    #: Names of entities, or ids of documents.
+    source: str
+    type: str
+    target: str
+    #: How much it counts in a walk over the graph; 0 for what contradicts.
+    weight: float
+    confidence: float
+    #: Steps from the entity in question, from 1.
+    distance: int
+
+
+class EntityQueries:
+    """Queries on the tables `entities`, `entity_names`, `mentions`, `relationships` and `document_relations`."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def ids_by_name(self, names: Iterable[str]) -> set[int]:
+        """Return the entities with one of these names or aliases, which are case folded."""
+        statement = "SELECT entity_id FROM entity_names WHERE name = ?"
+        rows = (fetch_value(self._connection, statement, (name,)) for name in names)
+        return {entity_id for entity_id in rows if entity_id is not None}
+
+    def participants(self) -> list[tuple[str, int]]:
+        """Return every name and alias of the entities that speak, with the entity, by entity."""
+        rows: list[Any] = fetch_tuples(self._connection, _PARTICIPANTS)
+        return rows
+
+    def names_and_aliases(self, entity_ids: Sequence[int]) -> frozenset[str]:
+        """Return all names of these entities, case folded."""
+        statement = f"SELECT name FROM entity_names WHERE entity_id IN ({placeholders(len(entity_ids))})"
+        return frozenset(fetch_values(self._connection, statement, entity_ids))
+
+    def names(self, entity_ids: Sequence[int]) -> list[str]:
+        """Return the names of these entities, by entity."""
+        statement = f"SELECT name FROM entities WHERE id IN ({placeholders(len(entity_ids))}) ORDER BY id"
+        return fetch_values(self._connection, statement, entity_ids)
+
+    def strongest_edges(self, entity_id: int, *, confidence_min: float, limit: int) -> list[tuple[int, float]]:
+        """Return related entities with weight × confidence, strongest first."""
+        rows: list[Any] = fetch_tuples(self._connection, _EDGES, (entity_id, confidence_min, limit))
+        return rows
+
+    def co_mentioned(self, entity_id: int, *, episodes_max: int, limit: int) -> list[int]:
+        """Return the entities most often named with this one in its newest `episodes_max` episodes."""
+        return fetch_values(self._connection, _CO_MENTIONED, (entity_id, episodes_max, limit))
+
+    def episodes_naming(self, entity_id: int, *, limit: int) -> list[int]:
+        """Return the versions of the newest episodes that name an entity, newest first."""
+        statement = "SELECT version FROM mentions WHERE entity_id = ? ORDER BY version DESC LIMIT ?"
+        return fetch_values(self._connection, statement, (entity_id, limit))
+
+    def relations(self, entity_ids: Sequence[int], *, limit: int) -> list[tuple[str, str, str]]:
+        """Return source, type and target of the strongest relationships of these entities."""
+        statement = _RELATIONS.format(ids=placeholders(len(entity_ids)))
+        rows: list[Any] = fetch_tuples(self._connection, statement, (*entity_ids, *entity_ids, limit))
+        return rows
+
+    def node_name(self, name: str) -> str | None:
+        """Return the name of the entity with this name or alias, or the id of the document with this id; None otherwise."""
+        return fetch_value(self._connection, _NODE_NAME, (name.casefold(), name))
+
+    def neighbourhood(self, name: str, *, depth: int, limit: int) -> list[Edge]:
+        """Return the edges within `depth` steps of a node, nearest first."""
+        return fetch_records(self._connection, Edge, _NEIGHBOURHOOD, (name, depth, limit))

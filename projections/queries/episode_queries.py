@@ -1,0 +1,314 @@
+"""Episode queries: turns and summaries by session, time, age and text, and the episodes behind a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from recollect.projections.queries.records import (
+    fetch_records,
+    fetch_tuples,
+    fetch_value,
+    fetch_values,
+    placeholders,
+)
+
+#: An episode that was recorded and still counts: no summary, and not invalidated, rejected or superseded.
+_LIVE = "episodes.tier = 'raw' AND episodes.status = 'active'"
+#: A live episode that is a message of a conversation, not an action or observation.
+_LIVE_TURN = f"{_LIVE} AND episodes.type = 'conversation'"
+#: No summary stands for the episode yet.
+_UNSUMMARISED = "NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = episodes.version)"
+#: Columns of `EpisodeRow`.
+_ROW = (
+    "episodes.version, episodes.id, episodes.session_id, episodes.role, episodes.speaker, episodes.text, "
+    "episodes.caption, episodes.importance, episodes.occurred_at_us"
+)
+
+# Input of compression.
+_UNSUMMARISED_BEFORE = f"""
+SELECT {_ROW} FROM episodes WHERE {_LIVE} AND occurred_at_us < ? AND {_UNSUMMARISED} ORDER BY session_id, version
+"""
+# Input of a day's digest.
+_LIVE_BETWEEN = f"""
+SELECT {_ROW} FROM episodes WHERE {_LIVE} AND occurred_at_us >= ? AND occurred_at_us < ? ORDER BY version LIMIT ?
+"""
+# Input of distillation.
+_COMPRESSED_BEFORE = f"""
+SELECT {_ROW} FROM episodes
+WHERE tier = 'compressed' AND status = 'active' AND pinned = 0 AND occurred_at_us < ? ORDER BY version LIMIT ?
+"""
+# The running conversation, as far as no summary stands for it.
+_SESSION_TURNS = f"""
+SELECT {_ROW} FROM episodes WHERE session_id = ? AND {_LIVE_TURN} AND {_UNSUMMARISED} ORDER BY version
+"""
+_SESSION_TOKENS = f"""
+SELECT coalesce(sum(token_count), 0) FROM episodes WHERE session_id = ? AND {_LIVE_TURN} AND {_UNSUMMARISED}
+"""
+_SESSION_SUMMARIES = """
+SELECT version, id, session_id, text FROM episodes WHERE session_id = ? AND tier <> 'raw' ORDER BY version
+"""
+_UNOBSERVED_TURNS = f"""
+SELECT {_ROW} FROM episodes LEFT JOIN observation_cursors ON observation_cursors.session_id = episodes.session_id
+WHERE episodes.session_id = ? AND {_LIVE_TURN} AND version > coalesce(through, 0) ORDER BY version LIMIT ?
+"""
+# Repeats the condition of the partial index episodes_long, so that SQLite uses it.
+_LONG_TURNS = f"""
+SELECT {_ROW} FROM episodes
+WHERE tier = 'raw' AND type = 'conversation' AND short IS NULL AND token_count > 100 AND token_count > ?
+ORDER BY version LIMIT ?
+"""
+_DISTILLED = """
+SELECT version, id, session_id, text FROM episodes WHERE tier = 'distilled' AND status = 'active'
+ORDER BY version DESC LIMIT ?
+"""
+# Raw episodes behind a summary, or found wrong; never the pinned ones, nor the source of a correction.
+_EXPIRED_RAW = """
+SELECT id FROM episodes
+WHERE tier = 'raw' AND pinned = 0 AND importance < ? AND occurred_at_us < ?
+    AND (status <> 'active' OR EXISTS (SELECT 1 FROM episode_sources WHERE source = episodes.version))
+    AND id NOT IN (
+        SELECT source.value FROM facts, json_each(facts.source_events) AS source WHERE source_type = 'corrected'
+    )
+ORDER BY version LIMIT ?
+"""
+_EXPIRED_SUMMARIES = "SELECT id FROM episodes WHERE pinned = 0 AND expires_at_us < ? ORDER BY version LIMIT ?"
+# The least important summaries, after the first `limit`.
+_SUMMARIES_OVER = """
+SELECT id FROM episodes WHERE tier <> 'raw' AND status = 'active' AND pinned = 0
+ORDER BY importance DESC, occurred_at_us DESC, version DESC LIMIT -1 OFFSET ?
+"""
+_LAST_TEXTS = f"""
+SELECT substr(text, 1, ?) FROM episodes WHERE session_id = ? AND {_LIVE} AND token_count > 4
+ORDER BY version DESC LIMIT ?
+"""
+_LAST_VERSIONS = f"""
+SELECT version, id FROM episodes WHERE session_id = ? AND {_LIVE} ORDER BY version DESC LIMIT ?
+"""
+_DETAILS = """
+SELECT version, id, text, caption, occurred_at_us, session_id, speaker, tier, role FROM episodes WHERE version = ?
+"""
+# Input of the arrays in memory: octets of what an episode is found by; the search terms count for summaries alone.
+_ARRAY_ROWS = """
+SELECT version, occurred_at_us, session_id, role, speaker, importance, previous,
+    ifnull(octet_length(text), 0) + ifnull(octet_length(caption), 0)
+        + iif(tier = 'raw', 0, ifnull(octet_length(terms), 0)),
+    tier = 'raw'
+FROM episodes WHERE status = 'active' AND version > ? AND version <= ? ORDER BY version
+"""
+_MENTIONING_DATES = """
+SELECT version FROM date_mentions JOIN episodes ON episodes.id = event_id
+WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ?
+"""
+_TIER_TOTALS = """
+SELECT tier, count(*), sum(token_count + (length(coalesce(caption, '')) + 3) / 4) FROM episodes GROUP BY tier
+"""
+#: The tiers of episodes, in the order of compaction.
+TIERS = ("raw", "compressed", "distilled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeRow:
+    """An episode as summaries are made of it."""
+
+    version: int
+    #: Of its event.
+    id: str
+    session_id: str | None
+    #: user, assistant, system or tool:<name>; None for actions and observations.
+    role: str | None
+    speaker: str
+    text: str
+    #: What its attachments show.
+    caption: str | None
+    #: 1 to 10.
+    importance: int
+    occurred_at_us: int
+
+    def line(self) -> str:
+        """Return the text, with the caption in parentheses."""
+        return f"{self.text} ({self.caption})" if self.caption else self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryRow:
+    """A summary: an episode of the tier compressed or distilled."""
+
+    version: int
+    id: str
+    session_id: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeDetails:
+    """An episode as an answer shows it."""
+
+    version: int
+    id: str
+    text: str
+    caption: str | None
+    occurred_at_us: int
+    session_id: str | None
+    speaker: str
+    #: raw, compressed or distilled.
+    tier: str
+    role: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierTotals:
+    """The episodes of one tier."""
+
+    episodes: int
+    #: Estimated tokens of their texts and captions.
+    tokens: int
+
+
+class EpisodeQueries:
+    """Queries on the tables `episodes`, `episode_sources` and `date_mentions`."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def count(self) -> int:
+        """Return how many episodes there are."""
+        # Over the shortest index, which a condition on the version would not use.
+        return fetch_value(self._connection, "SELECT count(*) FROM episodes")
+
+    def count_after(self, version: int) -> int:
+        """Return how many episodes come after `version`."""
+        return fetch_value(self._connection, "SELECT count(*) FROM episodes WHERE version > ?", (version,))
+
+    def count_turns_after(self, version: int) -> int:
+        """Return how many messages come after `version`."""
+        statement = "SELECT count(*) FROM episodes WHERE type = 'conversation' AND tier = 'raw' AND version > ?"
+        return fetch_value(self._connection, statement, (version,))
+
+    def version_of(self, episode_id: str) -> int | None:
+        """Return the version of an episode; None when there is none of this id."""
+        return fetch_value(self._connection, "SELECT version FROM episodes WHERE id = ?", (episode_id,))
+
+    def versions_of(self, episode_ids: Collection[str]) -> list[int]:
+        """Return the versions of those of the episodes that there are."""
+        statement = f"SELECT version FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
+        return fetch_values(self._connection, statement, tuple(episode_ids))
+
+    def texts(self, versions: Sequence[int]) -> dict[int, str]:
+        """Return the texts of those of the episodes that there are, by version."""
+        statement = f"SELECT version, text FROM episodes WHERE version IN ({placeholders(len(versions))})"
+        return dict(fetch_tuples(self._connection, statement, versions))
+
+    def details(self, version: int) -> EpisodeDetails:
+        """Return one episode; `LookupError` when there is none of this version."""
+        rows = fetch_records(self._connection, EpisodeDetails, _DETAILS, (version,))
+        if not rows:
+            raise LookupError(f"no episode has the version {version}")
+        return rows[0]
+
+    def unsummarised_before(self, cutoff_us: int) -> list[EpisodeRow]:
+        """Return live episodes from before `cutoff_us` that no summary stands for, by session and version."""
+        return fetch_records(self._connection, EpisodeRow, _UNSUMMARISED_BEFORE, (cutoff_us,))
+
+    def live_between(self, start_us: int, end_us: int, *, limit: int) -> list[EpisodeRow]:
+        """Return the live episodes of a time range, its end exclusive, by version."""
+        return fetch_records(self._connection, EpisodeRow, _LIVE_BETWEEN, (start_us, end_us, limit))
+
+    def compressed_before(self, cutoff_us: int, *, limit: int) -> list[EpisodeRow]:
+        """Return active compressed episodes from before `cutoff_us` that are not pinned, by version."""
+        return fetch_records(self._connection, EpisodeRow, _COMPRESSED_BEFORE, (cutoff_us, limit))
+
+    def session_turns(self, session_id: str) -> list[EpisodeRow]:
+        """Return the live turns of a session that no summary stands for, by version."""
+        return fetch_records(self._connection, EpisodeRow, _SESSION_TURNS, (session_id,))
+
+    def session_tokens(self, session_id: str) -> int:
+        """Return the estimated tokens of `session_turns`."""
+        return fetch_value(self._connection, _SESSION_TOKENS, (session_id,))
+
+    def session_summaries(self, session_id: str) -> list[SummaryRow]:
+        """Return the summaries of a session, by version."""
+        return fetch_records(self._connection, SummaryRow, _SESSION_SUMMARIES, (session_id,))
+
+    def unobserved_turns(self, session_id: str, *, limit: int) -> list[EpisodeRow]:
+        """Return the live turns of a session after its last observed one, by version."""
+        return fetch_records(self._connection, EpisodeRow, _UNOBSERVED_TURNS, (session_id, limit))
+
+    def long_turns(self, *, tokens_min: int, limit: int) -> list[EpisodeRow]:
+        """Return the messages of more than `tokens_min` tokens (at least 100) without a short form, by version."""
+        return fetch_records(self._connection, EpisodeRow, _LONG_TURNS, (tokens_min, limit))
+
+    def distilled(self, *, limit: int = -1) -> list[SummaryRow]:
+        """Return the newest active distilled episodes, by version; all of them for -1."""
+        return fetch_records(self._connection, SummaryRow, _DISTILLED, (limit,))[::-1]
+
+    def expired_raw_ids(self, *, importance_kept: int, cutoff_us: int, limit: int) -> list[str]:
+        """Return raw episodes from before `cutoff_us` that may expire, by version.
+
+        Parameters:
+            importance_kept: episodes of this importance or more stay.
+        """
+        return fetch_values(self._connection, _EXPIRED_RAW, (importance_kept, cutoff_us, limit))
+
+    def expired_summary_ids(self, now_us: int, *, limit: int) -> list[str]:
+        """Return the episodes past their time of expiry that are not pinned, by version."""
+        return fetch_values(self._connection, _EXPIRED_SUMMARIES, (now_us, limit))
+
+    def summary_ids_over(self, summaries_max: int) -> list[str]:
+        """Return the active summaries beyond the `summaries_max` most important ones."""
+        return fetch_values(self._connection, _SUMMARIES_OVER, (summaries_max,))
+
+    def last_texts(self, session_id: str, *, chars: int, limit: int) -> list[str]:
+        """Return the first `chars` characters of the last episodes of a session of over 4 tokens, oldest first."""
+        return fetch_values(self._connection, _LAST_TEXTS, (chars, session_id, limit))[::-1]
+
+    def last_versions(self, session_id: str, *, limit: int) -> list[tuple[int, str]]:
+        """Return version and id of the last live episodes of a session, oldest first."""
+        rows: list[Any] = fetch_tuples(self._connection, _LAST_VERSIONS, (session_id, limit))
+        return rows[::-1]
+
+    def mentioning_dates(self, start_us: int, end_us: int, *, range_us_max: int) -> list[int]:
+        """Return the versions of episodes that name a date range which overlaps this one and is not longer than the maximum."""
+        return fetch_values(self._connection, _MENTIONING_DATES, (end_us, start_us, range_us_max))
+
+    def containing(self, patterns: Sequence[str], *, limit: int) -> list[int]:
+        """Return the versions of active episodes whose text matches LIKE patterns: most patterns first, then newest."""
+        score = " + ".join(["(text LIKE ? ESCAPE '\\')"] * len(patterns))
+        statement = (
+            f"SELECT version, {score} AS score FROM episodes WHERE score > 0 AND status = 'active' "
+            "ORDER BY score DESC, version DESC LIMIT ?"
+        )
+        return [row[0] for row in fetch_tuples(self._connection, statement, (*patterns, limit))]
+
+    def source_versions(self, version: int) -> list[int]:
+        """Return the versions of the events that a summary stands for, rising; none for any other episode."""
+        statement = "SELECT source FROM episode_sources WHERE version = ? ORDER BY source"
+        return fetch_values(self._connection, statement, (version,))
+
+    def source_ids(self, version: int) -> list[str]:
+        """Return the ids of the events that a summary stands for, in order; none for any other episode."""
+        return fetch_values(
+            self._connection, "SELECT id FROM episode_sources WHERE version = ? ORDER BY source", (version,)
+        )
+
+    def tier_totals(self) -> dict[str, TierTotals]:
+        """Return how many episodes and tokens there are, by tier."""
+        rows = fetch_tuples(self._connection, _TIER_TOTALS)
+        totals = {tier: TierTotals(episodes=episodes, tokens=tokens) for tier, episodes, tokens in rows}
+        return {tier: totals.get(tier, TierTotals(episodes=0, tokens=0)) for tier in TIERS}
+
+    def array_rows(self, after: int, through: int) -> list[tuple[Any, ...]]:
+        """Return the rows of `EpisodeArrays` between two versions, the second one included.
+
+        Columns: version, occurred_at_us, session_id, role, speaker, importance, previous, length in octets, is raw.
+        """
+        return fetch_tuples(self._connection, _ARRAY_ROWS, (after, through))
+
+    def columns(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield these columns of all episodes, by version."""
+        statement = f"SELECT {', '.join(names)} FROM episodes ORDER BY version"
+        rows: Any = self._connection.execute(statement)
+        return rows

@@ -1,0 +1,282 @@
+"""Knowledge queries: facts, preferences, procedures, relationships, described entities and document chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import apsw
+import orjson
+
+from recollect.events.envelope import DAY_US
+from recollect.projections.queries.records import fetch_dicts, fetch_records, fetch_tuples, fetch_values
+from recollect.projections.schema.time_to_live import TTL_DAYS
+
+#: What an item of knowledge can be.
+Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "document"]
+
+_FACTS = """
+SELECT id, subject, predicate, object, confidence, status, pinned, source_type, source_events, version, updated_at_us,
+    valid_until_us, entity_id, topic, stale_at_us - ttl_days * ? AS confirmed_at_us
+FROM facts WHERE status IN ('active', 'stale') ORDER BY key
+"""
+_ENTITIES = """
+SELECT id, name, type, description, aliases, last_seen_us FROM entities WHERE description IS NOT NULL ORDER BY id
+"""
+_PREFERENCES = """
+SELECT id, category, name, value, strength, status, pinned, standing, source_type, source_events, version,
+    updated_at_us, stale_at_us - ? AS confirmed_at_us
+FROM preferences WHERE status IN ('active', 'stale') ORDER BY key
+"""
+_PROCEDURES = """
+SELECT id, name, trigger, steps, context, confidence, status, pinned, source_events, version, updated_at_us,
+    stale_at_us - ? AS confirmed_at_us
+FROM procedures WHERE status IN ('active', 'stale') ORDER BY key
+"""
+_RELATIONSHIPS = """
+SELECT r.id, a.name AS source, r.type, b.name AS target, r.confidence, r.status, r.pinned, r.source_events, r.version,
+    r.updated_at_us, r.source_id, r.target_id, r.stale_at_us - ? AS confirmed_at_us
+FROM relationships AS r JOIN entities AS a ON a.id = source_id JOIN entities AS b ON b.id = target_id
+WHERE r.status IN ('active', 'stale') AND weight > 0 ORDER BY r.key
+"""
+_CHUNKS = """
+SELECT id, number, title, chunks.text AS text, version, added_at_us FROM documents JOIN chunks ON document_id = id
+ORDER BY id, number
+"""
+_OUTDATED_SOURCES = """
+SELECT DISTINCT source.value FROM facts, json_each(facts.source_events) AS source
+WHERE status IN ('superseded', 'invalidated')
+"""
+_EPISODE_RATINGS = "SELECT version, rating FROM ratings JOIN episodes ON id = memory_id"
+# The latest facts, with who said them and where: what a correction may be about.
+_LATEST_STATEMENTS = """
+SELECT session_id, speaker, subject, predicate, object FROM facts
+JOIN episodes ON episodes.id = json_extract(source_events, '$[0]')
+WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
+"""
+#: The memories that can become stale or be merged, a statement a kind, with the columns of `ActiveMemory` after its kind.
+_ACTIVE_MEMORIES = {
+    "fact": """
+SELECT id, subject || ' ' || predicate || ' ' || object AS text, lower(subject || ' ' || predicate) AS topic,
+    confidence, evidence_count AS evidence, source_type, updated_at_us, stale_at_us
+FROM facts WHERE status = 'active' AND pinned = 0 AND source_type <> 'corrected' ORDER BY id
+""",
+    "preference": """
+SELECT id, value || ' ' || name AS text, category AS topic, strength AS confidence, evidence_count AS evidence,
+    source_type, updated_at_us, stale_at_us
+FROM preferences WHERE status = 'active' AND pinned = 0 AND source_type <> 'corrected' ORDER BY id
+""",
+    "procedure": """
+SELECT id, name || ': ' || trigger AS text, lower(name) AS topic, confidence, success_count + failure_count AS evidence,
+    'stated' AS source_type, updated_at_us, stale_at_us
+FROM procedures WHERE status = 'active' AND pinned = 0 ORDER BY id
+""",
+    "relationship": """
+SELECT relationships.id AS id, source.name || ' ' || relationships.type || ' ' || target.name AS text,
+    relationships.type AS topic, confidence, evidence_count AS evidence, 'stated' AS source_type, updated_at_us,
+    stale_at_us
+FROM relationships JOIN entities AS source ON source.id = source_id JOIN entities AS target ON target.id = target_id
+WHERE status = 'active' AND pinned = 0 ORDER BY relationships.id
+""",
+}
+
+
+class KnowledgeItem(NamedTuple):
+    """One item of knowledge as it is searched and shown; a NamedTuple, since thousands are made at once."""
+
+    kind: Kind
+    #: The id in the lists; of a chunk the document's id, ``#`` and the number of the chunk.
+    id: str
+    #: What is indexed and embedded.
+    text: str
+    #: What is shown.
+    line: str
+    #: When it was last confirmed or changed.
+    occurred_at_us: int
+    confidence: float = 1.0
+    #: active or stale.
+    status: str = "active"
+    pinned: bool = False
+    #: Whether it is an instruction for every conversation.
+    standing: bool = False
+    #: corrected, stated, observed, inferred; of documents authoritative.
+    source_type: str = "stated"
+    source_events: tuple[str, ...] = ()
+    #: Version of the event that added it; a chunk has no `source_events`, so the event is looked up when it is shown.
+    version: int = 0
+    #: End of validity; None: open.
+    valid_until_us: int | None = None
+    #: Ids of the entities it is about.
+    entities: tuple[int, ...] = ()
+    #: Subject and predicate of a fact, normalised: facts with one topic may contradict each other.
+    topic: str | None = None
+    #: When it was last stated; None: not recorded for this kind.
+    confirmed_at_us: int | None = None
+
+    def is_valid_at(self, at_us: int) -> bool:
+        """Return whether the item is valid at `at_us`, in microseconds."""
+        return self.valid_until_us is None or self.valid_until_us > at_us
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveMemory:
+    """A fact, preference, procedure or relationship that is active, not pinned, and no user's correction."""
+
+    kind: str
+    id: str
+    #: The memory as a sentence.
+    text: str
+    #: Memories of one kind and topic may be duplicates: subject and predicate of a fact, category of a preference …
+    topic: str
+    confidence: float
+    #: How often it was stated.
+    evidence: int
+    source_type: str
+    updated_at_us: int
+    stale_at_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorStatement:
+    """A fact with the speaker and session of the message that stated it."""
+
+    session_id: str | None
+    speaker: str
+    subject: str
+    predicate: str
+    object: str
+
+
+class KnowledgeQueries:
+    """Queries on the tables of facts, preferences, procedures, relationships, documents, clusters and ratings."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def items(self) -> list[KnowledgeItem]:
+        """Return all active and stale items, by kind."""
+        readers = (_facts, _entities, _preferences, _procedures, _relationships, _chunks)
+        return [item for read in readers for item in read(self._connection)]
+
+    def outdated_sources(self) -> frozenset[str]:
+        """Return the events that stated a fact which was superseded or invalidated since."""
+        return frozenset(fetch_values(self._connection, _OUTDATED_SOURCES))
+
+    def ratings(self) -> dict[str, float]:
+        """Return the ratings of memories, by id."""
+        return dict(fetch_tuples(self._connection, "SELECT memory_id, rating FROM ratings"))
+
+    def episode_ratings(self) -> dict[int, float]:
+        """Return the ratings of episodes, by version."""
+        return dict(fetch_tuples(self._connection, _EPISODE_RATINGS))
+
+    def latest_statements(self, limit: int) -> list[PriorStatement]:
+        """Return the latest active facts, oldest first."""
+        return fetch_records(self._connection, PriorStatement, _LATEST_STATEMENTS, (limit,))[::-1]
+
+    def active_memories(self) -> list[ActiveMemory]:
+        """Return the memories that can become stale or be merged, by kind and id."""
+        return [
+            ActiveMemory(kind=kind, **row)
+            for kind, statement in _ACTIVE_MEMORIES.items()
+            for row in fetch_dicts(self._connection, statement)
+        ]
+
+    def clustered_ids(self) -> set[str]:
+        """Return the memories that are in a cluster."""
+        return set(fetch_values(self._connection, "SELECT memory_id FROM clusters"))
+
+
+def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    for row in fetch_dicts(connection, _FACTS, (DAY_US,)):
+        text = f"{row['subject']} {row['predicate']} {row['object']}"
+        yield KnowledgeItem(
+            kind="fact",
+            text=text,
+            line=text,
+            source_type=row["source_type"],
+            valid_until_us=row["valid_until_us"],
+            entities=(row["entity_id"],),
+            topic=row["topic"],
+            **_state(row),
+        )
+
+
+def _entities(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    for row in fetch_dicts(connection, _ENTITIES):
+        name, description = row["name"], row["description"]
+        yield KnowledgeItem(
+            kind="entity",
+            id=name,
+            text=" ".join([name, *orjson.loads(row["aliases"]), description]),
+            line=f"**{name}** ({row['type']}): {description}",
+            occurred_at_us=row["last_seen_us"],
+            entities=(row["id"],),
+        )
+
+
+def _preferences(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    for row in fetch_dicts(connection, _PREFERENCES, (TTL_DAYS["preference"] * DAY_US,)):
+        value, name = row["value"], row["name"]
+        row["confidence"] = row["strength"]
+        yield KnowledgeItem(
+            kind="preference",
+            text=f"{name} {value}",
+            line=value if row["standing"] else f"{row['category']}.{name}: {value}",
+            standing=bool(row["standing"]),
+            source_type=row["source_type"],
+            **_state(row),
+        )
+
+
+def _procedures(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    for row in fetch_dicts(connection, _PROCEDURES, (TTL_DAYS["procedure"] * DAY_US,)):
+        steps: list[str] = orjson.loads(row["steps"])
+        name, trigger = row["name"], row["trigger"]
+        yield KnowledgeItem(
+            kind="procedure",
+            text=" ".join([name, trigger, *steps, row["context"] or ""]),
+            line=f"**{name}** (confidence: {row['confidence']:.2f}): {trigger}: {' → '.join(steps)}",
+            **_state(row),
+        )
+
+
+def _relationships(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    for row in fetch_dicts(connection, _RELATIONSHIPS, (TTL_DAYS["relationship"] * DAY_US,)):
+        text = f"{row['source']} {row['type']} {row['target']}"
+        yield KnowledgeItem(
+            kind="relationship",
+            text=text,
+            line=text,
+            entities=(row["source_id"], row["target_id"]),
+            **_state(row),
+        )
+
+
+def _chunks(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    for row in fetch_dicts(connection, _CHUNKS):
+        text = f"{row['title']}: {row['text']}"
+        yield KnowledgeItem(
+            kind="document",
+            id=f"{row['id']}#{row['number']}",
+            text=text,
+            line=text,
+            source_type="authoritative",
+            version=row["version"],
+            occurred_at_us=row["added_at_us"],
+        )
+
+
+def _state(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that all memories have."""
+    return {
+        "id": row["id"],
+        "confidence": row["confidence"],
+        "status": row["status"],
+        "pinned": bool(row["pinned"]),
+        "source_events": tuple(orjson.loads(row["source_events"])),
+        "version": row["version"],
+        "occurred_at_us": row["updated_at_us"],
+        "confirmed_at_us": row["confirmed_at_us"],
+    }

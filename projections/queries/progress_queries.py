@@ -1,0 +1,37 @@
+"""Progress queries: how far the read model and its jobs have read the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apsw
+
+from recollect.projections.queries.records import fetch_value
+from recollect.projections.schema.schema import ModelRow, model_row
+
+
+class ProgressQueries:
+    """Queries on the tables `read_model` and `job_cursors`."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def state(self) -> ModelRow:
+        """Return the read model's own row."""
+        return model_row(self._connection)
+
+    def job_cursor(self, job: str) -> int:
+        """Return the version of the last event that a job has read; 0 before its first run."""
+        return fetch_value(self._connection, "SELECT through FROM job_cursors WHERE job = ?", (job,)) or 0
+
+    def file_size_bytes(self) -> int:
+        """Return the size of the read model's file."""
+        return self._pragma("page_count") * self._pragma("page_size")
+
+    def free_share(self) -> float:
+        """Return the share of the file's pages that are free: 0 to 1."""
+        return self._pragma("freelist_count") / max(1, self._pragma("page_count"))
+
+    def _pragma(self, name: str) -> int:
+        value: Any = self._connection.pragma(name)
+        return value

@@ -1,0 +1,51 @@
+"""Row fetching: rows of a statement as records, single values or dicts, by the names of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import apsw
+
+Record = TypeVar("Record")
+
+#: Values of a statement's placeholders.
+Bindings = Sequence[str | int | float | bytes | None]
+
+
+def fetch_records(
+    connection: apsw.Connection, record: type[Record], statement: str, bindings: Bindings = ()
+) -> list[Record]:
+    """Return the rows as records, whose fields are the names of the statement's columns."""
+    return [record(**row) for row in fetch_dicts(connection, statement, bindings)]
+
+
+def fetch_dicts(connection: apsw.Connection, statement: str, bindings: Bindings = ()) -> Iterator[dict[str, Any]]:
+    """Yield the rows as dicts by column name."""
+    cursor = connection.execute(statement, tuple(bindings))
+    names: list[str] | None = None
+    for row in cursor:
+        if names is None:
+            names = [column[0] for column in cursor.get_description()]
+        yield dict(zip(names, row, strict=True))
+
+
+def fetch_tuples(connection: apsw.Connection, statement: str, bindings: Bindings = ()) -> list[tuple[Any, ...]]:
+    """Return the rows as tuples: for pairs, and for hot loops that unpack them at once."""
+    return connection.execute(statement, tuple(bindings)).fetchall()
+
+
+def fetch_values(connection: apsw.Connection, statement: str, bindings: Bindings = ()) -> list[Any]:
+    """Return the values of the only column."""
+    return [row[0] for row in fetch_tuples(connection, statement, bindings)]
+
+
+def fetch_value(connection: apsw.Connection, statement: str, bindings: Bindings = ()) -> Any:
+    """Return the value of the only column of the first row; None when there is no row."""
+    row: tuple[Any, ...] | None = connection.execute(statement, tuple(bindings)).fetchone()
+    return None if row is None else row[0]
+
+
+def placeholders(count: int) -> str:
+    """Return `count` placeholders, with commas between them."""
+    return ", ".join("?" * count)

@@ -1,0 +1,61 @@
+"""Session queries: last activity, observations of sessions, and which sessions wait to be observed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import apsw
+
+from recollect.projections.queries.records import fetch_records, fetch_tuples, fetch_values
+
+# Only the sessions with the newest episodes: older ones were observed when they were the newest.
+_UNOBSERVED = """
+SELECT recent.id FROM (SELECT id FROM sessions ORDER BY last_version DESC LIMIT ?2) AS recent
+LEFT JOIN observation_cursors ON observation_cursors.session_id = recent.id
+JOIN episodes ON episodes.session_id = recent.id AND version > coalesce(through, 0)
+WHERE tier = 'raw' AND type = 'conversation' AND status = 'active'
+GROUP BY recent.id HAVING sum(token_count) >= ?1 ORDER BY min(version)
+"""
+# Sessions whose active observations take more tokens than a maximum, each with the time of its newest one.
+_OVER_OBSERVED = """
+SELECT session_id, max(occurred_at_us) FROM observations WHERE status = 'active' AND session_id IS NOT NULL
+GROUP BY session_id HAVING sum(token_count) > ? ORDER BY session_id LIMIT ?
+"""
+_OBSERVATIONS = "SELECT event_id, text FROM observations WHERE session_id = ? AND status = 'active' ORDER BY key"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationRow:
+    """One line about a running conversation."""
+
+    #: Of the event that recorded it.
+    event_id: str
+    text: str
+
+
+class SessionQueries:
+    """Queries on the tables `sessions`, `observations`, `observation_cursors` and `daily_digests`."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def last_activity(self) -> dict[str, int]:
+        """Return the time of each session's newest event in microseconds, by session."""
+        return dict(fetch_tuples(self._connection, "SELECT id, last_at_us FROM sessions"))
+
+    def unobserved(self, *, tokens_min: int, limit: int) -> list[str]:
+        """Return the sessions with at least `tokens_min` tokens of turns that were not observed, oldest turns first."""
+        return fetch_values(self._connection, _UNOBSERVED, (tokens_min, limit))
+
+    def over_observed(self, *, tokens_max: int, limit: int) -> list[tuple[str, int]]:
+        """Return the sessions with over `tokens_max` tokens of observations, each with the newest one's time."""
+        rows = fetch_tuples(self._connection, _OVER_OBSERVED, (tokens_max, limit))
+        return [(session_id, occurred_at_us) for session_id, occurred_at_us in rows]
+
+    def observations(self, session_id: str) -> list[ObservationRow]:
+        """Return the active observations of a session, in order."""
+        return fetch_records(self._connection, ObservationRow, _OBSERVATIONS, (session_id,))
+
+    def digest_days(self) -> set[str]:
+        """Return the days, such as 2026-11-20, that have a digest."""
+        return set(fetch_values(self._connection, "SELECT day FROM daily_digests"))

@@ -1,0 +1,112 @@
+"""Snapshot: one read model in one read transaction, with its queries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+import apsw
+
+from recollect.projections.queries.entity_queries import EntityQueries
+from recollect.projections.queries.episode_queries import EpisodeQueries
+from recollect.projections.queries.keyword_queries import KeywordQueries
+from recollect.projections.queries.knowledge_queries import KnowledgeQueries
+from recollect.projections.queries.memory_id_queries import MemoryIdQueries
+from recollect.projections.queries.page_queries import PageQueries
+from recollect.projections.queries.progress_queries import ProgressQueries
+from recollect.projections.queries.session_queries import SessionQueries
+from recollect.projections.schema.content_hash import digest
+
+#: SQLite instructions between two looks at the clock: about 20 µs.
+_INSTRUCTIONS_BETWEEN_CHECKS = 2_000
+
+
+class QueryTimeout(Exception):
+    """A query was interrupted, since its deadline has passed."""
+
+
+class Snapshot:
+    """A read model that does not change while it is read. Used by one thread at a time.
+
+    Parameters:
+        connection: in a read transaction; the snapshot does not lend it.
+        version: the last event projected into the read model.
+    """
+
+    def __init__(self, connection: apsw.Connection, version: int) -> None:
+        self._connection = connection
+        #: The last event projected into the read model.
+        self.version = version
+
+    @cached_property
+    def episodes(self) -> EpisodeQueries:
+        """Return the queries on episodes."""
+        return EpisodeQueries(self._connection)
+
+    @cached_property
+    def sessions(self) -> SessionQueries:
+        """Return the queries on sessions and their observations."""
+        return SessionQueries(self._connection)
+
+    @cached_property
+    def entities(self) -> EntityQueries:
+        """Return the queries on entities and the graph."""
+        return EntityQueries(self._connection)
+
+    @cached_property
+    def knowledge(self) -> KnowledgeQueries:
+        """Return the queries on facts, preferences, procedures, relationships and documents."""
+        return KnowledgeQueries(self._connection)
+
+    @cached_property
+    def memory_ids(self) -> MemoryIdQueries:
+        """Return the look-ups of memory ids."""
+        return MemoryIdQueries(self._connection)
+
+    @cached_property
+    def keywords(self) -> KeywordQueries:
+        """Return the queries on the keyword index."""
+        return KeywordQueries(self._connection)
+
+    @cached_property
+    def pages(self) -> PageQueries:
+        """Return the queries that page through the lists."""
+        return PageQueries(self._connection)
+
+    @cached_property
+    def progress(self) -> ProgressQueries:
+        """Return the queries on progress."""
+        return ProgressQueries(self._connection)
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """Return the connection."""
+        return self._connection
+
+    @property
+    def file_identity(self) -> str:
+        """Return what tells this build of the read model from others; empty for one in memory."""
+        name = self._connection.db_filename("main")
+        return f"{name} {Path(name).stat().st_ino}" if name else ""
+
+    def content_hash(self) -> str:
+        """Return the hash over all rows."""
+        return digest(self._connection)
+
+    @contextmanager
+    def interrupted_at(self, deadline: float) -> Generator[None]:
+        """Interrupt the queries of the block at `deadline`, in seconds of `time.monotonic()`.
+
+        Raises:
+            QueryTimeout: the deadline has passed.
+        """
+        self._connection.set_progress_handler(lambda: time.monotonic() > deadline, _INSTRUCTIONS_BETWEEN_CHECKS)
+        try:
+            yield
+        except apsw.InterruptError as error:
+            raise QueryTimeout from error
+        finally:
+            self._connection.set_progress_handler(None)
