@@ -271,7 +271,7 @@ class EpisodeQueries:
         return rows[::-1]
 
     def mentioning_dates(self, start_us: int, end_us: int, *, range_us_max: int) -> list[int]:
-        """Return the versions of episodes that name a date range which overlaps this one and is not longer than the maximum."""
+        """Return the versions of episodes that name dates within this range, by ranges not longer than the maximum."""
         return fetch_values(self._connection, _MENTIONING_DATES, (end_us, start_us, range_us_max))
 
     def containing(self, patterns: Sequence[str], *, limit: int) -> list[int]:
