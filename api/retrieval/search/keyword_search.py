@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recollect.api.retrieval.understanding.search_terms import Term, terms_of
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.search_index.episode_arrays import Ints, Roster, mean
 from recollect.projections.search_index.index_cache import Held
 from recollect.projections.search_index.postings import Posting, merged
@@ -55,7 +56,7 @@ def keywords(
     roster = held.roster
     terms = dict(zip(words, terms_of(connection, words, german=german), strict=True))
     forms = list(dict.fromkeys(form for listed in terms.values() for term in listed for form in term.forms))
-    postings = dict(zip(forms, held.postings.of(connection, forms, version), strict=True))
+    postings = dict(zip(forms, held.postings.of(KeywordQueries(connection), forms, version), strict=True))
     found = {word: _of_word(roster, listed, postings) for word, listed in terms.items() if listed}
     rarity = {word: _mean_rarity(listed) for word, listed in found.items()}
     # Of two words with one stem, one counts.

@@ -8,6 +8,7 @@ from unicodedata import normalize
 
 import apsw
 
+from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.search_index.postings import stemmed
 from recollect.projections.text.function_words import ASKING, LINKING
 from recollect.projections.text.segments import HANGUL, HIRAGANA, is_unspaced, pieces, stem
@@ -46,7 +47,7 @@ def terms_of(connection: apsw.Connection, words: Sequence[str], *, german: bool)
             found.append(_word(connection, word, german))
             continue
         count += len(weights)
-        known = zip(stemmed(connection, list(weights)), weights.values(), strict=True)
+        known = zip(stemmed(KeywordQueries(connection), list(weights)), weights.values(), strict=True)
         found.append([Term((stems[0],), weight) for stems, weight in known if len(stems) == 1])
     return found
 
@@ -54,7 +55,7 @@ def terms_of(connection: apsw.Connection, words: Sequence[str], *, german: bool)
 def _word(connection: apsw.Connection, word: str, german: bool) -> list[Term]:
     """Return a word with spaces around it: by its English stem and the one of its own language."""
     own = stem(word, german=german)
-    stems, *others = stemmed(connection, [word] if own is None else [word, own])
+    stems, *others = stemmed(KeywordQueries(connection), [word] if own is None else [word, own])
     if len(stems) != 1:
         # SQLite takes `user_id` for two words.
         return [Term((one,), 1 / len(stems)) for one in stems]
