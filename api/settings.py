@@ -1,62 +1,36 @@
-"""Settings: what can be set by ``RECOLLECT_*`` in the environment, each with its default."""
+"""Settings: everything that ``RECOLLECT_*`` in the environment sets, in groups by subject, each with its default."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from recollect.api.retrieval.answer.trace_store import TRACES_BYTES_MAX
-from recollect.api.retrieval.ranking.relevance_gate import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
-from recollect.api.retrieval.retriever import BUDGET_MS
 from recollect.events.errors import InvalidInput, first_problem
-from recollect.jobs.policy import Policy
-from recollect.projections.embeddings.model_files import DEFAULT_MODEL
-from recollect.projections.embeddings.model_runtime import RuntimeChoice
-from recollect.projections.embeddings.vectors import INDEX_BYTES_MAX
-from recollect.projections.read_models.history import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
-from recollect.projections.read_models.read_models import OPEN_MODELS_MAX
+from recollect.jobs.job_settings import JobSettings
+from recollect.projections.projection_settings import EmbeddingSettings, ReadModelSettings
+
+#: Milliseconds that one retrieval may take: what a chat can wait for without anybody noticing.
+RETRIEVAL_BUDGET_MS = 500.0
+#: Bytes of traces on disk: about 10,000 retrievals.
+TRACES_BYTES_MAX = 64 << 20
+
+_FROZEN = ConfigDict(frozen=True, extra="forbid")
 
 
-class Settings(Policy, BaseSettings):
-    """The settings of one process. ``RECOLLECT_PORT=9000`` sets `port`."""
+class StorageSettings(BaseModel):
+    """The data folder and the log."""
 
-    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", frozen=True, extra="forbid")
+    model_config = _FROZEN
 
     #: The data folder.
     data: Path = Path("recollect-data")
-    #: Where the log is, ``sqlite:///…``; log.db in the data folder when None.
+    #: The log's URL: `sqlite:///…` or `postgresql://…`; log.db in the data folder when it is not set.
     log: str | None = None
-    #: What carries messages to workers: ``memory://`` or ``redis://host:port/0``.
-    broker: str = "memory://"
-    #: A name, a path, or ``none``. Once its model was changed, a folder's own record names the model instead.
-    embedding_model: str = DEFAULT_MODEL
-    #: What runs it. ``auto`` is OpenVINO where that is installed and takes the model, PyTorch elsewhere.
-    embedding_runtime: RuntimeChoice = "auto"
-    host: str = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65_535)] = 8787
-    #: How long one retrieval may take.
-    retrieval_budget_ms: Annotated[float, Field(gt=0)] = BUDGET_MS
-    #: A cross-encoder that looks at the first items again, by name or path; none when empty.
-    reranker: str = ""
-    #: From which probability on memory answers: with vectors, and by keywords alone.
-    gate_answer_min: Annotated[float, Field(ge=0, le=1)] = ANSWER_MIN
-    gate_keyword_answer_min: Annotated[float, Field(ge=0, le=1)] = KEYWORD_ANSWER_MIN
-    #: From which probability on an item belongs to the answer: when it was asked for, and in a passive retrieval.
-    gate_item_min: Annotated[float, Field(ge=0, le=1)] = ITEM_MIN
-    gate_passive_item_min: Annotated[float, Field(ge=0, le=1)] = PASSIVE_ITEM_MIN
-    #: Namespaces whose files are open at once.
-    open_models_max: Annotated[int, Field(ge=1)] = OPEN_MODELS_MAX
-    #: Memory for vectors.
-    index_bytes_max: Annotated[int, Field(ge=0)] = INDEX_BYTES_MAX
-    #: Read models of the past that are kept on disk, over all namespaces.
-    as_of_files_max: Annotated[int, Field(ge=1)] = AS_OF_FILES_MAX
-    #: What they may take there.
-    as_of_bytes_max: Annotated[int, Field(ge=0)] = AS_OF_BYTES_MAX
-
-    #: Disk for traces of retrievals; 0 keeps none.
+    #: Bytes of traces of retrievals on disk; 0 keeps none.
     traces_bytes_max: Annotated[int, Field(ge=0)] = TRACES_BYTES_MAX
 
     @property
@@ -65,14 +39,79 @@ class Settings(Policy, BaseSettings):
         return self.log or f"sqlite:///{self.data / 'log.db'}"
 
 
-def load_settings(*, data: Path | None = None) -> Settings:
-    """Return the settings of the environment, `data` over them when it is given.
+class ServerSettings(BaseModel):
+    """The HTTP server."""
+
+    model_config = _FROZEN
+
+    #: The address that `recollect serve` listens on; there is no access control, so keep it private.
+    host: str = "127.0.0.1"
+    #: Its port; 0 chooses a free one.
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8787
+
+
+class RetrievalSettings(BaseModel):
+    """Retrieval: its time budget, the relevance gate, an optional cross-encoder."""
+
+    model_config = _FROZEN
+
+    #: Milliseconds that one retrieval may take.
+    retrieval_budget_ms: Annotated[float, Field(gt=0)] = RETRIEVAL_BUDGET_MS
+    #: A cross-encoder of sentence-transformers, by name or path, that reorders the first 20 episodes; empty: none.
+    reranker: str = ""
+    #: Probability of an answer from which memory answers, with vectors; 0 always answers.
+    gate_answer_min: Annotated[float, Field(ge=0, le=1)] = 0.08
+    #: The same by keywords alone.
+    gate_keyword_answer_min: Annotated[float, Field(ge=0, le=1)] = 0.04
+    #: Probability from which an item belongs to an active answer.
+    gate_item_min: Annotated[float, Field(ge=0, le=1)] = 0.0003
+    #: The same for a passive one.
+    gate_passive_item_min: Annotated[float, Field(ge=0, le=1)] = 0.01
+
+
+class Settings(JobSettings):
+    """The settings of one process, in groups. ``RECOLLECT_PORT=9000`` sets `server.port`."""
+
+    storage: StorageSettings = StorageSettings()
+    server: ServerSettings = ServerSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    read_models: ReadModelSettings = ReadModelSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+
+
+def setting_groups() -> dict[str, type[BaseModel]]:
+    """Return the groups by name. No two groups have a field of the same name."""
+    return {name: type(group) for name, group in Settings()}
+
+
+def load_settings(**values: Any) -> Settings:
+    """Return the settings of the environment with `values`, by field name such as ``port=9000``, over them.
 
     Raises:
         InvalidInput: a setting has a value that it cannot have.
     """
     try:
-        return Settings() if data is None else Settings(data=data)
+        flat = _flat_settings()(**values)
     except ValidationError as error:
         problem = first_problem(error)
-        raise InvalidInput(problem.reason, field=f"RECOLLECT_{problem.field.replace('.', '_').upper()}") from None
+        raise InvalidInput(problem.reason, field=f"RECOLLECT_{str(problem.field).upper()}") from None
+    groups: dict[str, Any] = {
+        name: group.model_construct(**{field: getattr(flat, field) for field in group.model_fields})
+        for name, group in setting_groups().items()
+    }
+    return Settings(**groups)
+
+
+@cache
+def _flat_settings() -> type[BaseSettings]:
+    """Return a model with the fields of all groups, which pydantic-settings fills from the environment."""
+    fields: dict[str, Any] = {
+        name: (field.annotation, field)
+        for group in setting_groups().values()
+        for name, field in group.model_fields.items()
+    }
+    return create_model("_FlatSettings", __base__=_EnvironmentSettings, **fields)
+
+
+class _EnvironmentSettings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", frozen=True, extra="forbid")

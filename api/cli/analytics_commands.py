@@ -65,8 +65,8 @@ def stats(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
             log,
             archive,
             models,
-            settings.data,
-            log_file=sqlite_path(settings.log_url),
+            settings.storage.data,
+            log_file=sqlite_path(settings.storage.log_url),
             on_progress=partial(shown.show, "loading"),
         )
     if as_json:
@@ -102,7 +102,7 @@ def _opened(context: typer.Context) -> Generator[tuple[Tables, EventLog, Archive
     from recollect.api.analytics.tables import opened_tables  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
-    data = settings_of(context.obj).data
+    data = settings_of(context.obj).storage.data
     with opened_log(context.obj) as log, closing(ReadModels(data, log)) as models:
         archive = archive_of(log, data)
         with opened_tables(log, archive, models, data / "traces") as tables:

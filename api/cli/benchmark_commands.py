@@ -50,11 +50,11 @@ def compaction(
         stages, report = run_compaction_bench(
             _files(folder),
             Path(data),
-            settings.embedding_model,
+            settings.embedding.embedding_model,
             days,
             settings,
             shown.show,
-            runtime=settings.embedding_runtime,
+            runtime=settings.embedding.embedding_runtime,
         )
     typer.echo(report.render())
     for stage in stages:
@@ -90,11 +90,11 @@ def retrieval(
         report = run_retrieval_bench(
             files,
             data,
-            settings.embedding_model,
+            settings.embedding.embedding_model,
             shown.show,
             rankings=chosen,
             keep=lines.append,
-            runtime=settings.embedding_runtime,
+            runtime=settings.embedding.embedding_runtime,
         )
     typer.echo(report.render())
     if per_question is not None:

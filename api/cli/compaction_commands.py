@@ -27,9 +27,9 @@ def compact(
     after: Counter[str] = Counter()
     with opened_memory(context.obj) as memory, bars() as shown:
         shown.show("loading the model", 0, 1)
-        memory.embedder.start()
-        memory.embedder.wait_ready(600)
-        names = list(namespaces_of(memory.log, namespace))
+        memory.parts.vectors.embedder.start()
+        memory.parts.vectors.embedder.wait_ready(600)
+        names = list(namespaces_of(memory.parts.log, namespace))
         for number, name in enumerate(names):
             shown.show("compacting", number, len(names))
             held = memory.tiers(name)

@@ -31,7 +31,7 @@ def _run(context: typer.Context, *, work: bool, schedule: bool) -> None:
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
     settings = settings_of(context.obj)
-    if settings.broker == "memory://":
+    if settings.queue.broker == "memory://":
         raise InvalidInput(
             "is memory://, which ends with its process; `recollect serve` works and schedules by itself there. For "
             "processes of their own set it to redis://host:port/0, for the server too",
@@ -44,8 +44,8 @@ def _run(context: typer.Context, *, work: bool, schedule: bool) -> None:
         signal.signal(number, _stopping(stopped))
     with Recollect(settings=settings, workers=work, schedule=schedule):
         role = "works" if work else "schedules"
-        where = settings.broker.rpartition("@")[2]
-        typer.echo(f"Recollect {role} for {settings.data.resolve()} on {where}. Ctrl-C stops.")
+        where = settings.queue.broker.rpartition("@")[2]
+        typer.echo(f"Recollect {role} for {settings.storage.data.resolve()} on {where}. Ctrl-C stops.")
         stopped.wait()
 
 
@@ -65,7 +65,7 @@ def jobs(context: typer.Context) -> None:
     from recollect.events.envelope import now_us, rfc3339  # noqa: PLC0415
 
     with opened_memory(context.obj) as memory:
-        back = background(memory)
+        back = background(memory.parts)
     for run in back.runs:
         shown = run_json(run)
         state = f"ended {shown['ended']}" if shown["ended"] else "goes on"
@@ -88,7 +88,7 @@ def jobs(context: typer.Context) -> None:
 def show(context: typer.Context, letter_id: Annotated[str, typer.Argument(help="The id of a dead letter.")]) -> None:
     """Show a dead letter with its error."""
     with opened_memory(context.obj) as memory:
-        found = [letter for letter in memory.records.dead_letters() if letter.id == letter_id]
+        found = [letter for letter in memory.parts.run_store.dead_letters() if letter.id == letter_id]
     if not found:
         raise InvalidInput("no dead letter has this id; `recollect jobs` lists them", field="letter_id")
     typer.echo(f"{found[0].actor}{found[0].arguments} in queue {found[0].queue}")
@@ -107,7 +107,7 @@ def requeue(
     if (letter_id is None) is not every:
         raise InvalidInput("give the id of a dead letter, or --all", field="letter_id")
     with opened_memory(context.obj) as memory:
-        count = requeue_letters(memory, letter_id)
+        count = requeue_letters(memory.parts, letter_id)
     if not count and letter_id is not None:
         raise InvalidInput("no dead letter has this id; `recollect jobs` lists them", field="letter_id")
     typer.echo(f"{count} dead letters requeued")

@@ -29,17 +29,17 @@ def init(
     from recollect.events.integrity.log_identity import open_log_of, put_aside  # noqa: PLC0415
 
     settings = settings_of(context.obj)
-    with serving(settings.data):
+    with serving(settings.storage.data):
         try:
-            log = open_log_of(settings.data, settings.log_url)
+            log = open_log_of(settings.storage.data, settings.storage.log_url)
         except LogMissing:
             if not anew:
                 raise
-            for path in put_aside(settings.data, settings.log_url):
+            for path in put_aside(settings.storage.data, settings.storage.log_url):
                 typer.echo(f"put aside: {path}")
-            log = open_log_of(settings.data, settings.log_url)
+            log = open_log_of(settings.storage.data, settings.storage.log_url)
         log.close()
-    typer.echo(f"{settings.data} has the log {log.log_id}")
+    typer.echo(f"{settings.storage.data} has the log {log.log_id}")
 
 
 def verify(
@@ -64,7 +64,7 @@ def verify(
         kept = None if anchor is None else read_anchor(anchor, log)
         if kept is not None and namespace is not None:
             kept = kept._replace(heads={name: head for name, head in kept.heads.items() if name == namespace})
-        reopen = partial(open_log, settings_of(context.obj).log_url)
+        reopen = partial(open_log, settings_of(context.obj).storage.log_url)
         on_progress = partial(shown.show, "verifying")
         for verdict in audit(log, heads, open_log=reopen, processes=processes, anchor=kept, on_progress=on_progress):
             verdicts.append(verdict)
@@ -96,17 +96,17 @@ def restore(context: typer.Context, folder: Annotated[Path, typer.Argument(help=
 
     log = _log_file(context)
     settings = settings_of(context.obj)
-    with serving(settings.data), bars() as shown:
+    with serving(settings.storage.data), bars() as shown:
         events = restore_log(folder, log, on_progress=partial(shown.show, "copying"))
-        with closing(open_log(settings.log_url)) as restored:
-            remember_log_id(settings.data, restored.log_id)
+        with closing(open_log(settings.storage.log_url)) as restored:
+            remember_log_id(settings.storage.data, restored.log_id)
     typer.echo(f"{events} events, verified, are in {log}")
     typer.echo("Read models that knew more refuse to answer now; rebuild them with: recollect replay")
 
 
 def _log_file(context: typer.Context) -> Path:
     """Return the file of a log in SQLite."""
-    url = settings_of(context.obj).log_url
+    url = settings_of(context.obj).storage.log_url
     path = sqlite_path(url)
     if path is None:
         raise InvalidInput(
@@ -132,7 +132,7 @@ def archive(
     with opened_log(context.obj) as log, bars() as shown:
         if prune and not isinstance(log, SqliteLog):
             raise InvalidInput("only a log in SQLite can be pruned", field="--prune")
-        sealed = archive_of(log, settings_of(context.obj).data)
+        sealed = archive_of(log, settings_of(context.obj).storage.data)
         heads = heads_of(log, namespace)
         for number, head in enumerate(heads, start=1):
             shown.show("sealing", number, len(heads))

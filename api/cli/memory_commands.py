@@ -55,15 +55,13 @@ def serve(
     """Serve the memory over HTTP, with worker and scheduler in this process."""
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
 
-    settings = settings_of(context.obj)
+    settings = settings_of(context.obj, host=host, port=port)
     # What the server says of itself, such as which model it uses; of its libraries only warnings.
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("recollect").setLevel(logging.INFO)
-    changes = {"host": host or settings.host, "port": settings.port if port is None else port}
-    settings = settings.model_copy(update=changes)
 
     def announce(address: str) -> None:
-        typer.echo(f"Recollect serves {settings.data.resolve()} at {address} (API: {address}/docs)")
+        typer.echo(f"Recollect serves {settings.storage.data.resolve()} at {address} (API: {address}/docs)")
         typer.echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
         sys.stdout.flush()
 
@@ -85,7 +83,7 @@ def append(
     drafts, expected_version = drafts_from_json(body)
     with opened_log(context.obj) as log:
         if has_references(drafts):
-            with closing(ReadModels(settings_of(context.obj).data, log)) as models:
+            with closing(ReadModels(settings_of(context.obj).storage.data, log)) as models:
                 check_references(log, models, namespace, drafts)
         for one in log.append(namespace, drafts, expected_version=expected_version):
             typer.echo(f"{one.version}\t{one.id}{'	duplicate' if one.duplicate else ''}")
@@ -110,13 +108,15 @@ def retrieve(
         version = memory.version(namespace, as_of)
         if version is not None:
             # Here there is time to wait for it, which the retrieval itself has not.
-            with memory.history.reading(namespace, version, on_progress=partial(shown.show, f"version {version}")):
+            with memory.parts.history.reading(
+                namespace, version, on_progress=partial(shown.show, f"version {version}")
+            ):
                 pass
         shown.show("loading the model", 0, None)
-        memory.embedder.start()
-        memory.models.catch_up(namespace)
-        memory.embedder.wait_ready(_MODEL_SECONDS_MAX)
-        memory.vectors.embed_news(namespace, on_progress=partial(shown.show, "embedding"))
+        memory.parts.vectors.embedder.start()
+        memory.parts.read_models.catch_up(namespace)
+        memory.parts.vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
+        memory.parts.vectors.embed_news(namespace, on_progress=partial(shown.show, "embedding"))
         result = memory.retrieve(
             namespace, query, limit=limit, budget_tokens=budget_tokens, as_of=version, also=also or (), format=form
         )
@@ -171,7 +171,7 @@ def embed(
             typer.echo(f"{memory.undo_embed()} is in use again")
             return
         done = memory.embed(model, namespace=namespace, on_progress=shown.show)
-        typer.echo(f"{done} episodes embedded with {model or memory.embedder.name}")
+        typer.echo(f"{done} episodes embedded with {model or memory.parts.vectors.embedder.name}")
     if model is not None:
         typer.echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
 
@@ -200,9 +200,9 @@ def replay(
         return
     settings = settings_of(context.obj)
     failed = 0
-    with opened_log(context.obj) as log, closing(ReadModels(settings.data, log)) as models, bars() as shown:
+    with opened_log(context.obj) as log, closing(ReadModels(settings.storage.data, log)) as models, bars() as shown:
         heads = heads_of(log, namespace)
-        reopen = partial(open_models, settings.data, settings.log_url)
+        reopen = partial(open_models, settings.storage.data, settings.storage.log_url)
         on_progress = partial(shown.show, "checking" if check else "replaying")
         work = "check" if check else "replay"
         for done in rebuild(heads, models, open_models=reopen, work=work, processes=processes, on_progress=on_progress):
@@ -221,8 +221,8 @@ def replay(
 def _replay_past(memory: Recollect, namespace: str | None, as_of: str, shown: Bars) -> None:
     """Build or find the read models as of a moment; print the version, the digest and the file of each."""
     named = moment(as_of)
-    for name in namespaces_of(memory.log, namespace):
-        head = memory.log.head(name).version
+    for name in namespaces_of(memory.parts.log, namespace):
+        head = memory.parts.log.head(name).version
         if namespace is None and isinstance(named, int) and named > head:
             typer.echo(f"{name}: has no version {named}, the newest is {head}")
             continue
@@ -230,5 +230,5 @@ def _replay_past(memory: Recollect, namespace: str | None, as_of: str, shown: Ba
         if not version:
             typer.echo(f"{name}: nothing at that time")
             continue
-        path, found = memory.history.build(name, version, on_progress=partial(shown.show, name))
+        path, found = memory.parts.history.build(name, version, on_progress=partial(shown.show, name))
         typer.echo(f"{name}: version {version}, digest {found}, {path}")

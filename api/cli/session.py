@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from recollect.projections.read_models.read_models import ReadModels
 
 
-def settings_of(data: Path | None) -> Settings:
-    """Return the settings with `data` over those of the environment."""
+def settings_of(data: Path | None, **values: str | int | None) -> Settings:
+    """Return the settings of the environment with the options of a command, as far as they are given, over them."""
     from recollect.api.settings import load_settings  # noqa: PLC0415
 
-    return load_settings(data=data)
+    options = {"data": data, **values}
+    return load_settings(**{name: value for name, value in options.items() if value is not None})
 
 
 @contextmanager
 def opened_log(data: Path | None) -> Generator[EventLog]:
     """Lend the log."""
     settings = settings_of(data)
-    log = open_log_of(settings.data, settings.log_url)
+    log = open_log_of(settings.storage.data, settings.storage.log_url)
     try:
         yield log
     finally:

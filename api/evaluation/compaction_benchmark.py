@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,9 @@ from recollect.api.evaluation.scores import Report, Score
 from recollect.events.envelope import microseconds
 from recollect.events.progress import OnPartProgress
 from recollect.jobs.compaction.tiers import tiers
-from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.policy import Policy
+from recollect.jobs.job_settings import JobSettings
 from recollect.jobs.queue.nightly import compact_steps
-from recollect.projections.embeddings.model_runtime import RuntimeChoice
+from recollect.projections.projection_settings import RuntimeChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def run_compaction_bench(
     data: Path,
     embedding_model: str,
     days: Sequence[int],
-    policy: Policy,
+    settings: JobSettings,
     on_progress: OnPartProgress,
     *,
     runtime: RuntimeChoice = "auto",
@@ -68,7 +67,7 @@ def run_compaction_bench(
         for day in [None, *days]:
             started = time.perf_counter()
             if day is not None:
-                _compact(bench, conversations, day, policy, on_progress)
+                _compact(bench, conversations, day, settings, on_progress)
             spent = time.perf_counter() - started
             for conversation in conversations:
                 bench.embed(conversation, on_progress)
@@ -101,9 +100,9 @@ def _last(conversation: Conversation) -> datetime:
 
 
 def _compact(
-    bench: Bench, conversations: Sequence[Conversation], day: int, policy: Policy, on_progress: OnPartProgress
+    bench: Bench, conversations: Sequence[Conversation], day: int, settings: JobSettings, on_progress: OnPartProgress
 ) -> None:
-    context = JobContext(log=bench.log, models=bench.models, vectors_in_use=lambda: bench.vectors, policy=policy)
+    context = replace(bench.parts.job_context, settings=settings)
     for number, conversation in enumerate(conversations, start=1):
         now = _last(conversation) + timedelta(days=day)
         compact_steps(context, conversation.namespace, microseconds(now))
@@ -116,7 +115,7 @@ def _stage(bench: Bench, conversations: Sequence[Conversation], name: str, spent
     events = 0
     for conversation in conversations:
         events += len(conversation.events)
-        with bench.models.reading(conversation.namespace) as snapshot:
+        with bench.parts.read_models.reading(conversation.namespace) as snapshot:
             for tier, held in tiers(snapshot.connection).items():
                 episodes[tier] += held.episodes
                 tokens[tier] += held.tokens

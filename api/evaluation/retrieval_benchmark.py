@@ -5,30 +5,26 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import orjson
 
+from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.evaluation.scores import ADVERSARIAL, Report, Score, recall_at_10, score_of
 from recollect.api.evaluation.unanswerable_questions import FOREIGN_QUESTIONS
 from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
-from recollect.api.retrieval.retriever import Retriever
-from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.api.settings import load_settings
 from recollect.events.envelope import now_us
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import BATCH_EVENTS_MAX
 from recollect.events.progress import OnPartProgress
 from recollect.events.validation import drafts
-from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.jobs.policy import Policy
-from recollect.projections.embeddings.embedder import open_embedder
-from recollect.projections.embeddings.model_runtime import RuntimeChoice
-from recollect.projections.embeddings.vectors import Vectors
-from recollect.projections.read_models.history import History
-from recollect.projections.read_models.read_models import ReadModels
+from recollect.jobs.job_settings import JobSettings
+from recollect.projections.projection_settings import RuntimeChoice
 
 #: Items asked for: enough for ten distinct sessions.
 _ITEMS = 100
@@ -62,35 +58,39 @@ class Bench:
     """A memory to measure: conversations loaded into namespaces of their own, and asked."""
 
     def __init__(self, data: Path, embedding_model: str, runtime: RuntimeChoice = "auto") -> None:
-        self.log = SqliteLog(data / "log.db")
-        self._embedder = open_embedder(embedding_model, runtime)
-        self._embedder.start()
-        self.models = ReadModels(data, self.log)
-        self.vectors = Vectors(data, self.models, self._embedder)
-        self._history = History(data, self.log, self.models)
-        #: Without a time limit: quality is measured, and a busy machine must not change it.
-        self.retriever = Retriever(self.models, self._history, lambda: self.vectors, budget_ms=60_000)
+        settings = load_settings(
+            data=data,
+            embedding_model=embedding_model,
+            embedding_runtime=runtime,
+            # Quality is measured, and a busy machine must not change it.
+            retrieval_budget_ms=60_000,
+        )
+        self.parts = open_parts(settings, workers=False)
+        self.parts.vectors.embedder.start()
         #: What was missing while it ran.
         self.degraded: dict[str, None] = {}
 
     def wait(self, on_progress: OnPartProgress) -> None:
         """Wait for the model."""
         on_progress("loading the model", 0, 1)
-        self._embedder.wait_ready(_MODEL_SECONDS_MAX)
+        self.parts.vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
 
     def load(self, conversation: Conversation, on_progress: OnPartProgress) -> None:
         """Append a conversation and embed it."""
         for start in range(0, len(conversation.events), BATCH_EVENTS_MAX):
-            self.log.append(conversation.namespace, drafts(conversation.events[start : start + BATCH_EVENTS_MAX]))
+            self.parts.log.append(conversation.namespace, drafts(conversation.events[start : start + BATCH_EVENTS_MAX]))
         self.embed(conversation, on_progress)
 
     def embed(self, conversation: Conversation, on_progress: OnPartProgress) -> None:
         """Read out of messages, fold and embed what is new, as workers do."""
-        context = JobContext(log=self.log, models=self.models, vectors_in_use=lambda: self.vectors, policy=Policy())
+        # With the default settings, whatever the environment says.
+        context = replace(self.parts.job_context, settings=JobSettings())
         extract(context, conversation.namespace, now_us())
-        self.models.catch_up(conversation.namespace)
+        self.parts.read_models.catch_up(conversation.namespace)
         what = f"embedding {conversation.name}"
-        self.vectors.embed_news(conversation.namespace, on_progress=lambda done, total: on_progress(what, done, total))
+        self.parts.vectors.embed_news(
+            conversation.namespace, on_progress=lambda done, total: on_progress(what, done, total)
+        )
 
     def ask(
         self,
@@ -111,7 +111,7 @@ class Bench:
         scores: list[Score] = []
         for done, question in enumerate(conversation.questions, start=1):
             request = _request(question, ranking, gate)
-            result = self.retriever.retrieve(conversation.namespace, request)
+            result = self.parts.retriever.retrieve(conversation.namespace, request)
             self.degraded.update(dict.fromkeys(result.degraded))
             ids = [item.id for item in result.items]
             sessions = [item.session_id for item in result.items]
@@ -125,15 +125,11 @@ class Bench:
     def answers(self, conversation: Conversation, query: str) -> bool:
         """Tell whether memory says anything on `query`."""
         request = RetrieveRequest(query=query, kinds=frozenset(("episode",)))
-        return bool(self.retriever.retrieve(conversation.namespace, request).items)
+        return bool(self.parts.retriever.retrieve(conversation.namespace, request).items)
 
     def close(self) -> None:
         """Close everything."""
-        self.retriever.close()
-        self._history.close()
-        self.vectors.close()
-        self.models.close()
-        self.log.close()
+        self.parts.close()
 
 
 def run_retrieval_bench(

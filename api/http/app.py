@@ -196,21 +196,21 @@ def _add_health(app: FastAPI, memory: Recollect) -> None:
     @app.get("/health", tags=["operations"])
     async def health() -> Response:  # pyright: ignore[reportUnusedFunction]
         """Tell how the parts are. 200 as long as the process answers."""
-        return _json({"version": app.version} | await run_in_threadpool(health_of, memory))
+        return _json({"version": app.version} | await run_in_threadpool(health_of, memory.parts))
 
     @app.get("/metrics", tags=["operations"])
     async def metrics() -> Response:  # pyright: ignore[reportUnusedFunction]
         """Tell the same as numbers, in the text format of Prometheus."""
-        return Response(await run_in_threadpool(metrics_of, memory), media_type=CONTENT_TYPE_LATEST)
+        return Response(await run_in_threadpool(metrics_of, memory.parts), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/ready", tags=["operations"])
     async def ready() -> Response:  # pyright: ignore[reportUnusedFunction]
         """Tell whether requests can be served: 200, or 503 when the log cannot be read."""
         try:
-            await run_in_threadpool(memory.log.heads, limit=1)
+            await run_in_threadpool(memory.parts.log.heads, limit=1)
         except StorageError as error:
             return problem(503, str(error))
-        return _json({"ready": True, "embedding": memory.embedder.state})
+        return _json({"ready": True, "embedding": memory.parts.vectors.embedder.state})
 
 
 async def _body(request: Request) -> bytes:

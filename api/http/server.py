@@ -30,7 +30,7 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: b
         FolderInUse: another server works on the folder. InvalidInput: the address cannot be used.
         StorageError: the folder or the log cannot be used.
     """
-    with serving(settings.data), _listen(settings.host, settings.port) as listener:
+    with serving(settings.storage.data), _listen(settings.server.host, settings.server.port) as listener:
         memory = Recollect(settings=settings, workers=workers)
         config = uvicorn.Config(
             create_app(memory),

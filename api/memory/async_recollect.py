@@ -66,7 +66,7 @@ class AsyncRecollect:
         """Do what `Recollect.append_drafts` does; many at once share one transaction."""
         if has_references(validated):
             await asyncio.to_thread(self.memory.check_references, namespace, validated)
-        return await self.memory.log.append_async(namespace, validated, expected_version=expected_version)
+        return await self.memory.parts.log.append_async(namespace, validated, expected_version=expected_version)
 
     async def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Do what `Recollect.retrieve` does."""

@@ -11,24 +11,21 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from recollect.api.as_of import AsOf, moment, past_us
+from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.operations.model_change import change_model, embed_missing, loaded, no_progress, undo_change
 from recollect.api.pages.entity_neighbourhood import graph
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page, checked_limit, list_events, list_namespaces, list_rows
 from recollect.api.retrieval.answer.expansion import sources_of
-from recollect.api.retrieval.answer.trace_store import Traces, find_trace, list_traces
+from recollect.api.retrieval.answer.trace_store import find_trace, list_traces
 from recollect.api.retrieval.append_retrieval import turn_request
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
-from recollect.api.retrieval.namespace_search import Thresholds
-from recollect.api.retrieval.ranking.reranker import Reranker
-from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import present
 from recollect.api.settings import Settings, load_settings
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidInput, NotFound, first_problem
-from recollect.events.integrity.log_identity import open_log_of
 from recollect.events.integrity.verify import Verdict, verify
 from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
@@ -36,19 +33,10 @@ from recollect.events.progress import OnPartProgress
 from recollect.events.validation import producer_drafts
 from recollect.jobs.compaction.tiers import Tier, tiers
 from recollect.jobs.conversation.window import Window, fit_window
-from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.llm.client import Llm
-from recollect.jobs.queue.backlog import Lag
-from recollect.jobs.queue.broker import open_records
 from recollect.jobs.queue.nightly import Compaction, compact_steps, preview
 from recollect.jobs.queue.settling import settle
-from recollect.jobs.queue.workers import Workers
-from recollect.projections.embeddings.active_model import Spaces
-from recollect.projections.embeddings.embedder import Embedder
-from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.read_models.history import History
-from recollect.projections.read_models.read_models import Check, ReadModels
+from recollect.projections.read_models.read_models import Check
 
 #: An event, as a mapping in the shape of the catalogue or as an instance of it.
 Event = Mapping[str, Any] | Envelope
@@ -88,72 +76,19 @@ class Recollect:
         schedule: bool | None = None,
         clock: Callable[[], datetime] = present,
     ) -> None:
-        path = None if data is None else Path(data)
-        self.settings = load_settings(data=path) if settings is None else settings
-        if settings is not None and path is not None:
-            self.settings = settings.model_copy(update={"data": path})
-        chosen = self.settings
-        self.log = open_log_of(chosen.data, chosen.log_url)
-        self.models = ReadModels(chosen.data, self.log, open_files_max=chosen.open_models_max)
-        self.spaces = Spaces(
-            chosen.data,
-            self.models,
-            chosen.embedding_model,
-            runtime=chosen.embedding_runtime,
-            index_bytes_max=chosen.index_bytes_max,
-        )
-        self.history = History(
-            chosen.data, self.log, self.models, files_max=chosen.as_of_files_max, bytes_max=chosen.as_of_bytes_max
-        )
-        #: The cross-encoder in use, if one is set.
-        self.reranker = Reranker(chosen.reranker) if chosen.reranker else None
-        self._retriever = Retriever(
-            self.models,
-            self.history,
-            self.spaces.in_use,
-            budget_ms=chosen.retrieval_budget_ms,
-            thresholds=Thresholds(
-                answer_min=chosen.gate_answer_min,
-                keyword_answer_min=chosen.gate_keyword_answer_min,
-                item_min=chosen.gate_item_min,
-                passive_item_min=chosen.gate_passive_item_min,
-            ),
-            reranker=self.reranker,
-            clock=clock,
-        )
-        self._traces = Traces(chosen.data / "traces", bytes_max=chosen.traces_bytes_max)
-        self._llm = Llm(chosen, chosen.data) if chosen.llm else None
-        #: What jobs work with.
-        self.context = JobContext(
-            log=self.log,
-            models=self.models,
-            vectors_in_use=self.spaces.in_use,
-            policy=chosen,
-            llm=self._llm,
-        )
-        self.lag = Lag(self.log, self.models, self.spaces.in_use)
-        #: What is known of jobs, wherever they run.
-        self.records = open_records(chosen.broker, chosen.data)
-        self.workers: Workers | None = None
-        # On a broker of its own others work, who want to be told.
-        if workers or schedule or chosen.broker != "memory://":
-            self._start_workers(work=workers, schedule=workers if schedule is None else schedule)
+        if settings is None:
+            settings = load_settings() if data is None else load_settings(data=Path(data))
+        elif data is not None:
+            storage = settings.storage.model_copy(update={"data": Path(data)})
+            settings = settings.model_copy(update={"storage": storage})
+        #: Everything that works on the folder; see `MemoryParts`.
+        self.parts = open_parts(settings, workers=workers, schedule=schedule, clock=clock)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def vectors(self) -> Vectors:
-        """The vectors in use; of another model after a change, here or by another process."""
-        return self.spaces.in_use()
-
-    @property
-    def embedder(self) -> Embedder:
-        """The embedding model in use."""
-        return self.vectors.embedder
 
     def append(
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
@@ -174,7 +109,7 @@ class Recollect:
     ) -> list[Appended]:
         """Do what `append` does with events that were validated already."""
         self.check_references(namespace, validated)
-        return self.log.append(namespace, validated, expected_version=expected_version)
+        return self.parts.log.append(namespace, validated, expected_version=expected_version)
 
     def check_references(self, namespace: str, drafts: Sequence[EventDraft]) -> None:
         """Check that memories which the events name by id are there.
@@ -183,7 +118,7 @@ class Recollect:
             NotFound: an id is unknown. InvalidNamespace: the name.
         """
         if has_references(drafts):
-            check_references(self.log, self.models, namespace, drafts)
+            check_references(self.parts.log, self.parts.read_models, namespace, drafts)
 
     def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Return what the memory has for `query`.
@@ -230,8 +165,8 @@ class Recollect:
         Raises:
             NotFound: there is no such trace, or it has given way to newer ones. InvalidNamespace: the name.
         """
-        self._traces.flush()
-        found = find_trace(self.settings.data / "traces", check_namespace(namespace), trace_id)
+        self.parts.trace_store.flush()
+        found = find_trace(self.parts.settings.storage.data / "traces", check_namespace(namespace), trace_id)
         if found is None:
             raise NotFound("there is no such trace here; old ones give way to new ones", field="trace_id")
         return found
@@ -239,14 +174,14 @@ class Recollect:
     def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
         """Return a page of the latest retrievals, newest first; `after` is the id of the last one before."""
         check_namespace(namespace)
-        self._traces.flush()
-        items = list_traces(self.settings.data / "traces", namespace, after, checked_limit(limit))
+        self.parts.trace_store.flush()
+        items = list_traces(self.parts.settings.storage.data / "traces", namespace, after, checked_limit(limit))
         return {"items": items, "next": items[-1]["trace_id"] if len(items) == limit else None}
 
     def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Return a page of the log: events with versions over `after`, recorded up to `as_of`."""
         check_namespace(namespace)
-        return list_events(self.log, namespace, str(after), limit, self.version(namespace, as_of))
+        return list_events(self.parts.log, namespace, str(after), limit, self.version(namespace, as_of))
 
     def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Return a page of episodes, in the order of the log."""
@@ -271,7 +206,7 @@ class Recollect:
 
     def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
         """Return a page of namespaces with their heads, by name."""
-        return list_namespaces(self.log, after, limit)
+        return list_namespaces(self.parts.log, after, limit)
 
     def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Return a page of one of `lists.LISTS`, caught up with the log, or as it was.
@@ -294,7 +229,7 @@ class Recollect:
             InvalidInput: it is neither a version nor a time, or not there yet.
         """
         named = moment(as_of)
-        return None if named is None else self.history.version(check_namespace(namespace), named)
+        return None if named is None else self.parts.history.version(check_namespace(namespace), named)
 
     def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
         """Do the nightly work on `namespace`; return the events it appended, by step.
@@ -308,7 +243,7 @@ class Recollect:
         """
         at_us = past_us(now, field="now")
         work = preview if dry_run else compact_steps
-        return work(self.context, check_namespace(namespace), at_us)
+        return work(self.parts.job_context, check_namespace(namespace), at_us)
 
     def settle(self, namespace: str, *, now: datetime | str | None = None) -> None:
         """Bring the background work on `namespace` to its end in this thread: catch up, extract, observe, embed.
@@ -325,9 +260,9 @@ class Recollect:
         """
         now_us = past_us(now, field="now")
         check_namespace(namespace)
-        if self.embedder.state != "off":
-            loaded(self.embedder, no_progress)
-        settle(self.context, self.lag, namespace, now_us)
+        if self.parts.vectors.embedder.state != "off":
+            loaded(self.parts.vectors.embedder, no_progress)
+        settle(self.parts.job_context, self.parts.backlog, namespace, now_us)
 
     def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
         """Fit a running conversation to a budget; when it is nearly full, its oldest turns are summed up for good.
@@ -339,7 +274,7 @@ class Recollect:
             raise InvalidInput(
                 f"give a number from {WINDOW_TOKENS_MIN} to {WINDOW_TOKENS_MAX:,}", field="budget_tokens"
             )
-        return fit_window(self.context, check_namespace(namespace), session_id, budget_tokens)
+        return fit_window(self.parts.job_context, check_namespace(namespace), session_id, budget_tokens)
 
     def tiers(self, namespace: str) -> dict[str, Tier]:
         """Return how many episodes and tokens the memory holds, by tier."""
@@ -353,7 +288,7 @@ class Recollect:
             InvalidNamespace: the name. StorageError: the disk.
         """
         with self._reading(namespace) as snapshot:
-            return [*sources_of(episode_id, snapshot, self.log, namespace)]
+            return [*sources_of(episode_id, snapshot, self.parts.log, namespace)]
 
     def replay(self, namespace: str) -> int:
         """Rebuild the read model of `namespace` from the log; return the events folded.
@@ -361,15 +296,15 @@ class Recollect:
         Raises:
             ProjectionFailed: an event cannot be folded; the read model stays as it was.
         """
-        return self.models.replay(check_namespace(namespace))
+        return self.parts.read_models.replay(check_namespace(namespace))
 
     def check(self, namespace: str) -> Check:
         """Rebuild the read model beside the live one and compare the two."""
-        return self.models.check(check_namespace(namespace))
+        return self.parts.read_models.check(check_namespace(namespace))
 
     def verify(self, namespace: str) -> Verdict:
         """Recompute the hash chain of `namespace` and compare it with what is stored."""
-        return verify(self.log, check_namespace(namespace))
+        return verify(self.parts.log, check_namespace(namespace))
 
     def embed(
         self, model: str | None = None, *, namespace: str | None = None, on_progress: OnPartProgress = no_progress
@@ -390,14 +325,21 @@ class Recollect:
             InvalidNamespace: the name. StorageError: the folder cannot be read or written.
         """
         if model is None:
-            vectors = self.spaces.in_use()
+            vectors = self.parts.active_model.in_use()
             loaded(vectors.embedder, on_progress)
-            names = (head.namespace for head in each_head(self.log))
+            names = (head.namespace for head in each_head(self.parts.log))
             chosen = names if namespace is None else [check_namespace(namespace)]
-            return embed_missing(self.models, vectors, chosen, on_progress)
+            return embed_missing(self.parts.read_models, vectors, chosen, on_progress)
         if namespace is not None:
             raise InvalidInput("a model is changed for all namespaces; leave it out", field="namespace")
-        return change_model(self.settings.data, self.log, self.models, self.spaces, model, on_progress)
+        return change_model(
+            self.parts.settings.storage.data,
+            self.parts.log,
+            self.parts.read_models,
+            self.parts.active_model,
+            model,
+            on_progress,
+        )
 
     def undo_embed(self) -> str:
         """Go back to the model before the last change, whose vectors are still there; return its name.
@@ -408,48 +350,33 @@ class Recollect:
             InvalidInput: no model came before, or its files are not what they were; nothing has changed.
             FolderInUse: another process changes the model. StorageError: the folder cannot be read or written.
         """
-        return undo_change(self.settings.data)
+        return undo_change(self.parts.settings.storage.data)
 
     def close(self) -> None:
         """Finish what was begun and release the files."""
-        if self.workers is not None:
-            self.workers.stop()
-        self._retriever.close()
-        self._traces.close()
-        if self._llm is not None:
-            self._llm.close()
-        self.records.close()
-        self.history.close()
-        self.spaces.close()
-        self.models.close()
-        self.log.close()
+        self.parts.close()
 
     @contextmanager
     def _reading(self, namespace: str, as_of: AsOf = None) -> Generator[Snapshot]:
         """Lend the read model, caught up with the log, or as it was."""
         version = self.version(check_namespace(namespace), as_of)
         if version is None:
-            self.models.catch_up(namespace)
-        reading = self.models.reading(namespace) if version is None else self.history.reading(namespace, version)
+            self.parts.read_models.catch_up(namespace)
+        reading = (
+            self.parts.read_models.reading(namespace)
+            if version is None
+            else self.parts.history.reading(namespace, version)
+        )
         with reading as snapshot:
             yield snapshot
 
     def _traced(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:
-        self.embedder.start()
-        if self.reranker is not None:
-            self.reranker.start()
-        result = self._retriever.retrieve(namespace, request, exclude=exclude)
-        self._traces.add(namespace, request, result)
+        self.parts.vectors.embedder.start()
+        if self.parts.reranker is not None:
+            self.parts.reranker.start()
+        result = self.parts.retriever.retrieve(namespace, request, exclude=exclude)
+        self.parts.trace_store.add(namespace, request, result)
         return result
-
-    def _start_workers(self, *, work: bool, schedule: bool) -> None:
-        if work:
-            self.embedder.start()
-        self.workers = Workers(
-            self.context, self.records, self.lag, broker_url=self.settings.broker, work=work, schedule=schedule
-        )
-        self.log.on_append(self.workers.news)
-        self.workers.start()
 
 
 def listed(events: Event | Sequence[Event]) -> Sequence[Event]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from recollect.api.memory.recollect import Recollect
+from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import RecollectError
 from recollect.jobs.queue.backlog import Behind, summed
@@ -32,18 +32,18 @@ class Background:
     problem: str | None
 
 
-def background(memory: Recollect) -> Background:
+def background(parts: MemoryParts) -> Background:
     """Look at everything that runs behind the answers; nothing here raises when a part is away."""
     behind, namespaces, problem = list[Behind](), 0, None
     queues, runs, beats, dead = dict[str, int](), list[Run](), list[Beat](), list[DeadLetter]()
     try:
-        behind, namespaces = memory.lag.behind(_BEHIND_MAX)
+        behind, namespaces = parts.backlog.behind(_BEHIND_MAX)
     except RecollectError as error:
         problem = f"log: {error}"
     try:
-        if memory.workers is not None:
-            queues = memory.workers.queue_depths()
-        runs, beats, dead = memory.records.runs(), memory.records.beats(), memory.records.dead_letters()
+        if parts.workers is not None:
+            queues = parts.workers.queue_depths()
+        runs, beats, dead = parts.run_store.runs(), parts.run_store.beats(), parts.run_store.dead_letters()
     except Exception as error:
         problem = f"broker: {type(error).__name__}: {error}"
     return Background(
@@ -57,13 +57,13 @@ def background(memory: Recollect) -> Background:
     )
 
 
-def health(memory: Recollect) -> dict[str, Any]:
+def health(parts: MemoryParts) -> dict[str, Any]:
     """Return how the parts are, and whether something needs a look."""
-    back, present_us = background(memory), now_us()
+    back, present_us = background(parts), now_us()
     parked = [
-        {"namespace": one.namespace, "version": one.version, "error": one.error} for one in memory.models.parked()
+        {"namespace": one.namespace, "version": one.version, "error": one.error} for one in parts.read_models.parked()
     ]
-    embedding = memory.spaces.status()
+    embedding = parts.active_model.status()
     problems = _problems(back, present_us)
     if any(one["state"] == "failed" for one in (embedding, embedding.get("next", embedding))):
         problems.append("the embedding model failed to load")
@@ -72,9 +72,9 @@ def health(memory: Recollect) -> dict[str, Any]:
     return {
         "status": "degraded" if problems else "ok",
         "problems": problems,
-        "log_id": memory.log.log_id,
+        "log_id": parts.log.log_id,
         "embedding": embedding,
-        "workers": memory.workers.status() if memory.workers else {"running": False},
+        "workers": parts.workers.status() if parts.workers else {"running": False},
         "parked": parked,
         "lag": summed(back.behind, present_us, most=_BEHIND_MAX),
         "queues": back.queues,
@@ -90,7 +90,7 @@ def health(memory: Recollect) -> dict[str, Any]:
             for beat in back.beats
         ],
         "dead_letters": len(back.dead_letters),
-        "llm": memory.context.llm.status() if memory.context.llm else None,
+        "llm": parts.job_context.llm.status() if parts.job_context.llm else None,
     }
 
 
@@ -108,9 +108,9 @@ def run_json(run: Run) -> dict[str, Any]:
     }
 
 
-def metrics(memory: Recollect) -> bytes:
+def metrics(parts: MemoryParts) -> bytes:
     """Return the same in the text format of Prometheus."""
-    back, present_us = background(memory), now_us()
+    back, present_us = background(parts), now_us()
     registry = CollectorRegistry()
 
     def gauge(name: str, what: str, values: dict[str, float], label: str | None = None) -> None:
@@ -128,7 +128,7 @@ def metrics(memory: Recollect) -> bytes:
     gauge("namespaces_behind", "Namespaces with something to do", {"": lag["namespaces_behind"]})
     gauge("namespaces", "Namespaces in the log", {"": back.namespaces})
     gauge("oldest_unprojected_seconds", "Age of the oldest event that is not folded", {"": lag["oldest_seconds"] or 0})
-    gauge("parked_namespaces", "Namespaces that stopped at an event", {"": len(memory.models.parked())})
+    gauge("parked_namespaces", "Namespaces that stopped at an event", {"": len(parts.read_models.parked())})
     gauge("queue_messages", "Messages that wait", dict[str, float](back.queues), "queue")
     gauge("dead_letters", "Messages that failed for good", {"": len(back.dead_letters)})
     gauge("job_last_started_seconds", "When a job last began", {r.job: r.started_us / 1e6 for r in back.runs}, "job")
@@ -137,8 +137,8 @@ def metrics(memory: Recollect) -> bytes:
     roles = [beat.role for beat in back.beats if beat.is_alive(present_us)]
     alive = {role: float(roles.count(role)) for role in ROLES}
     gauge("processes_alive", "Workers and schedulers that were heard of lately", alive, "role")
-    if memory.context.llm is not None:
-        spent = memory.context.llm.status()
+    if parts.job_context.llm is not None:
+        spent = parts.job_context.llm.status()
         gauge("llm_tokens_today", "Tokens that the language model has cost today (UTC)", {"": spent["tokens_today"]})
     gauge("broker_up", "Whether the broker answers", {"": float(back.problem is None)})
     return generate_latest(registry)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.api.memory.recollect import Recollect
+from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.jobs.queue.actors import declare_actors
 from recollect.jobs.queue.broker import open_broker
 
 
-def requeue(memory: Recollect, letter_id: str | None) -> int:
+def requeue(parts: MemoryParts, letter_id: str | None) -> int:
     """Send dead letters again, one or all; return how many. On ``memory://`` they are worked off before this returns.
 
     A letter is removed after its message was sent, so a kill between the two loses none. The message may then come
@@ -18,22 +18,22 @@ def requeue(memory: Recollect, letter_id: str | None) -> int:
     Raises:
         Exception: on ``memory://``, what the work raises; the letter stays a dead letter.
     """
-    broker = open_broker(memory.settings.broker, memory.records, memory.settings)
-    declared = declare_actors(broker, memory.context, memory.records)
+    broker = open_broker(parts.run_store, parts.settings.queue)
+    declared = declare_actors(broker, parts.job_context, parts.run_store)
     actors: dict[str, Any] = {
         actor.actor_name: actor for actor in (declared.project, declared.embed, declared.think, declared.run)
     }
     count = 0
     try:
-        for letter in memory.records.dead_letters():
+        for letter in parts.run_store.dead_letters():
             if letter_id not in (None, letter.id):
                 continue
             actor = actors[letter.actor]
-            if memory.settings.broker == "memory://":
+            if parts.settings.queue.broker == "memory://":
                 actor.fn(*letter.arguments)
             else:
                 actor.send(*letter.arguments)
-            memory.records.take(letter.id)
+            parts.run_store.take(letter.id)
             count += 1
     finally:
         broker.close()

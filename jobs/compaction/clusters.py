@@ -38,7 +38,7 @@ def cluster(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot
         return []
     ids = list(texts)
     found: list[dict[str, Any]] = []
-    for members in grouped(vectors, context.policy.cluster_similarity):
+    for members in grouped(vectors, context.settings.compaction.cluster_similarity):
         said = [texts[ids[at]] for at in members]
         label = " ".join(keywords(snapshot.connection, said, tokens_max=_LABEL_TOKENS)) or said[0]
         found.append({"label": label, "memory_ids": [ids[at] for at in members]})

@@ -21,15 +21,17 @@ _HOUR_US = 3_600_000_000
 
 def compress(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `episodes.compressed` for the next groups of raw episodes that are old enough."""
-    policy = context.policy
+    settings = context.settings
     # A read model that has grown too large is compressed at once.
-    large = size_bytes(snapshot.connection) > policy.model_bytes_max
-    cutoff_us = now_us - (0 if large else int(policy.compress_after_hours * _HOUR_US))
-    groups = due_groups(snapshot.connection, cutoff_us, policy.compressed_turns_max)
+    large = size_bytes(snapshot.connection) > settings.compaction.model_bytes_max
+    cutoff_us = now_us - (0 if large else int(settings.compaction.compress_after_hours * _HOUR_US))
+    groups = due_groups(snapshot.connection, cutoff_us, settings.compaction.compressed_turns_max)
     return [_compressed(context, namespace, snapshot, group) for group in islice(groups, _GROUPS_MAX)]
 
 
 def _compressed(context: JobContext, namespace: str, snapshot: Snapshot, group: Sequence[Turn]) -> EventDraft:
-    policy = context.policy
-    summary = summary_of(context, namespace, snapshot, group, share=policy.compressed_share)
-    return episodes_compressed(group, summary, expires_after_us=int(policy.compressed_expires_after_days * DAY_US))
+    settings = context.settings
+    summary = summary_of(context, namespace, snapshot, group, share=settings.compaction.compressed_share)
+    return episodes_compressed(
+        group, summary, expires_after_us=int(settings.compaction.compressed_expires_after_days * DAY_US)
+    )

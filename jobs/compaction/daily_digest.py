@@ -29,6 +29,8 @@ def digest_days(context: JobContext, namespace: str, now_us: int, snapshot: Snap
         bounds = (day * DAY_US, (day + 1) * DAY_US)
         turns = [] if name in known else read_turns(snapshot.connection, _TURNS, bounds)
         if turns:
-            summary = summary_of(context, namespace, snapshot, turns, tokens_max=context.policy.digest_tokens)
+            summary = summary_of(
+                context, namespace, snapshot, turns, tokens_max=context.settings.compaction.digest_tokens
+            )
             drafts.append(day_digested(day, name, summary.text, turns))
     return drafts

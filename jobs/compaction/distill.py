@@ -22,7 +22,7 @@ WHERE tier = 'compressed' AND status = 'active' AND pinned = 0 AND occurred_at_u
 
 def distill(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `episode.distilled` for the next compressed episodes that are old enough."""
-    cutoff_us = now_us - int(context.policy.distill_after_days * DAY_US)
+    cutoff_us = now_us - int(context.settings.compaction.distill_after_days * DAY_US)
     due = read_turns(snapshot.connection, _COMPRESSED, (cutoff_us, _SUMMARIES_MAX))
     return [_distilled(context, namespace, snapshot, compressed) for compressed in due]
 
@@ -31,7 +31,7 @@ def _distilled(context: JobContext, namespace: str, snapshot: Snapshot, compress
     """Distil the words behind a summary rather than its own: what was left out there may be what matters now."""
     events = read_events(context.log, namespace, source_versions(snapshot.connection, compressed.version))
     turns = [_turn(event) for event in events if tells(event)] or [compressed]
-    summary = summary_of(context, namespace, snapshot, turns, share=context.policy.distilled_share)
+    summary = summary_of(context, namespace, snapshot, turns, share=context.settings.compaction.distilled_share)
     return episode_distilled(compressed, summary)
 
 

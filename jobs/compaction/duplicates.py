@@ -53,7 +53,7 @@ def merge_duplicates(context: JobContext, namespace: str, now_us: int, snapshot:
                 other
                 for other in order[place + 1 :]
                 if other not in merged
-                and similar[kept, other] >= context.policy.dedup_similarity
+                and similar[kept, other] >= context.settings.compaction.dedup_similarity
                 and _exact(group[kept].text) == _exact(group[other].text)
             ]
             merged.update(same)

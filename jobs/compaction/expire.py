@@ -29,10 +29,10 @@ _SUMMARIES = "SELECT id FROM episodes WHERE pinned = 0 AND expires_at_us < ? ORD
 
 def expire(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `episodes.expired` for what is past its time."""
-    policy = context.policy
-    cutoff_us = now_us - int(policy.raw_expires_after_days * DAY_US)
+    settings = context.settings
+    cutoff_us = now_us - int(settings.compaction.raw_expires_after_days * DAY_US)
     rows: list[tuple[Any, ...]] = snapshot.connection.execute(
-        _RAW, (policy.raw_importance_kept, cutoff_us, _FOUND_MAX)
+        _RAW, (settings.compaction.raw_importance_kept, cutoff_us, _FOUND_MAX)
     ).fetchall()
     rows += snapshot.connection.execute(_SUMMARIES, (now_us, _FOUND_MAX)).fetchall()
     ids = [row[0] for row in rows]

@@ -25,7 +25,7 @@ def keep_size(context: JobContext, namespace: str) -> bool:
     """Rebuild a read model that is too large and has much free space in it; return whether it was."""
     with context.models.reading(namespace) as snapshot:
         pages = _pragma(snapshot.connection, "page_count")
-        too_large = size_bytes(snapshot.connection) > context.policy.model_bytes_max
+        too_large = size_bytes(snapshot.connection) > context.settings.compaction.model_bytes_max
         if not too_large or _pragma(snapshot.connection, "freelist_count") < _FREE_SHARE * pages:
             return False
     try:

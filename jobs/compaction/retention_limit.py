@@ -24,7 +24,7 @@ def cap(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequenc
 
     Least important is what has the least confidence, then what was said least often, then what is oldest.
     """
-    most = context.policy.memories_max
+    most = context.settings.compaction.memories_max
     memories = sorted(
         active_memories(snapshot.connection),
         key=lambda memory: (memory.confidence, memory.evidence, memory.updated_at_us, memory.id),

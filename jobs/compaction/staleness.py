@@ -27,15 +27,15 @@ def age(_: JobContext, __: str, now_us: int, snapshot: Snapshot) -> Sequence[Eve
 
 def decay(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `facts.decayed` for inferred facts, by half-life since they last changed; stale below the floor."""
-    policy = context.policy
+    settings = context.settings
     decayed: dict[str, float] = {}
     drafts: list[EventDraft] = []
     for memory in active_memories(snapshot.connection):
         if memory.kind != "fact" or memory.source_type != "inferred":
             continue
-        left = 0.5 ** ((now_us - memory.updated_at_us) / (policy.decay_half_life_days * DAY_US))
+        left = 0.5 ** ((now_us - memory.updated_at_us) / (settings.compaction.decay_half_life_days * DAY_US))
         confidence = memory.confidence * left
-        if confidence < policy.decay_floor:
+        if confidence < settings.compaction.decay_floor:
             drafts.append(memory_stale(memory.id, "nobody confirmed it", now_us))
         elif left < 1 - _LOSS_MIN:
             decayed[memory.id] = round(confidence, 4)

@@ -59,7 +59,7 @@ def observe(context: JobContext, namespace: str, _: int) -> int:
 def _observations(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `observations.recorded` for sessions with enough turns that nobody observed."""
     rows: list[tuple[Any, ...]] = snapshot.connection.execute(
-        _UNOBSERVED, (context.policy.observe_tokens, _ITEMS_MAX)
+        _UNOBSERVED, (context.settings.conversation.observe_tokens, _ITEMS_MAX)
     ).fetchall()
     return [_observed(context, namespace, snapshot, row[0]) for row in rows]
 
@@ -68,7 +68,7 @@ def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_i
     turns = read_turns(snapshot.connection, _TURNS, (session_id, _TURNS_READ_MAX))
     vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in turns])
     observations: list[str] = []
-    left = context.policy.observations_tokens_max
+    left = context.settings.conversation.observations_tokens_max
     for segment in _segments(turns, [vectors.get(turn.version) for turn in turns]):
         tokens_max = min(_LINE_TOKENS_MAX, int(_SHARE * sum(estimate_tokens(turn.line()) for turn in segment)) + 12)
         text = summarise(segment, [vectors.get(turn.version) for turn in segment], tokens_max)
@@ -95,15 +95,17 @@ def _segments(turns: Sequence[Turn], vectors: Sequence[Any]) -> Iterator[list[Tu
 
 def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `observations.reflected` for sessions with too many: those that say most, unlike each other."""
-    policy = context.policy
+    settings = context.settings
     drafts: list[EventDraft] = []
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_FULL, (policy.reflect_tokens, _ITEMS_MAX)).fetchall()
+    rows: list[tuple[Any, ...]] = snapshot.connection.execute(
+        _FULL, (settings.conversation.reflect_tokens, _ITEMS_MAX)
+    ).fetchall()
     for session_id, occurred_at_us in rows:
         found: list[tuple[Any, ...]] = snapshot.connection.execute(_LINES, (session_id,)).fetchall()
         texts = [text for _, text in found]
         vectors = context.vectors_in_use().of_texts(namespace, snapshot, texts)
         known = [None] * len(texts) if vectors is None else list(vectors)
-        kept = summarise(lines(texts), known, policy.reflect_tokens // 2, whole=True).splitlines()
+        kept = summarise(lines(texts), known, settings.conversation.reflect_tokens // 2, whole=True).splitlines()
         events = list(dict.fromkeys(event_id for event_id, _ in found))
         drafts.append(observations_reflected(session_id, kept, source_events=events, occurred_at_us=occurred_at_us))
     return drafts
@@ -111,11 +113,11 @@ def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Seq
 
 def _short_forms(context: JobContext, _: str, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `turns.summarised` for the next long messages."""
-    policy = context.policy
-    turns = read_turns(snapshot.connection, _LONG, (policy.long_message_tokens, _ITEMS_MAX))
+    settings = context.settings
+    turns = read_turns(snapshot.connection, _LONG, (settings.conversation.long_message_tokens, _ITEMS_MAX))
     if not turns:
         return []
-    return [turns_summarised(turns, [_short(turn, policy.short_form_tokens) for turn in turns])]
+    return [turns_summarised(turns, [_short(turn, settings.conversation.short_form_tokens) for turn in turns])]
 
 
 def _short(turn: Turn, tokens_max: int) -> str:

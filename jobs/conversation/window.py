@@ -88,13 +88,13 @@ def _compaction(
     context: JobContext, namespace: str, session_id: str, budget_tokens: int, snapshot: Snapshot
 ) -> Sequence[EventDraft]:
     """Return `conversation.compacted` for the oldest turns when there are too many tokens."""
-    policy = context.policy
+    settings = context.settings
     turns = _turns(snapshot, session_id)
-    full = policy.window_full_share * budget_tokens
+    full = settings.conversation.window_full_share * budget_tokens
     held = _held_tokens(snapshot, session_id, budget_tokens)
     if held + sum(_tokens(turn.line()) for turn in turns) <= full:
         return []
-    stay = max(1, min(policy.window_turns_kept, int(len(turns) * _KEPT_SHARE)))
+    stay = max(1, min(settings.conversation.window_turns_kept, int(len(turns) * _KEPT_SHARE)))
     count = len(turns) // 2
     summary_tokens = int(_SUMMARY_SHARE * budget_tokens)
     while count < len(turns) - stay and summary_tokens + sum(_tokens(turn.line()) for turn in turns[count:]) > full:
@@ -104,7 +104,7 @@ def _compaction(
         return []
     source_tokens = sum(estimate_tokens(turn.line()) for turn in old)
     vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in old])
-    tokens_max = max(16, min(summary_tokens // 2, int(policy.compressed_share * source_tokens)))
+    tokens_max = max(16, min(summary_tokens // 2, int(settings.compaction.compressed_share * source_tokens)))
     text = summarise(old, [vectors.get(turn.version) for turn in old], tokens_max) or "(nothing was said)"
     return [conversation_compacted(session_id, old, Summary(text, estimate_tokens(text), source_tokens))]
 

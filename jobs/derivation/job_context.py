@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from recollect.events.log import EventLog
+from recollect.jobs.job_settings import JobSettings
 from recollect.jobs.llm.client import Llm
-from recollect.jobs.policy import Policy
 from recollect.projections.embeddings.vectors import VectorsInUse
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -20,7 +20,7 @@ class JobContext:
     log: EventLog
     models: ReadModels
     vectors_in_use: VectorsInUse
-    policy: Policy = field(default_factory=Policy)
+    settings: JobSettings = field(default_factory=JobSettings)
     #: The language model; None: the rules do the work.
     llm: Llm | None = None
     #: Set when the process ends; a job then stops at the next point where nothing is half done.

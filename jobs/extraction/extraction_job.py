@@ -89,15 +89,15 @@ def _extraction(
     When they say nothing it is appended only if there were as many as one extraction looks at: so nothing is read again and
     again, and idle talk does not fill the log.
     """
-    policy = context.policy
+    settings = context.settings
     row: Any = snapshot.connection.execute(_LOOKED).fetchone()
     messages, last = _next_messages(
-        context.log, namespace, row[0] if row else 0, snapshot, policy.extraction_messages_max
+        context.log, namespace, row[0] if row else 0, snapshot, settings.extraction.extraction_messages_max
     )
     if last is None:
         return []
     asking = context.llm is not None
-    if asking and len(messages) < policy.llm_messages_min and now_us - last.occurred_at_us < _QUIET_US:
+    if asking and len(messages) < settings.llm.llm_messages_min and now_us - last.occurred_at_us < _QUIET_US:
         # More is said right now, and is better read together.
         return []
     begun = time.thread_time()
@@ -106,7 +106,7 @@ def _extraction(
     quiet = now_us - last.occurred_at_us >= _QUIET_US
     idle = not found or (not quiet and all(one.kind in _PATIENT for one in found))
     waits = idle and time.thread_time() - begun < min(_READ_AGAIN_SECONDS_MAX, seconds_max)
-    if waits and not asking and len(messages) < policy.extraction_messages_max:
+    if waits and not asking and len(messages) < settings.extraction.extraction_messages_max:
         return []
     sources = list(dict.fromkeys(id for one in found for id in _sources(one.item))) or [last.id]
     return [
@@ -116,7 +116,7 @@ def _extraction(
             source_events=sources,
             through=last.version,
             extractor=extractor,
-            items=_by_kind(found, policy.extraction_confidence_min),
+            items=_by_kind(found, settings.extraction.extraction_confidence_min),
         )
     ]
 

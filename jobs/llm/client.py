@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from recollect.events.errors import InvalidInput, short_text
+from recollect.jobs.job_settings import LlmSettings
 from recollect.jobs.llm.breaker import Breaker
-from recollect.jobs.llm.policy import LlmPolicy
 from recollect.jobs.llm.spend import Spend
 
 if TYPE_CHECKING:
@@ -36,18 +36,18 @@ class Llm:
     """The language model of the settings. Safe to use from many threads.
 
     Parameters:
-        policy: which model, and its limits.
+        settings: which model, and its limits.
         data: the folder that the spend is kept in.
     """
 
-    def __init__(self, policy: LlmPolicy, data: Path) -> None:
-        if policy.llm is None:
+    def __init__(self, settings: LlmSettings, data: Path) -> None:
+        if settings.llm is None:
             raise InvalidInput("name a language model", field="RECOLLECT_LLM")
         #: Who is named as the one who read.
-        self.name = policy.llm
-        self._policy = policy
+        self.name = settings.llm
+        self._settings = settings
         self._spend = Spend(data / "llm-spend.json")
-        self._breaker = Breaker(policy.llm_failures_max, policy.llm_pause_seconds)
+        self._breaker = Breaker(settings.llm_failures_max, settings.llm_pause_seconds)
         # One loop for all calls: HTTP clients belong to the loop they were made in.
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="recollect-llm", daemon=True)
@@ -61,11 +61,11 @@ class Llm:
             prompt: the name of a file in `prompts`.
             text: what it is about; put between marks as data.
         """
-        if self._spend.today() >= self._policy.llm_tokens_per_day or not self._breaker.allows(namespace):
+        if self._spend.today() >= self._settings.llm_tokens_per_day or not self._breaker.allows(namespace):
             return None
         asked = asyncio.run_coroutine_threadsafe(self._ask(prompt, text, output), self._loop)
         try:
-            answer = asked.result(self._policy.llm_timeout_seconds * (_RETRIES + 1) + _SLACK_SECONDS)
+            answer = asked.result(self._settings.llm_timeout_seconds * (_RETRIES + 1) + _SLACK_SECONDS)
         except (Exception, FutureTimeout) as error:
             asked.cancel()
             _logger.warning("the language model did not answer for namespace %r: %s", namespace, short_text(error))
@@ -79,7 +79,7 @@ class Llm:
         return {
             "model": self.name,
             "tokens_today": self._spend.today(),
-            "tokens_per_day": self._policy.llm_tokens_per_day,
+            "tokens_per_day": self._settings.llm_tokens_per_day,
             "paused_namespaces": self._breaker.open_count(),
         }
 
@@ -109,7 +109,7 @@ class Llm:
             output_type=output,
             instructions=_prompt(prompt),
             retries=_RETRIES,
-            model_settings={"timeout": self._policy.llm_timeout_seconds, "temperature": 0.0},
+            model_settings={"timeout": self._settings.llm_timeout_seconds, "temperature": 0.0},
         )
         usage = RunUsage()
         try:
@@ -125,7 +125,7 @@ class Llm:
 
     def _opened_model(self) -> Any:
         if self._model is None:
-            if self._policy.llm_base_url is None:
+            if self._settings.llm_base_url is None:
                 from pydantic_ai.models import infer_model  # noqa: PLC0415
 
                 self._model = infer_model(self.name)
@@ -134,7 +134,7 @@ class Llm:
                 from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
 
                 key = os.environ.get("OPENAI_API_KEY") or "none"
-                provider = OpenAIProvider(base_url=self._policy.llm_base_url, api_key=key)
+                provider = OpenAIProvider(base_url=self._settings.llm_base_url, api_key=key)
                 self._model = OpenAIChatModel(self.name.removeprefix("openai:"), provider=provider)
         return self._model
 

@@ -13,7 +13,7 @@ from dramatiq.middleware import AgeLimit, Middleware, Retries, ShutdownNotificat
 
 from recollect.events.envelope import now_us
 from recollect.events.errors import InvalidInput
-from recollect.jobs.policy import Policy
+from recollect.jobs.job_settings import QueueSettings
 from recollect.jobs.queue.redis_run_store import RedisRecords
 from recollect.jobs.queue.run_store import DeadLetter, Records
 from recollect.jobs.queue.sqlite_run_store import FileRecords
@@ -34,8 +34,8 @@ def open_records(url: str, data: Path) -> Records:
     return RedisRecords(url) if _is_redis(url) else FileRecords(data / "jobs.db")
 
 
-def open_broker(url: str, records: Records, policy: Policy) -> dramatiq.Broker:
-    """Return the broker at `url`: ``memory://`` within this process, ``redis://host:port/db`` across machines.
+def open_broker(records: Records, settings: QueueSettings) -> dramatiq.Broker:
+    """Return the broker of the settings: ``memory://`` within this process, ``redis://host:port/db`` across machines.
 
     Nothing is lost with either: a message says only that there may be work, and the sweep finds what got lost.
 
@@ -44,15 +44,17 @@ def open_broker(url: str, records: Records, policy: Policy) -> dramatiq.Broker:
     """
     middleware: list[Middleware] = [
         # Before the others, since what it skips is not to be retried.
-        Attempts(records, policy.attempts_max),
+        Attempts(records, settings.attempts_max),
         AgeLimit(max_age=_AGE_MS_MAX),
-        TimeLimit(time_limit=int(policy.job_seconds_max * 1_000)),
+        TimeLimit(time_limit=int(settings.job_seconds_max * 1_000)),
         ShutdownNotifications(),
-        Retries(max_retries=policy.attempts_max - 1, min_backoff=1_000, max_backoff=30_000),
+        Retries(max_retries=settings.attempts_max - 1, min_backoff=1_000, max_backoff=30_000),
     ]
-    if _is_redis(url):
+    if _is_redis(settings.broker):
         # Dead letters have records of their own, which nobody purges after a week.
-        return RedisBroker(url=url, middleware=middleware, namespace="recollect", heartbeat_timeout=_HEARTBEAT_MS)
+        return RedisBroker(
+            url=settings.broker, middleware=middleware, namespace="recollect", heartbeat_timeout=_HEARTBEAT_MS
+        )
     return StubBroker(middleware=middleware)
 
 

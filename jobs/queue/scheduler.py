@@ -12,7 +12,7 @@ from apscheduler.schedulers.background import BackgroundScheduler  # pyright: ig
 from apscheduler.triggers.cron import CronTrigger  # pyright: ignore[reportMissingTypeStubs]
 
 from recollect.events.envelope import microseconds, now_us
-from recollect.jobs.policy import Policy
+from recollect.jobs.job_settings import QueueSettings
 from recollect.jobs.queue.actors import Actors
 from recollect.jobs.queue.registry import SCHEDULED
 from recollect.jobs.queue.run_store import Records
@@ -32,11 +32,11 @@ class Scheduler:
     the next start, the latest one of each job; a memory that never saw a slot before waits for its first one.
     """
 
-    def __init__(self, actors: Actors, records: Records, policy: Policy) -> None:
+    def __init__(self, actors: Actors, records: Records, settings: QueueSettings) -> None:
         self._actors = actors
         self._records = records
-        self._stale_us = int(policy.slot_stale_seconds * 1_000_000)
-        zone = ZoneInfo(policy.timezone)
+        self._stale_us = int(settings.slot_stale_seconds * 1_000_000)
+        zone = ZoneInfo(settings.timezone)
         self._triggers: dict[str, Any] = {
             name: CronTrigger.from_crontab(job.cron, timezone=zone)  # pyright: ignore[reportUnknownMemberType]
             for name, job in SCHEDULED.items()

@@ -37,8 +37,7 @@ class Workers:
     """What runs in the background of this process.
 
     Parameters:
-        context: what jobs work with; its policy says how many threads there are.
-        broker_url: ``memory://`` or ``redis://…``.
+        context: what jobs work with; its settings name the broker and the number of threads.
         records: those that go with the broker; the caller closes them.
         lag: finds the namespaces that are behind.
         work: whether this process works off messages, and sweeps.
@@ -51,25 +50,27 @@ class Workers:
         records: Records,
         lag: Lag,
         *,
-        broker_url: str = "memory://",
         work: bool = True,
         schedule: bool = True,
     ) -> None:
-        policy = context.policy
+        settings = context.settings.queue
         self._context = context
-        self._broker_url = broker_url
+        self._broker_url = settings.broker
         self.records = records
-        self.broker = open_broker(broker_url, records, policy)
+        self.broker = open_broker(records, settings)
         self.actors = declare_actors(self.broker, context, self.records)
         self._lag = lag
-        self._sweep_seconds = policy.sweep_seconds
+        self._sweep_seconds = settings.sweep_seconds
         live, thinking = set[str](QUEUES[:2]), set[str](QUEUES[2:])
         self._workers = (
-            [_worker(self.broker, live, policy.worker_threads), _worker(self.broker, thinking, policy.think_threads)]
+            [
+                _worker(self.broker, live, settings.worker_threads),
+                _worker(self.broker, thinking, settings.think_threads),
+            ]
             if work
             else []
         )
-        self._scheduler = Scheduler(self.actors, self.records, policy) if schedule else None
+        self._scheduler = Scheduler(self.actors, self.records, settings) if schedule else None
         roles: list[Role] = [*(["worker"] if work else []), *(["scheduler"] if schedule else [])]  # pyright: ignore[reportAssignmentType]
         self._beats: list[Beat] = [new_beat(role, now_us()) for role in roles]
         self._news: set[str] = set()

@@ -19,8 +19,8 @@ import texts
 from table import heading
 
 from recollect.projections.embeddings.embedder import SentenceEmbedder
-from recollect.projections.embeddings.model_files import DEFAULT_MODEL
-from recollect.projections.embeddings.model_runtime import OpenVinoRuntime, RuntimeChoice, TorchRuntime, load_runtime
+from recollect.projections.embeddings.model_runtime import OpenVinoRuntime, TorchRuntime, load_runtime
+from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
 
 QUERIES = 200
 QUERY_WORDS = 10

@@ -19,7 +19,7 @@ import texts
 from table import heading
 
 from recollect.api.memory.recollect import Recollect
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.envelope import DAY_US, instant, now_us
 from recollect.events.validation import drafts
 from recollect.jobs.queue.nightly import compact
@@ -36,9 +36,9 @@ _BETWEEN_SECONDS = 0.05
 def run(folder: Path) -> None:
     heading(f"A nightly run over {NAMESPACES:,} namespaces x {EVENTS} events")
     _fill(folder)
-    with Recollect(folder, settings=Settings(), workers=False) as memory:
-        memory.embedder.start()
-        memory.embedder.wait_ready(600)
+    with Recollect(folder, settings=load_settings(), workers=False) as memory:
+        memory.parts.vectors.embedder.start()
+        memory.parts.vectors.embedder.wait_ready(600)
         before = _live(memory, lambda spent: spent < _LIVE_SECONDS)
         nightly = multiprocessing.get_context("spawn")
         told: multiprocessing.Queue[tuple[float, int, int]] = nightly.Queue()
@@ -56,19 +56,19 @@ def _fill(folder: Path) -> None:
     """Append the namespaces, fold and embed them."""
     begun_us = now_us() - 2 * DAY_US
     source = list(texts.real(_TEMPLATES * EVENTS))
-    with Recollect(folder, settings=Settings(), workers=False) as memory:
-        memory.embedder.start()
-        memory.embedder.wait_ready(600)
+    with Recollect(folder, settings=load_settings(), workers=False) as memory:
+        memory.parts.vectors.embedder.start()
+        memory.parts.vectors.embedder.wait_ready(600)
         for number in range(NAMESPACES):
             template = number % _TEMPLATES
             part = source[template * EVENTS : (template + 1) * EVENTS]
-            memory.log.append(
+            memory.parts.log.append(
                 f"n{number}",
                 drafts([event | {"occurred_at": instant(begun_us + at * 20_000_000)} for at, event in enumerate(part)]),
             )
-            memory.models.catch_up(f"n{number}")
+            memory.parts.read_models.catch_up(f"n{number}")
             if number < _TEMPLATES:
-                memory.vectors.embed_news(f"n{number}")
+                memory.parts.vectors.embed_news(f"n{number}")
     for number in range(_TEMPLATES, NAMESPACES):
         # The same texts under the same ids in the same log: the vectors are those of the template.
         vectors = namespace_folder(folder, f"n{number % _TEMPLATES}") / "vectors.db"
@@ -76,14 +76,14 @@ def _fill(folder: Path) -> None:
 
 
 def _nightly(folder: Path, told: multiprocessing.Queue[tuple[float, int, int]]) -> None:
-    with Recollect(folder, settings=Settings(), workers=False) as memory:
-        memory.embedder.start()
-        memory.embedder.wait_ready(600)
+    with Recollect(folder, settings=load_settings(), workers=False) as memory:
+        memory.parts.vectors.embedder.start()
+        memory.parts.vectors.embedder.wait_ready(600)
         started = time.perf_counter()
         events = 0
         for number in range(NAMESPACES):
-            events += compact(memory.context, f"n{number}", now_us())
-            memory.vectors.embed_news(f"n{number}")
+            events += compact(memory.parts.job_context, f"n{number}", now_us())
+            memory.parts.vectors.embed_news(f"n{number}")
         seconds = time.perf_counter() - started
     told.put((seconds, events, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024))
 

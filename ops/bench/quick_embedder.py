@@ -12,9 +12,9 @@ import numpy as np
 import texts
 
 from recollect.projections.embeddings.embedder import Embedder, Embedding, State, open_embedder
-from recollect.projections.embeddings.model_files import DEFAULT_MODEL
 from recollect.projections.embeddings.model_runtime import RuntimeName
 from recollect.projections.embeddings.token_codes import Vector, principal_directions
+from recollect.projections.projection_settings import DEFAULT_MODEL
 
 _POOL_TEXTS = 256
 _NOISE = 0.02

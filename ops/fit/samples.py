@@ -107,7 +107,7 @@ def _sample(
 ) -> Sample | None:
     """Ask a question; None when nothing was found at all."""
     request = RetrieveRequest.model_validate({"query": question["query"], "until": question.get("until")})
-    asked, ranked = bench.retriever.rank(conversation.namespace, request)
+    asked, ranked = bench.parts.retriever.rank(conversation.namespace, request)
     if ranked is None:
         return None
     roster, rows = asked.roster, ranked.candidates.rows

@@ -11,8 +11,8 @@ from recollect.events.errors import StorageError
 from recollect.projections.embeddings.embedder import NO_MODEL, Embedder, open_embedder
 from recollect.projections.embeddings.model_files import model_name, model_tag
 from recollect.projections.embeddings.model_record import Choice, Model, choice_path, read_choice, write_choice
-from recollect.projections.embeddings.model_runtime import RuntimeChoice
-from recollect.projections.embeddings.vectors import INDEX_BYTES_MAX, Vectors
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.projection_settings import INDEX_BYTES_MAX, RuntimeChoice
 from recollect.projections.read_models.read_models import ReadModels
 
 _logger = logging.getLogger(__name__)

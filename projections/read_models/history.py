@@ -26,6 +26,7 @@ from recollect.events.errors import InvalidInput, StillBuilding, StorageError
 from recollect.events.log import EventLog, version_at
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import storage_errors
+from recollect.projections.projection_settings import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import folder_named, namespace_folder, remove_database
 from recollect.projections.read_models.lock_files import held, latest_first, touch
@@ -35,10 +36,6 @@ from recollect.projections.schema.schema import SCHEMA_VERSION, model_row
 
 _logger = logging.getLogger(__name__)
 
-#: Read models of the past that are kept, over all namespaces: what one person compares at a time, a few times over.
-AS_OF_FILES_MAX = 16
-#: What they may take on disk; a short message takes about 350 bytes.
-AS_OF_BYTES_MAX = 1 << 30
 #: Builds in the background at once; more would only share the processor.
 _BUILDERS = 2
 

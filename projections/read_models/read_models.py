@@ -17,6 +17,7 @@ from recollect.events.errors import ForeignFile, LogRewound, ProjectionFailed, S
 from recollect.events.log import EventLog
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import BUSY_TIMEOUT_MS, connect, storage_errors
+from recollect.projections.projection_settings import OPEN_MODELS_MAX
 from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.generations import building, empty_path, next_generation, publish
@@ -36,8 +37,6 @@ from recollect.projections.schema.schema import (
 
 _logger = logging.getLogger(__name__)
 
-#: Namespaces whose files are open at once. One costs 150 KiB and 3 descriptors, more while many threads read it.
-OPEN_MODELS_MAX = 64
 #: Events to fold from which on a model is built anew in bulk instead, beside the live one: some seconds of work.
 FAR_BEHIND_EVENTS = 20_000
 

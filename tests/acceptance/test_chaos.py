@@ -22,7 +22,7 @@ from support.waiting import eventually
 
 from recollect import Recollect
 from recollect.api.operations.health import health
-from recollect.api.settings import Settings
+from recollect.api.settings import Settings, load_settings
 from recollect.events.envelope import microseconds, now_us
 from recollect.events.validation import drafts
 from recollect.jobs.queue.actors import PAGE_NAMESPACES, declare_actors
@@ -49,13 +49,13 @@ def fill(memory: Recollect) -> None:
             )
             for at in range(12)
         ]
-        memory.log.append(name, drafts(turns))
+        memory.parts.log.append(name, drafts(turns))
 
 
 def content(memory: Recollect, name: str) -> str:
     """Return what the read model says; the log's own id, which differs between logs, is left out."""
-    memory.models.catch_up(name)
-    with memory.models.reading(name) as snapshot:
+    memory.parts.read_models.catch_up(name)
+    with memory.parts.read_models.reading(name) as snapshot:
         return "\n".join(
             str(row)
             for table in (
@@ -72,11 +72,13 @@ def content(memory: Recollect, name: str) -> str:
 
 
 def events_of(memory: Recollect) -> dict[str, list[str]]:
-    return {name: [event.id for event in memory.log.read(name, after=0, limit=1_000)] for name in NAMESPACES}
+    return {name: [event.id for event in memory.parts.log.read(name, after=0, limit=1_000)] for name in NAMESPACES}
 
 
-def settings_for(folder: Path, redis: RedisServer, model: str) -> Settings:
-    return Settings(data=folder, broker=redis.url, embedding_model=model, slot_stale_seconds=3, sweep_seconds=1)
+def settings_for(folder: Path, redis: RedisServer, model: str, **limits: float) -> Settings:
+    return load_settings(
+        data=folder, broker=redis.url, embedding_model=model, slot_stale_seconds=3, sweep_seconds=1, **limits
+    )
 
 
 class Processes:
@@ -123,16 +125,16 @@ def memory_of(settings: Settings) -> Generator[Recollect]:
 
 def begin(memory: Recollect, redis: RedisServer, slot_us: int) -> None:
     """Begin the nightly compaction of a slot, as a scheduler does."""
-    memory.records.claim("compact", slot_us, now_us(), 10**12)
-    broker = open_broker(redis.url, memory.records, memory.settings)
-    declare_actors(broker, memory.context, memory.records).run.send("compact", slot_us, "")
+    memory.parts.run_store.claim("compact", slot_us, now_us(), 10**12)
+    broker = open_broker(memory.parts.run_store, memory.parts.settings.queue)
+    declare_actors(broker, memory.parts.job_context, memory.parts.run_store).run.send("compact", slot_us, "")
     broker.close()
 
 
 def compacted(memory: Recollect) -> bool:
     for name in NAMESPACES:
-        memory.models.catch_up(name)
-        with memory.models.reading(name) as snapshot:
+        memory.parts.read_models.catch_up(name)
+        with memory.parts.read_models.reading(name) as snapshot:
             counts = snapshot.connection.execute(
                 "SELECT count(*) FILTER (WHERE tier = 'raw'), count(*) FILTER (WHERE tier = 'distilled') FROM episodes"
             ).fetchall()
@@ -153,7 +155,7 @@ def test_a_nightly_run_among_kills_and_flushes_leaves_what_an_undisturbed_one_do
     tmp_path: Path, redis: RedisServer, seed: int, outage_seconds: float
 ) -> None:
     slot_us = microseconds(_START + timedelta(days=20))
-    with memory_of(Settings(data=tmp_path / "calm", embedding_model="none")) as calm:
+    with memory_of(load_settings(data=tmp_path / "calm", embedding_model="none")) as calm:
         fill(calm)
         for name in NAMESPACES:
             calm.compact(name, now=_START + timedelta(days=20))
@@ -187,8 +189,8 @@ def test_a_nightly_run_among_kills_and_flushes_leaves_what_an_undisturbed_one_do
             processes.stop_all()
         assert events_of(memory) == expected_events
         assert {name: content(memory, name) for name in NAMESPACES} == expected
-        assert all(memory.models.check(name).equal for name in NAMESPACES[:5])
-        with memory.models.reading("n0") as snapshot:
+        assert all(memory.parts.read_models.check(name).equal for name in NAMESPACES[:5])
+        with memory.parts.read_models.reading("n0") as snapshot:
             assert digest(snapshot.connection)
 
 
@@ -200,33 +202,33 @@ def test_two_schedulers_begin_each_slot_once_and_a_third_goes_on_where_one_was_k
         fill(memory)
         # A slot of the past is known, so that the present one is not the first of this memory.
         for job in SCHEDULED:
-            memory.records.claim(job, 1, 1, 1)
-            memory.records.end(job, 1, 1)
+            memory.parts.run_store.claim(job, 1, 1, 1)
+            memory.parts.run_store.end(job, 1, 1)
         processes = Processes(tmp_path, redis, "none")
         try:
             first, _ = processes.start("scheduler"), processes.start("scheduler")
-            eventually(lambda: {run.slot_us > 1 for run in memory.records.runs()} == {True})
+            eventually(lambda: {run.slot_us > 1 for run in memory.parts.run_store.runs()} == {True})
             processes.kill(first)
             processes.start("worker")
             processes.start("scheduler")
-            eventually(lambda: all(run.ended_us for run in memory.records.runs()))
+            eventually(lambda: all(run.ended_us for run in memory.parts.run_store.runs()))
         finally:
             processes.stop_all()
-        runs = {run.job: run for run in memory.records.runs()}
+        runs = {run.job: run for run in memory.parts.run_store.runs()}
         assert runs["compact"].namespaces == runs["repair"].namespaces == len(NAMESPACES)
         assert compacted(memory)
-        kinds = [event.type for event in memory.log.read("n0", after=0, limit=1_000)]
+        kinds = [event.type for event in memory.parts.log.read("n0", after=0, limit=1_000)]
         assert kinds.count("episodes.compressed") == kinds.count("episode.distilled") == 2
 
 
 def test_who_appends_without_workers_tells_those_elsewhere(tmp_path: Path, redis: RedisServer) -> None:
-    settings = settings_for(tmp_path, redis, "none").model_copy(update={"sweep_seconds": 3_600.0})
+    settings = settings_for(tmp_path, redis, "none", sweep_seconds=3_600.0)
     with memory_of(settings) as memory:
         memory.append("a", message("I live in Porto."))
     with memory_of(settings) as memory:
-        assert memory.workers is not None
-        assert memory.workers.status()["running"] is False
-        assert memory.workers.queue_depths()["project"] == 1
+        assert memory.parts.workers is not None
+        assert memory.parts.workers.status()["running"] is False
+        assert memory.parts.workers.queue_depths()["project"] == 1
 
 
 def test_what_is_appended_while_redis_is_away_is_embedded_when_it_is_back(
@@ -235,47 +237,47 @@ def test_what_is_appended_while_redis_is_away_is_embedded_when_it_is_back(
     settings = settings_for(tmp_path, redis, tiny_model)
     processes = Processes(tmp_path, redis, tiny_model)
     with memory_of(settings) as memory:
-        memory.embedder.start()
-        assert memory.embedder.wait_ready(60)
+        memory.parts.vectors.embedder.start()
+        assert memory.parts.vectors.embedder.wait_ready(60)
         try:
             processes.start("worker")
-            eventually(lambda: any(beat.role == "worker" for beat in memory.records.beats()))
+            eventually(lambda: any(beat.role == "worker" for beat in memory.parts.run_store.beats()))
             redis.stop()
             memory.append("a", message("red apples"))
             assert memory.retrieve("a", "apples").items
             time.sleep(1)
-            assert any("broker" in problem for problem in health(memory)["problems"])
+            assert any("broker" in problem for problem in health(memory.parts)["problems"])
             redis.start()
-            eventually(lambda: not memory.lag.behind()[0])
+            eventually(lambda: not memory.parts.backlog.behind()[0])
         finally:
             processes.stop_all()
 
 
 def test_a_message_that_kills_its_worker_each_time_becomes_a_dead_letter(tmp_path: Path, redis: RedisServer) -> None:
-    settings = settings_for(tmp_path, redis, "none").model_copy(update={"attempts_max": 2})
+    settings = settings_for(tmp_path, redis, "none", attempts_max=2)
     with memory_of(settings) as memory:
-        broker = open_broker(redis.url, memory.records, settings)
-        actors = declare_actors(broker, memory.context, memory.records)
+        broker = open_broker(memory.parts.run_store, settings.queue)
+        actors = declare_actors(broker, memory.parts.job_context, memory.parts.run_store)
         sent = actors.think.send("a")
         for _ in range(2):
             # Two workers began, and were killed in the middle.
-            memory.records.attempt(sent.message_id)
+            memory.parts.run_store.attempt(sent.message_id)
         worker = dramatiq.Worker(broker, worker_threads=1, worker_timeout=100)
         broker.emit_after("process_boot")
         worker.start()
         try:
-            eventually(lambda: [letter.id for letter in memory.records.dead_letters()] == [sent.message_id], 20)
+            eventually(lambda: [letter.id for letter in memory.parts.run_store.dead_letters()] == [sent.message_id], 20)
         finally:
             worker.stop()
             broker.close()
-        assert "died on it every time" in memory.records.dead_letters()[0].error
-        assert any("dead letter" in problem for problem in health(memory)["problems"])
+        assert "died on it every time" in memory.parts.run_store.dead_letters()[0].error
+        assert any("dead letter" in problem for problem in health(memory.parts)["problems"])
 
 
 def test_a_stuck_job_is_ended_and_what_failed_for_good_is_a_dead_letter(tmp_path: Path, redis: RedisServer) -> None:
-    settings = settings_for(tmp_path, redis, "none").model_copy(update={"job_seconds_max": 0.5, "attempts_max": 1})
+    settings = settings_for(tmp_path, redis, "none", job_seconds_max=0.5, attempts_max=1)
     with memory_of(settings) as memory:
-        broker = open_broker(redis.url, memory.records, settings)
+        broker = open_broker(memory.parts.run_store, settings.queue)
         let_go = threading.Event()
 
         def stuck() -> None:
@@ -288,15 +290,15 @@ def test_a_stuck_job_is_ended_and_what_failed_for_good_is_a_dead_letter(tmp_path
         broker.emit_after("process_boot")
         worker.start()
         try:
-            eventually(lambda: bool(memory.records.dead_letters()), 20)
+            eventually(lambda: bool(memory.parts.run_store.dead_letters()), 20)
         finally:
             let_go.set()
             worker.stop()
             broker.close()
-        assert "TimeLimitExceeded" in memory.records.dead_letters()[0].error
+        assert "TimeLimitExceeded" in memory.parts.run_store.dead_letters()[0].error
 
 
 def test_a_worker_that_was_not_heard_of_is_missed_when_work_waits(tmp_path: Path, redis: RedisServer) -> None:
     with memory_of(settings_for(tmp_path, redis, "none")) as memory:
-        memory.records.beat(new_beat("worker", 1))
-        assert any("no worker is alive" in problem for problem in health(memory)["problems"])
+        memory.parts.run_store.beat(new_beat("worker", 1))
+        assert any("no worker is alive" in problem for problem in health(memory.parts)["problems"])

@@ -12,13 +12,13 @@ from support.events import message
 from recollect import Recollect
 from recollect.api.retrieval.answer.trace_store import Traces, trace_files
 from recollect.api.retrieval.contract.request import RetrieveRequest
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A memory with a sealed and pruned part, a tail, and traces of two retrievals."""
-    settings = Settings(data=tmp_path, embedding_model="none")
+    settings = load_settings(data=tmp_path, embedding_model="none")
     with Recollect(settings=settings, workers=False) as memory:
         memory.append("ann", [message(f"I like tea number {n}", occurred_at="2026-03-01T10:00:00Z") for n in range(30)])
         memory.append("bob", [message("It's 'quoted' 東京", id="b1")])
@@ -123,7 +123,7 @@ def test_an_empty_memory_has_empty_tables(tmp_path: Path) -> None:
 
 
 def test_traces_stay_within_their_bound(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path, embedding_model="none")
+    settings = load_settings(data=tmp_path, embedding_model="none")
     with Recollect(settings=settings, workers=False) as memory:
         memory.append("a", message("tea " * 100))
         result = memory.retrieve("a", "tea")
@@ -141,7 +141,7 @@ def test_traces_stay_within_their_bound(tmp_path: Path) -> None:
 
 def test_traces_that_cannot_be_written_cost_no_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "traces").write_text("a file where the folder should be")
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         memory.append("a", message("I like tea"))
         assert memory.retrieve("a", "tea").items
     assert "traces are not written" in caplog.text
@@ -149,7 +149,7 @@ def test_traces_that_cannot_be_written_cost_no_answer(tmp_path: Path, caplog: py
 
 
 def test_a_setting_keeps_no_traces(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path, embedding_model="none", traces_bytes_max=0)
+    settings = load_settings(data=tmp_path, embedding_model="none", traces_bytes_max=0)
     with Recollect(settings=settings, workers=False) as memory:
         memory.append("a", message("I like tea"))
         memory.retrieve("a", "tea")

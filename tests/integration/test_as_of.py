@@ -21,7 +21,7 @@ from recollect.api.memory.recollect import Recollect
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.retriever import Retriever
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import instant, now_us
 from recollect.events.errors import InvalidInput
@@ -221,7 +221,7 @@ _NO_MOMENTS: list[object] = [
 
 @pytest.mark.parametrize("value", _NO_MOMENTS, ids=range(len(_NO_MOMENTS)))
 def test_anything_else_is_refused_by_name(tmp_path: Path, value: Any) -> None:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         asked: list[Callable[[], object]] = [
             lambda: memory.retrieve("a", "x", as_of=value),
             lambda: memory.events("a", as_of=value),
@@ -234,7 +234,7 @@ def test_anything_else_is_refused_by_name(tmp_path: Path, value: Any) -> None:
 
 
 def test_python_takes_a_moment_for_retrieval_and_every_list(tmp_path: Path) -> None:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         [first] = memory.append("a", message("has tea", name="Ann", session_id="s1"))
         time.sleep(0.001)
         memory.append("a", message("has tea", name="Bob", session_id="s2"))

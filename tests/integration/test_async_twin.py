@@ -12,7 +12,7 @@ from support.events import message
 
 from recollect import AsyncRecollect, Recollect
 from recollect.api.retrieval.contract.request import RetrieveRequest
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.errors import NotFound
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -37,7 +37,7 @@ def test_every_method_of_the_async_one_is_awaited_and_no_method_of_the_other() -
 
 @pytest.fixture
 async def memory(tmp_path: Path) -> AsyncGenerator[AsyncRecollect]:
-    async with AsyncRecollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    async with AsyncRecollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         yield memory
 
 
@@ -106,13 +106,15 @@ async def test_a_conversation_is_fitted_to_a_budget(memory: AsyncRecollect) -> N
 
 async def test_embedding_tells_its_progress(tmp_path: Path, tiny_model: str) -> None:
     told: list[str] = []
-    async with AsyncRecollect(settings=Settings(data=tmp_path, embedding_model=tiny_model), workers=False) as memory:
+    async with AsyncRecollect(
+        settings=load_settings(data=tmp_path, embedding_model=tiny_model), workers=False
+    ) as memory:
         await memory.append("a", message("I love tea"))
         assert await memory.embed(on_progress=lambda what, _done, _total: told.append(what)) == 1
     assert told[-1] == "a"
 
 
 async def test_the_scheduler_can_be_left_out(tmp_path: Path) -> None:
-    async with AsyncRecollect(tmp_path, settings=Settings(embedding_model="none"), schedule=False) as memory:
-        assert memory.memory.workers is not None
-        assert {beat.role for beat in memory.memory.records.beats()} <= {"worker"}
+    async with AsyncRecollect(tmp_path, settings=load_settings(embedding_model="none"), schedule=False) as memory:
+        assert memory.memory.parts.workers is not None
+        assert {beat.role for beat in memory.memory.parts.run_store.beats()} <= {"worker"}

@@ -15,7 +15,7 @@ from support.events import Event, message
 from support.server import Server, recollect_process, serving
 
 from recollect import Recollect
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput, RecollectError
 
 _FAR = (datetime.now(UTC) + timedelta(days=400)).isoformat()
@@ -44,7 +44,7 @@ BAD_NAMESPACES = ["", "..", ".", "a/b", "../../etc", "a b", "ä", "x" * 201]
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Generator[Recollect]:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         yield memory
 
 

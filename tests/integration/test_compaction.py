@@ -21,7 +21,7 @@ from recollect.jobs.compaction.clusters import grouped
 from recollect.jobs.compaction.tiers import tiers
 from recollect.jobs.derivation.append_derived import derive
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.policy import Policy
+from recollect.jobs.job_settings import CompactionSettings, JobSettings
 from recollect.jobs.queue.nightly import Compaction, compact, compact_steps, preview
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import Snapshot
@@ -127,7 +127,7 @@ def test_a_long_session_becomes_several_even_summaries(memory: Memory) -> None:
         log=memory.log,
         models=memory.models,
         vectors_in_use=lambda: memory.vectors,
-        policy=Policy(compressed_turns_max=8),
+        settings=JobSettings(compaction=CompactionSettings(compressed_turns_max=8)),
     )
     memory.converse(18)
     memory.compact(hours=26)
@@ -336,7 +336,10 @@ def test_an_inferred_fact_that_nobody_confirms_becomes_stale_in_the_end(memory: 
 
 def test_over_the_cap_the_least_important_go(memory: Memory) -> None:
     memory.context = JobContext(
-        log=memory.log, models=memory.models, vectors_in_use=lambda: memory.vectors, policy=Policy(memories_max=2)
+        log=memory.log,
+        models=memory.models,
+        vectors_in_use=lambda: memory.vectors,
+        settings=JobSettings(compaction=CompactionSettings(memories_max=2)),
     )
     weak = [stated(f"weak{at}", "Ann", "likes", f"thing {at}", confidence=0.3 + at / 10) for at in range(3)]
     memory.append(*weak, stated("pinned", "Ann", "likes", "boats", confidence=0.1))

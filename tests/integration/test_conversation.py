@@ -15,11 +15,11 @@ from support.events import message
 from support.read_models import rows
 
 from recollect import Recollect
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput
 from recollect.jobs.conversation.observer import observe
 from recollect.jobs.conversation.topics import changes, topic_changed
-from recollect.jobs.policy import Policy
+from recollect.jobs.job_settings import ConversationSettings, JobSettings
 from recollect.jobs.summarising.episode_rows import lines
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.text.sentences import split_sentences
@@ -36,7 +36,7 @@ _SAID = (
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Generator[Recollect]:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         yield memory
 
 
@@ -75,9 +75,9 @@ def test_the_oldest_half_of_a_full_window_becomes_a_summary(memory: Recollect) -
     assert window.messages[-1]["content"].endswith("(39)")
     assert len(window.messages) > 10
     assert window.tokens <= 1_200
-    ((tier, id),) = rows(memory.models, "SELECT tier, id FROM episodes WHERE tier <> 'raw'")
+    ((tier, id),) = rows(memory.parts.read_models, "SELECT tier, id FROM episodes WHERE tier <> 'raw'")
     assert (tier, id) == ("compressed", window.summary_id)
-    assert rows(memory.models, "SELECT count(*) FROM episodes WHERE tier = 'raw'") == [(40,)]
+    assert rows(memory.parts.read_models, "SELECT count(*) FROM episodes WHERE tier = 'raw'") == [(40,)]
     assert [source.id for source in memory.sources("a", id)][:3] == ["t0", "t1", "t2"]
 
 
@@ -95,7 +95,7 @@ def test_a_conversation_that_goes_on_is_summed_up_again_and_again(memory: Recoll
         assert window.tokens <= 1_000
         assert window.messages[-1]["content"].endswith(f"({20 * part + 19})")
         assert not window.degraded
-    covered = rows(memory.models, "SELECT count(*), count(DISTINCT source) FROM episode_sources")
+    covered = rows(memory.parts.read_models, "SELECT count(*), count(DISTINCT source) FROM episode_sources")
     assert covered[0][0] == covered[0][1] > 90
 
 
@@ -116,7 +116,7 @@ def test_what_a_window_summed_up_is_not_compressed_again_at_night(memory: Recoll
     converse(memory, 40)
     memory.window("a", "s1", budget_tokens=1_200)
     memory.compact("a", now=_START + timedelta(days=2))
-    covered = rows(memory.models, "SELECT count(*), count(DISTINCT source) FROM episode_sources")
+    covered = rows(memory.parts.read_models, "SELECT count(*), count(DISTINCT source) FROM episode_sources")
     assert covered == [(40, 40)]
     assert memory.check("a").equal
 
@@ -126,35 +126,37 @@ def test_what_a_window_summed_up_is_not_compressed_again_at_night(memory: Recoll
 
 def test_turns_are_observed_when_there_are_enough(memory: Recollect) -> None:
     converse(memory, 60)
-    assert observe(memory.context, "a", 0) == 0
+    assert observe(memory.parts.job_context, "a", 0) == 0
     converse(memory, 80, first=60)
-    assert observe(memory.context, "a", 0) == 1
-    assert observe(memory.context, "a", 0) == 0
-    lines = rows(memory.models, "SELECT text, session_id, status FROM observations")
+    assert observe(memory.parts.job_context, "a", 0) == 1
+    assert observe(memory.parts.job_context, "a", 0) == 0
+    lines = rows(memory.parts.read_models, "SELECT text, session_id, status FROM observations")
     assert len(lines) >= 140 // 6
     assert all(text.startswith("[2026-01-05] ") and session == "s1" for text, session, _ in lines)
-    assert rows(memory.models, "SELECT through FROM observation_cursors") == [(140,)]
+    assert rows(memory.parts.read_models, "SELECT through FROM observation_cursors") == [(140,)]
 
 
 def test_too_many_observations_are_condensed_and_never_pass_the_cap(memory: Recollect) -> None:
-    policy = Policy(observe_tokens=500, reflect_tokens=600, observations_tokens_max=1_000)
-    context = replace(memory.context, policy=policy)
+    limits = ConversationSettings(observe_tokens=500, reflect_tokens=600, observations_tokens_max=1_000)
+    context = replace(memory.parts.job_context, settings=JobSettings(conversation=limits))
     for part in range(20):
         converse(memory, 20, first=20 * part)
         observe(context, "a", 0)
-        (tokens,) = rows(memory.models, "SELECT sum(token_count) FROM observations WHERE status = 'active'")[0]
+        (tokens,) = rows(memory.parts.read_models, "SELECT sum(token_count) FROM observations WHERE status = 'active'")[
+            0
+        ]
         assert tokens <= 1_000
-    kinds = [event.type for event in memory.log.read("a", after=0, limit=1_000)]
+    kinds = [event.type for event in memory.parts.log.read("a", after=0, limit=1_000)]
     assert kinds.count("observations.reflected") >= 2
     assert memory.check("a").equal
 
 
 def test_a_long_message_gets_a_short_form(memory: Recollect) -> None:
     memory.append("a", message(" ".join(_SAID * 12), id="long", session_id="s1"))
-    assert observe(memory.context, "a", 0) == 1
-    ((short,),) = rows(memory.models, "SELECT short FROM episodes")
-    assert 0 < estimate_tokens(short) <= Policy().short_form_tokens
-    assert observe(memory.context, "a", 0) == 0
+    assert observe(memory.parts.job_context, "a", 0) == 1
+    ((short,),) = rows(memory.parts.read_models, "SELECT short FROM episodes")
+    assert 0 < estimate_tokens(short) <= ConversationSettings().short_form_tokens
+    assert observe(memory.parts.job_context, "a", 0) == 0
 
 
 # -- topics and summaries ---------------------------------------------------------------------------------------------

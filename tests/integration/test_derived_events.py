@@ -17,7 +17,7 @@ from support.server import serving
 
 from recollect import AsyncRecollect, Recollect
 from recollect.api.importers.jsonl_import import import_jsonl
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.catalogue import DERIVED_EVENTS, EVENT_CLASSES, Envelope, type_of
 from recollect.events.errors import InvalidEvent, NotSupported
@@ -33,7 +33,7 @@ def event_of(name: str, **payload: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Generator[Recollect]:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         yield memory
 
 
@@ -56,12 +56,12 @@ def test_python_refuses_derived_events_and_erasure_and_records_nothing_of_the_ba
             with pytest.raises(error) as refused:
                 append("a", batch)
             assert refused.value.field == "events.1.type"
-    assert memory.log.heads() == []
+    assert memory.parts.log.heads() == []
 
 
 def test_the_async_twin_refuses_them_too(tmp_path: Path) -> None:
     async def run() -> None:
-        settings = Settings(data=tmp_path, embedding_model="none")
+        settings = load_settings(data=tmp_path, embedding_model="none")
         async with AsyncRecollect(settings=settings, workers=False) as memory:
             for name, error in (("facts.extracted", InvalidEvent), ("namespace.erased", NotSupported)):
                 with pytest.raises(error):
@@ -122,10 +122,10 @@ def test_a_forged_through_in_a_log_of_before_does_not_switch_extraction_off(
 ) -> None:
     with monkeypatch.context() as older_program:
         older_program.setattr("recollect.events.backends.staging.THROUGH_TYPES", frozenset[str]())
-        memory.log.append("a", drafts([message("hello"), event_of("facts.extracted", through=10**9)]))
-        memory.log.append("a", [draft(event_of("observations.recorded", through=10**9))])
-    memory.models.catch_up("a")
-    with memory.models.reading("a") as snapshot:
+        memory.parts.log.append("a", drafts([message("hello"), event_of("facts.extracted", through=10**9)]))
+        memory.parts.log.append("a", [draft(event_of("observations.recorded", through=10**9))])
+    memory.parts.read_models.catch_up("a")
+    with memory.parts.read_models.reading("a") as snapshot:
         assert snapshot.connection.execute("SELECT through FROM job_cursors").fetchall() == [(2,)]
         assert snapshot.connection.execute("SELECT through FROM observation_cursors").fetchall() == [(3,)]
     assert memory.check("a").equal

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from recollect.jobs.extraction.policy import ExtractionPolicy
 from recollect.jobs.extraction.rule_extractor import Found, Said, read
+from recollect.jobs.job_settings import ExtractionSettings
 
 _SENTENCES = Path(__file__).parents[1] / "data" / "extraction.jsonl"
 _SAID_AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -30,7 +30,7 @@ def shown(found: Found) -> list[str]:
     item = found.item
     match found.kind:
         case "facts":
-            sure = item["confidence"] >= ExtractionPolicy().extraction_confidence_min
+            sure = item["confidence"] >= ExtractionSettings().extraction_confidence_min
             ended = " (ended)" if "valid_until" in item else ""
             return [f"{'fact' if sure else 'rejected'} {item['predicate']} = {item['object']}{ended}"]
         case "preferences":

@@ -19,7 +19,7 @@ from support.memory import Memory
 from recollect import Recollect
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.search.entity_graph import reach
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.envelope import rfc3339
 from recollect.events.validation import drafts
 from recollect.projections.text.prompt_fence import CLOSING, OPENING
@@ -38,7 +38,7 @@ def clock() -> list[datetime]:
 
 @pytest.fixture
 def memory(tmp_path: Path, clock: list[datetime]) -> Generator[Recollect]:
-    settings = Settings(data=tmp_path, embedding_model="none")
+    settings = load_settings(data=tmp_path, embedding_model="none")
     with Recollect(settings=settings, workers=False, clock=lambda: clock[0]) as memory:
         yield memory
 
@@ -51,7 +51,7 @@ def tell(memory: Recollect) -> Tell:
     def tell(*events: Event) -> None:
         for number, event in zip(numbers, events, strict=False):
             at = datetime(2026, 1, 5, 10, tzinfo=UTC) + timedelta(minutes=number)
-            memory.log.append("a", drafts([{"id": f"e{number}", "occurred_at": at} | event]))
+            memory.parts.log.append("a", drafts([{"id": f"e{number}", "occurred_at": at} | event]))
 
     # A `zip` takes a number more than it uses, so each call begins with one of its own.
     def one_by_one(*events: Event) -> None:
@@ -266,8 +266,8 @@ def test_near_duplicates_are_told_once(tell: Tell, ask: Ask) -> None:
 
 
 def _reached(memory: Recollect, name: str) -> dict[str, float]:
-    memory.models.catch_up("a")
-    with memory.models.reading("a") as snapshot:
+    memory.parts.read_models.catch_up("a")
+    with memory.parts.read_models.reading("a") as snapshot:
         rows: list[Any] = list(snapshot.connection.execute("SELECT id, name FROM entities"))
         names = dict(rows)
         start = next(id for id, known in names.items() if known == name)
@@ -371,7 +371,7 @@ def test_the_token_budget_is_never_exceeded(full: Recollect, budget: int, form: 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Generator[Recollect]:
     folder = tmp_path_factory.mktemp("full")
-    with Recollect(settings=Settings(data=folder, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=folder, embedding_model="none"), workers=False) as memory:
         memory.append("a", _ALL)
         memory.append("a", [message(f"The lamp {n}? " + "Tea in Porto. " * n, name=f"Ann {n}") for n in range(30)])
         yield memory

@@ -16,7 +16,7 @@ from support.postgres import new_database
 from support.server import serving
 
 from recollect import Recollect
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import LogMissing
 from recollect.events.integrity.backup import backup
@@ -40,7 +40,7 @@ COMMANDS = (
 def folder(tmp_path: Path) -> Path:
     """A data folder with a read model, and a backup of its log beside it."""
     data = tmp_path / "data"
-    with Recollect(settings=Settings(data=data, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=data, embedding_model="none"), workers=False) as memory:
         memory.append("a", [message(f"I love tea number {number}") for number in range(3)])
         assert memory.retrieve("a", "tea").items
     backup(data / "log.db", tmp_path / "backup")
@@ -93,7 +93,7 @@ def test_every_command_refuses_a_lost_log_and_touches_nothing(
         assert "recollect init --anew" in refused.stderr, command
         assert "recollect restore FOLDER" in refused.stderr, command
     with pytest.raises(LogMissing):
-        Recollect(settings=Settings(data=folder, embedding_model="none"), workers=False)
+        Recollect(settings=load_settings(data=folder, embedding_model="none"), workers=False)
     assert files(folder) == before
 
 
@@ -131,7 +131,7 @@ def test_a_folder_of_an_earlier_version_notices_a_lost_log_by_what_was_made_from
     without_id(folder)
     lose(folder)
     with pytest.raises(LogMissing, match="it holds namespaces"):
-        open_log_of(folder, Settings(data=folder).log_url)
+        open_log_of(folder, load_settings(data=folder).storage.log_url)
 
 
 def test_a_folder_of_an_earlier_version_is_adopted_silently(folder: Path) -> None:

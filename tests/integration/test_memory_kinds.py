@@ -15,7 +15,7 @@ from support.events import message
 from support.server import Server, recollect_process, serving
 
 from recollect import Recollect
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput
 from recollect.events.validation import drafts
 from recollect.jobs.queue.run_store import DeadLetter
@@ -25,7 +25,7 @@ _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Generator[Recollect]:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         yield memory
 
 
@@ -62,7 +62,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_every_kind_has_its_list_and_each_moment_its_own(name: str, memory: Recollect) -> None:
-    memory.log.append("a", drafts([message("hello"), KINDS[name]]))
+    memory.parts.log.append("a", drafts([message("hello"), KINDS[name]]))
     page = memory.list("a", name)
     assert len(page["items"]) == 1
     assert page["next"] is None
@@ -161,7 +161,7 @@ def test_kinds_sources_windows_and_metrics_are_served(server: Server, tmp_path: 
 
 
 def test_compaction_and_jobs_on_the_command_line(tmp_path: Path) -> None:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         converse(memory)
     dry = recollect("compact", "--now", "2026-01-07T00:00:00Z", "--dry-run", data=tmp_path)
     assert "would be appended first: 1 digest, 1 compress" in dry.stdout, dry.stderr
@@ -175,16 +175,16 @@ def test_compaction_and_jobs_on_the_command_line(tmp_path: Path) -> None:
 
 
 def test_dead_letters_are_shown_and_requeued(tmp_path: Path) -> None:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         memory.append("a", message("I live in Porto"))
         letter = DeadLetter(id="x1", queue="think", actor="think", arguments=("a",), died_us=1, error="Boom: no disk")
-        memory.records.bury(letter)
+        memory.parts.run_store.bury(letter)
     assert "dead letter x1: think('a',)" in recollect("jobs", data=tmp_path).stdout
     assert "no disk" in recollect("jobs", "show", "x1", data=tmp_path).stdout
     assert recollect("jobs", "show", "x2", data=tmp_path).returncode == 2
     assert recollect("jobs", "requeue", data=tmp_path).returncode == 2
     done = recollect("jobs", "requeue", "--all", data=tmp_path)
     assert done.stdout.strip() == "1 dead letters requeued", done.stderr
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         assert [one["object"] for one in memory.facts("a")["items"]] == ["Porto"]
-        assert memory.records.dead_letters() == []
+        assert memory.parts.run_store.dead_letters() == []

@@ -23,11 +23,12 @@ from support.waiting import eventually
 from recollect import AsyncRecollect, Recollect
 from recollect.api.folder_locks import changing_model
 from recollect.api.retrieval.contract.result import RetrieveResult
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.errors import FolderInUse, ForeignFile, InvalidInput
 from recollect.projections.embeddings.embedder import SentenceEmbedder
-from recollect.projections.embeddings.model_files import DEFAULT_MODEL, model_tag
+from recollect.projections.embeddings.model_files import model_tag
 from recollect.projections.embeddings.model_record import choice_path, read_choice
+from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.read_models.layout import namespace_folder
 
 # What torch and transformers warn about among themselves is not ours to fix.
@@ -38,7 +39,7 @@ _SECONDS_MAX = 60.0
 
 def memory_of(data: Path, model: str, *, workers: bool = False) -> Recollect:
     # Without a time limit: what is asked here is what is found, not how fast on a busy machine.
-    settings = Settings(data=data, embedding_model=model, retrieval_budget_ms=30_000)
+    settings = load_settings(data=data, embedding_model=model, retrieval_budget_ms=30_000)
     return Recollect(settings=settings, workers=workers)
 
 
@@ -102,7 +103,7 @@ def test_retrieval_stays_whole_while_another_model_embeds_and_then_uses_that_one
         answers = 0
 
         def note_model(*_: object) -> None:
-            used.add(memory.embedder.name)
+            used.add(memory.parts.vectors.embedder.name)
 
         def once() -> list[str]:
             nonlocal answers
@@ -118,12 +119,12 @@ def test_retrieval_stays_whole_while_another_model_embeds_and_then_uses_that_one
         assert embedded == 400
         assert degraded == []
         assert used == {DEFAULT_MODEL}
-        assert (memory.embedder.name, memory.embedder.dimensions) == (tiny_model, 32)
+        assert (memory.parts.vectors.embedder.name, memory.parts.vectors.embedder.dimensions) == (tiny_model, 32)
 
     with memory_of(tmp_path, DEFAULT_MODEL) as memory:
         # The folder's own record goes before the setting.
         assert memory.embed() == 0
-        assert (memory.embedder.name, memory.embedder.dimensions) == (tiny_model, 32)
+        assert (memory.parts.vectors.embedder.name, memory.parts.vectors.embedder.dimensions) == (tiny_model, 32)
         assert ask(memory).degraded == ()
 
 
@@ -136,9 +137,9 @@ def test_after_a_change_the_index_holds_vectors_of_the_new_model_only(
         ask(memory)
         memory.embed(tiny_model)
         texts = [f"user: message number {n} about tea" for n in range(300)]
-        expected = dict(enumerate(memory.embedder.embed(texts), start=1))
-        with memory.models.reading("a") as snapshot:
-            index = memory.vectors.index("a", snapshot)
+        expected = dict(enumerate(memory.parts.vectors.embedder.embed(texts), start=1))
+        with memory.parts.read_models.reading("a") as snapshot:
+            index = memory.parts.vectors.index("a", snapshot)
         for version, vector in expected.items():
             found = index.cosines(vector, "turn")
             assert len(found.versions) == 300
@@ -159,14 +160,14 @@ def test_undo_goes_back_at_once_and_what_came_since_is_embedded_as_news(
         memory.embed()
 
         assert memory.undo_embed() == other_model
-        eventually(lambda: memory.embedder.name == other_model)
+        eventually(lambda: memory.parts.vectors.embedder.name == other_model)
         assert ask(memory).degraded == ("semantic: 5 of 155 not embedded yet",)
         assert memory.embed() == 5
         assert ask(memory).degraded == ()
 
         # Undone twice, it is done again.
         assert memory.undo_embed() == tiny_model
-        eventually(lambda: memory.embedder.name == tiny_model)
+        eventually(lambda: memory.parts.vectors.embedder.name == tiny_model)
         assert memory.embed() == 0
 
 
@@ -221,11 +222,11 @@ def test_what_is_appended_meanwhile_is_embedded_with_both_models(
                 appended = True
                 say(memory, 320, first=300)
                 eventually(lambda: ask(memory).degraded == ())
-                assert memory.embedder.name == other_model
+                assert memory.parts.vectors.embedder.name == other_model
 
         memory.embed(tiny_model, on_progress=append_once)
         assert appended
-        assert memory.embedder.name == tiny_model
+        assert memory.parts.vectors.embedder.name == tiny_model
         assert ask(memory).degraded == ()
 
         say(memory, 330, first=320)
@@ -303,9 +304,9 @@ def test_a_next_model_that_is_gone_is_named_in_health_and_the_one_before_serves(
         assert serving_memory.embed() == 0
         memory.embed(str(gone))
         shutil.rmtree(gone)
-        eventually(lambda: serving_memory.spaces.status().get("next", {}).get("state") == "failed")
+        eventually(lambda: serving_memory.parts.active_model.status().get("next", {}).get("state") == "failed")
         assert ask(serving_memory).degraded == ()
-        assert serving_memory.embedder.name == other_model
+        assert serving_memory.parts.vectors.embedder.name == other_model
 
 
 def test_a_model_that_cannot_be_loaded_is_refused_and_nothing_changes(tmp_path: Path) -> None:
@@ -352,7 +353,7 @@ def test_none_in_the_environment_turns_embeddings_off_whatever_is_recorded(tmp_p
         with pytest.raises(InvalidInput, match="never changed, or there was none before"):
             memory.undo_embed()
     with memory_of(tmp_path, DEFAULT_MODEL) as memory:
-        assert memory.embedder.name == tiny_model
+        assert memory.parts.vectors.embedder.name == tiny_model
 
 
 def test_other_weights_at_the_same_path_are_another_space(tmp_path: Path, tiny_model: str, other_model: str) -> None:
@@ -380,7 +381,7 @@ def test_a_model_that_moved_is_the_same_space(tmp_path: Path, tiny_model: str) -
         say(memory, 20)
         memory.embed()
         assert memory.embed(moved) == 0
-        assert memory.embedder.name == moved
+        assert memory.parts.vectors.embedder.name == moved
         assert ask(memory).degraded == ()
 
 
@@ -393,7 +394,9 @@ def test_one_process_at_a_time_changes_the_model(tmp_path: Path, tiny_model: str
 
 
 async def test_the_async_twin_changes_the_model_too(tmp_path: Path, tiny_model: str, other_model: str) -> None:
-    async with AsyncRecollect(settings=Settings(data=tmp_path, embedding_model=other_model), workers=False) as memory:
+    async with AsyncRecollect(
+        settings=load_settings(data=tmp_path, embedding_model=other_model), workers=False
+    ) as memory:
         await memory.append("a", message("red apples"))
         assert await memory.embed(namespace="a") == 1
         assert await memory.embed(tiny_model) == 1

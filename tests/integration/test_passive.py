@@ -16,7 +16,7 @@ from support.server import Server
 from recollect import Recollect
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidEvent, InvalidInput, RecollectError
 from recollect.events.validation import draft
 
@@ -27,7 +27,7 @@ Turn = Callable[..., RetrieveResult]
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Generator[Recollect]:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         yield memory
 
 
@@ -231,7 +231,9 @@ def test_a_message_without_content_goes_on_with_the_topic_of_its_session(memory:
 def test_what_is_known_of_the_conversation_so_far_stands_in_the_context(memory: Recollect, turn: Turn) -> None:
     turn("hello")
     observations = {"observations": ["Ann is in a hurry"], "source_events": ["e1"]}
-    memory.log.append("a", [draft({"type": "observations.recorded", "session_id": "now", "payload": observations})])
+    memory.parts.log.append(
+        "a", [draft({"type": "observations.recorded", "session_id": "now", "payload": observations})]
+    )
     assert "### Conversation So Far\n- Ann is in a hurry" in turn("go on").context
     assert "Ann is in a hurry" not in turn("go on", session_id="another").context
 

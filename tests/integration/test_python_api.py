@@ -8,12 +8,12 @@ from pathlib import Path
 from support.events import message
 
 from recollect import AsyncRecollect, Recollect
-from recollect.api.settings import Settings
+from recollect.api.settings import Settings, load_settings
 from recollect.events.catalogue import Message, MessageAdded
 
 
 def settings(folder: Path) -> Settings:
-    return Settings(data=folder, embedding_model="none")
+    return load_settings(data=folder, embedding_model="none")
 
 
 def test_a_memory_remembers_across_openings(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from support.events import Event, message
 from support.server import serving
 
 from recollect import AsyncRecollect, Recollect
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.errors import EventIdConflict, InvalidNamespace, NotFound
 from recollect.events.validation import draft, drafts
 
@@ -55,7 +55,7 @@ NAMED = {
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Generator[Recollect]:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         yield memory
 
 
@@ -66,7 +66,7 @@ def test_an_unknown_id_is_refused_with_its_field_and_the_known_ones_are_taken(me
         with pytest.raises(NotFound, match="'nobody'") as refused:
             append("a", [message("hello"), REFERRING[field]("nobody")])
         assert refused.value.field.startswith(f"events.1.payload.{field}")
-    assert memory.log.head("a").version == len(KNOWN)
+    assert memory.parts.log.head("a").version == len(KNOWN)
     for known in NAMED[field]:
         assert not memory.append("a", REFERRING[field](known))[0].duplicate
 
@@ -102,14 +102,14 @@ def test_an_expired_episode_is_still_known_by_its_summary(memory: Recollect) -> 
         event_of("episodes.compressed", text="She loves tea.", source_events=["said"]),
         event_of("episodes.expired", episode_ids=["said"]),
     ]
-    memory.log.append("a", drafts([*KNOWN, *derived]))
+    memory.parts.log.append("a", drafts([*KNOWN, *derived]))
     memory.append("a", event_of("memory.invalidated", memory_id="said"))
 
 
 def test_a_read_model_that_cannot_tell_refuses_nothing(memory: Recollect) -> None:
     memory.append("a", KNOWN)
-    memory.log.append("a", [draft(message("of the future"))._replace(schema_version=7)])
-    assert memory.models.catch_up("a").parked is not None
+    memory.parts.log.append("a", [draft(message("of the future"))._replace(schema_version=7)])
+    assert memory.parts.read_models.catch_up("a").parked is not None
     assert memory.append("a", event_of("fact.retracted", fact_id="after.the.parked.event"))
 
 
@@ -120,7 +120,9 @@ def test_a_bad_namespace_is_refused_as_such(memory: Recollect) -> None:
 
 def test_the_async_twin_refuses_unknown_ids_too(tmp_path: Path) -> None:
     async def run() -> None:
-        async with AsyncRecollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+        async with AsyncRecollect(
+            settings=load_settings(data=tmp_path, embedding_model="none"), workers=False
+        ) as memory:
             with pytest.raises(NotFound):
                 await memory.append("a", event_of("memory.pinned", memory_id="nobody"))
             await memory.append("a", [*KNOWN, event_of("memory.pinned", memory_id="said")])

@@ -14,7 +14,7 @@ from support.redis import RedisServer
 
 from recollect import Recollect
 from recollect.api.operations.requeue import requeue
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.jobs.queue.run_store import DeadLetter
 
 LETTER = DeadLetter(id="x1", queue="think", actor="think", arguments=("a",), died_us=1, error="no disk")
@@ -25,9 +25,9 @@ import os, signal, sys
 from pathlib import Path
 from recollect import Recollect
 from recollect.api.operations.requeue import requeue
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 
-settings = Settings(data=Path(sys.argv[1]), broker=sys.argv[2], embedding_model="none")
+settings = load_settings(data=Path(sys.argv[1]), broker=sys.argv[2], embedding_model="none")
 with Recollect(settings=settings, workers=False) as memory:
     memory.records.take = lambda letter_id: os.kill(os.getpid(), signal.SIGKILL)
     requeue(memory, None)
@@ -44,20 +44,20 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 def opened(folder: Path, url: str) -> Recollect:
-    return Recollect(settings=Settings(data=folder, broker=url, embedding_model="none"), workers=False)
+    return Recollect(settings=load_settings(data=folder, broker=url, embedding_model="none"), workers=False)
 
 
 def test_a_kill_between_sending_and_removing_leaves_the_letter(tmp_path: Path, url: str) -> None:
     with opened(tmp_path, url) as memory:
         memory.append("a", message("I live in Porto"))
-        memory.records.bury(LETTER)
+        memory.parts.run_store.bury(LETTER)
     done = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path), url], check=False, env=os.environ)
     assert done.returncode == -signal.SIGKILL
     with opened(tmp_path, url) as memory:
-        assert memory.records.dead_letters() == [LETTER]
+        assert memory.parts.run_store.dead_letters() == [LETTER]
         # It was worked off, or sent, before the kill; a second time does no harm.
-        assert requeue(memory, None) == 1
-        assert memory.records.dead_letters() == []
+        assert requeue(memory.parts, None) == 1
+        assert memory.parts.run_store.dead_letters() == []
         if url == "memory://":
             assert [fact["object"] for fact in memory.facts("a")["items"]] == ["Porto"]
 
@@ -70,12 +70,12 @@ def test_a_letter_that_fails_again_or_cannot_be_sent_stays(tmp_path: Path, url: 
         raise Refused
 
     with opened(tmp_path, url) as memory:
-        memory.records.bury(LETTER)
+        memory.parts.run_store.bury(LETTER)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("dramatiq.Actor.send", refuse)
             patch.setattr("recollect.jobs.queue.actors.LIVE", {"broken": type("Broken", (), {"work": refuse})})
             with pytest.raises(Refused):
-                requeue(memory, "x1")
-        assert memory.records.dead_letters() == [LETTER]
-        assert requeue(memory, "x1") == 1
-        assert requeue(memory, "x1") == 0
+                requeue(memory.parts, "x1")
+        assert memory.parts.run_store.dead_letters() == [LETTER]
+        assert requeue(memory.parts, "x1") == 1
+        assert requeue(memory.parts, "x1") == 0

@@ -13,7 +13,7 @@ from support.tiny_model import make_tiny_reranker
 from recollect.api.memory.recollect import Recollect
 from recollect.api.retrieval.contract.time_budget import Budget
 from recollect.api.retrieval.ranking.reranker import Reranker
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 
@@ -21,7 +21,7 @@ _TEXTS = ["the cat likes tea", "tea and a bridge", "a kitten, a cat and tea", "t
 
 
 def memory_of(tmp_path: Path, reranker: str) -> Recollect:
-    settings = Settings(data=tmp_path / "data", embedding_model="none", reranker=reranker)
+    settings = load_settings(data=tmp_path / "data", embedding_model="none", reranker=reranker)
     memory = Recollect(settings=settings, workers=False)
     memory.append("a", [message(text, session_id="s") for text in _TEXTS])
     return memory
@@ -33,7 +33,7 @@ def test_the_first_items_are_in_the_order_of_the_cross_encoder(tmp_path: Path) -
         before = memory.retrieve("a", "cat tea", gate=False)
     with memory_of(tmp_path / "other", str(path)) as memory:
         memory.retrieve("a", "cat tea")
-        ready: Any = memory.reranker
+        ready: Any = memory.parts.reranker
         assert ready.wait_ready(60)
         after = memory.retrieve("a", "cat tea", gate=False)
     sentence_transformers: Any = import_module("sentence_transformers")
@@ -53,7 +53,7 @@ def test_a_model_that_is_not_there_is_left_out_and_named(tmp_path: Path) -> None
         before = memory.retrieve("a", "cat tea")
     with memory_of(tmp_path / "other", str(tmp_path / "nowhere")) as memory:
         memory.retrieve("a", "cat tea")
-        ready: Any = memory.reranker
+        ready: Any = memory.parts.reranker
         assert not ready.wait_ready(60)
         after = memory.retrieve("a", "cat tea")
     assert [item.text for item in after.items] == [item.text for item in before.items]

@@ -13,8 +13,8 @@ import pytest
 
 from recollect.projections.embeddings import model_runtime
 from recollect.projections.embeddings.embedder import SentenceEmbedder
-from recollect.projections.embeddings.model_files import DEFAULT_MODEL
-from recollect.projections.embeddings.model_runtime import Runtime, RuntimeChoice, load_runtime
+from recollect.projections.embeddings.model_runtime import Runtime, load_runtime
+from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
 
 # What torch and transformers warn about among themselves is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")

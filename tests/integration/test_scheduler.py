@@ -11,9 +11,9 @@ import pytest
 from support.events import message
 
 from recollect import Recollect
-from recollect.api.settings import Settings, load_settings
+from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput
-from recollect.jobs.policy import Policy
+from recollect.jobs.job_settings import QueueSettings
 from recollect.jobs.queue.actors import declare_actors
 from recollect.jobs.queue.broker import open_broker
 from recollect.jobs.queue.registry import SCHEDULED
@@ -23,10 +23,14 @@ from recollect.jobs.queue.scheduler import Scheduler
 class Setting:
     """A scheduler whose messages nobody works off."""
 
-    def __init__(self, memory: Recollect, policy: Policy) -> None:
+    def __init__(self, memory: Recollect, settings: QueueSettings) -> None:
         self.memory = memory
-        self.broker = open_broker("memory://", memory.records, policy)
-        self.scheduler = Scheduler(declare_actors(self.broker, memory.context, memory.records), memory.records, policy)
+        self.broker = open_broker(memory.parts.run_store, settings)
+        self.scheduler = Scheduler(
+            declare_actors(self.broker, memory.parts.job_context, memory.parts.run_store),
+            memory.parts.run_store,
+            settings,
+        )
 
     def sent(self) -> int:
         queues: dict[str, object] = getattr(self.broker, "queues")  # noqa: B009 -- the stub broker's
@@ -35,19 +39,19 @@ class Setting:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Generator[Recollect]:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         yield memory
 
 
 def see_a_first_slot(memory: Recollect) -> None:
     for job in SCHEDULED:
-        memory.records.claim(job, 1, 1, 1)
-        memory.records.end(job, 1, 1)
+        memory.parts.run_store.claim(job, 1, 1, 1)
+        memory.parts.run_store.end(job, 1, 1)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kolkata"])
 def test_a_night_begins_at_three_where_the_user_lives(zone: str, memory: Recollect) -> None:
-    slot_us = Setting(memory, Policy(timezone=zone)).scheduler.latest_slot_us("compact")
+    slot_us = Setting(memory, QueueSettings(timezone=zone)).scheduler.latest_slot_us("compact")
     assert slot_us is not None
     slot = datetime.fromtimestamp(slot_us / 1e6, UTC).astimezone(ZoneInfo(zone))
     assert (slot.hour, slot.minute) == (3, 0)
@@ -61,14 +65,14 @@ def test_a_time_zone_that_there_is_not_is_refused(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_new_memory_waits_for_its_first_night(memory: Recollect) -> None:
-    setting = Setting(memory, Policy())
+    setting = Setting(memory, QueueSettings())
     setting.scheduler.check()
     assert setting.sent() == 0
 
 
 def test_a_slot_that_was_missed_is_begun_once_whoever_looks(memory: Recollect) -> None:
     see_a_first_slot(memory)
-    first, second = Setting(memory, Policy()), Setting(memory, Policy())
+    first, second = Setting(memory, QueueSettings()), Setting(memory, QueueSettings())
     for setting in (first, second, first):
         setting.scheduler.check()
     assert (first.sent(), second.sent()) == (len(SCHEDULED), 0)
@@ -76,13 +80,13 @@ def test_a_slot_that_was_missed_is_begun_once_whoever_looks(memory: Recollect) -
 
 def test_a_slot_whose_scheduler_died_before_it_sent_is_begun_by_another(memory: Recollect) -> None:
     see_a_first_slot(memory)
-    policy = Policy(slot_stale_seconds=0.001)
-    setting = Setting(memory, policy)
+    settings = QueueSettings(slot_stale_seconds=0.001)
+    setting = Setting(memory, settings)
     for job in SCHEDULED:
         slot_us = setting.scheduler.latest_slot_us(job)
         assert slot_us is not None
         # Claimed long ago, and nothing was heard since.
-        assert memory.records.claim(job, slot_us, 1, 1)
+        assert memory.parts.run_store.claim(job, slot_us, 1, 1)
     setting.scheduler.check()
     assert setting.sent() == len(SCHEDULED)
 
@@ -91,23 +95,23 @@ def test_a_settled_namespace_is_not_opened_again_before_its_head_moves(
     memory: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.append("a", message("hello"))
-    behind, seen = memory.lag.behind()
+    behind, seen = memory.parts.backlog.behind()
     assert [(one.namespace, one.events, one.messages) for one in behind] == [("a", 1, 0)]
     assert seen == 1
     memory.episodes("a")
-    assert memory.lag.behind() == ([], 1)
+    assert memory.parts.backlog.behind() == ([], 1)
 
     opened: list[str] = []
-    progress = memory.models.progress
+    progress = memory.parts.read_models.progress
 
     def counted(namespace: str) -> object:
         opened.append(namespace)
         return progress(namespace)
 
     # Counts what is opened; the real one does the work.
-    monkeypatch.setattr(memory.models, "progress", counted)
-    assert memory.lag.behind() == ([], 1)
+    monkeypatch.setattr(memory.parts.read_models, "progress", counted)
+    assert memory.parts.backlog.behind() == ([], 1)
     assert opened == []
     memory.append("a", message("hello again"))
-    assert [one.namespace for one in memory.lag.behind()[0]] == ["a"]
+    assert [one.namespace for one in memory.parts.backlog.behind()[0]] == ["a"]
     assert opened == ["a"]

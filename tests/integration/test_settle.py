@@ -11,7 +11,7 @@ import pytest
 from support.events import Event, message
 
 from recollect import AsyncRecollect, Recollect
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput, InvalidNamespace, NotSettled, ProjectionFailed
 from recollect.jobs.queue.settling import settle
 from recollect.projections.projector import projector
@@ -22,7 +22,7 @@ _LONG = "We painted the kitchen in a light green on Saturday, and it took the tw
 
 @pytest.fixture
 def memory(tmp_path: Path, tiny_model: str) -> Generator[Recollect]:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model=tiny_model), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model=tiny_model), workers=False) as memory:
         yield memory
 
 
@@ -34,19 +34,19 @@ def test_messages_are_read_and_everything_is_embedded(memory: Recollect) -> None
     memory.append("a", [said("I live in Porto."), said("I am allergic to nuts.", 1)])
     memory.settle("a")
     assert {fact["object"] for fact in memory.facts("a")["items"]} == {"Porto", "nuts"}
-    behind = memory.lag.of("a")
+    behind = memory.parts.backlog.of("a")
     assert (behind.events, behind.embeddings, behind.messages) == (0, 0, 0)
     assert memory.retrieve("a", "where does Ann live?").degraded == ()
-    head = memory.log.head("a").version
+    head = memory.parts.log.head("a").version
     memory.settle("a")
-    assert memory.log.head("a").version == head
+    assert memory.parts.log.head("a").version == head
 
 
 def test_what_the_jobs_append_is_settled_too(memory: Recollect) -> None:
     memory.append("a", [said(f"{_LONG} ({at})", at) for at in range(150)])
     memory.settle("a")
     assert memory.list("a", "observations")["items"]
-    assert memory.lag.of("a").is_settled
+    assert memory.parts.backlog.of("a").is_settled
     assert memory.check("a").equal
 
 
@@ -66,14 +66,14 @@ def test_a_time_that_is_none_without_zone_or_in_the_future_is_refused(memory: Re
 
 def test_a_namespace_without_events_is_settled_and_a_wrong_name_is_refused(memory: Recollect) -> None:
     memory.settle("nobody")
-    assert memory.log.head("nobody").version == 0
+    assert memory.parts.log.head("nobody").version == 0
     with pytest.raises(InvalidNamespace):
         memory.settle("")
 
 
 def test_without_a_model_the_rest_is_done_and_one_that_cannot_be_loaded_is_an_error(tmp_path: Path) -> None:
     for model in ("none", str(tmp_path / "no-model")):
-        with Recollect(settings=Settings(data=tmp_path / "data", embedding_model=model), workers=False) as memory:
+        with Recollect(settings=load_settings(data=tmp_path / "data", embedding_model=model), workers=False) as memory:
             memory.append("a", said("I live in Porto."))
             if model == "none":
                 memory.settle("a")
@@ -99,25 +99,27 @@ def test_a_parked_namespace_is_an_error_that_names_the_event(
 def test_work_that_does_not_end_is_an_error_after_a_bounded_number_of_rounds(memory: Recollect) -> None:
     memory.append("a", said("I live in Porto."))
     with pytest.raises(NotSettled, match="1 rounds done; call settle again"):
-        settle(memory.context, memory.lag, "a", 0, rounds_max=1)
-    memory.context.stop.set()
+        settle(memory.parts.job_context, memory.parts.backlog, "a", 0, rounds_max=1)
+    memory.parts.job_context.stop.set()
     with pytest.raises(NotSettled, match="being closed"):
         memory.settle("a")
 
 
 def test_workers_and_settle_do_the_work_once(tmp_path: Path, tiny_model: str) -> None:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model=tiny_model)) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model=tiny_model)) as memory:
         for at in range(20):
             memory.append("a", said(f"I live in Porto, house {at}.", at))
             memory.settle("a")
-            assert memory.lag.of("a").is_settled
+            assert memory.parts.backlog.of("a").is_settled
         (fact,) = memory.facts("a")["items"]
         assert len(fact["source_events"]) == len(set(fact["source_events"])) == 20
 
 
 def test_the_async_twin_settles(tmp_path: Path) -> None:
     async def run() -> None:
-        async with AsyncRecollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+        async with AsyncRecollect(
+            settings=load_settings(data=tmp_path, embedding_model="none"), workers=False
+        ) as memory:
             await memory.append("a", said("I live in Porto."))
             await memory.settle("a", now="2026-01-06T09:00:00Z")
             assert [fact["object"] for fact in (await memory.facts("a"))["items"]] == ["Porto"]

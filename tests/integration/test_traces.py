@@ -20,13 +20,13 @@ from recollect import Recollect
 from recollect.api.retrieval.answer.trace_store import Traces, find_trace, list_traces, trace_files
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidNamespace, NotFound
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Generator[Recollect]:
-    with Recollect(settings=Settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         yield memory
 
 

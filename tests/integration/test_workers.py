@@ -13,7 +13,7 @@ from support.waiting import eventually
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidInput
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.policy import Policy
+from recollect.jobs.job_settings import JobSettings, QueueSettings
 from recollect.jobs.queue.backlog import Lag
 from recollect.jobs.queue.broker import open_records
 from recollect.jobs.queue.workers import Workers
@@ -35,7 +35,7 @@ class Setting:
             log=self.log,
             models=self.models,
             vectors_in_use=lambda: self.vectors,
-            policy=Policy(sweep_seconds=sweep_seconds),
+            settings=JobSettings(queue=QueueSettings(sweep_seconds=sweep_seconds)),
         )
         lag = Lag(self.log, self.models, context.vectors_in_use)
         workers = Workers(context, self.records, lag)

@@ -20,7 +20,7 @@ from environment import default_env, interpreter, last_words, prepare
 from figures import Outcome, outcome, render
 from worker import PEERS
 
-from recollect.api.settings import Settings
+from recollect.api.settings import load_settings
 from recollect.projections.embeddings.model_files import model_source
 
 _RECOLLECT = "recollect"
@@ -31,7 +31,7 @@ _SECONDS_MAX = 7_200
 
 def main() -> None:
     options = _options()
-    model = model_source(Settings().embedding_model)
+    model = model_source(load_settings().embedding.embedding_model)
     names: list[str] = options.peers
     failed = prepare(options.env) if any(name in PEERS for name in names) else []
     outcomes: list[Outcome] = []

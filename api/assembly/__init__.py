@@ -1,0 +1,4 @@
+"""Assembly: the parts of a data folder, opened and closed in one place.
+
+It may use `retrieval`, `settings`, `jobs` and `projections`; every way in takes the parts from it.
+"""

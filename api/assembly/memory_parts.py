@@ -1,0 +1,176 @@
+"""Memory parts: everything that works on one data folder, opened together and closed together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from recollect.api.retrieval.answer.trace_store import Traces
+from recollect.api.retrieval.namespace_search import Thresholds
+from recollect.api.retrieval.ranking.reranker import Reranker
+from recollect.api.retrieval.retriever import Retriever
+from recollect.api.retrieval.understanding.query import present
+from recollect.api.settings import Settings
+from recollect.events.integrity.log_identity import open_log_of
+from recollect.events.log import EventLog
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.llm.client import Llm
+from recollect.jobs.queue.backlog import Lag
+from recollect.jobs.queue.broker import open_records
+from recollect.jobs.queue.run_store import Records
+from recollect.jobs.queue.workers import Workers
+from recollect.projections.embeddings.active_model import Spaces
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models.history import History
+from recollect.projections.read_models.read_models import ReadModels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryParts:
+    """The open parts of a data folder; see `open_parts`."""
+
+    settings: Settings
+    log: EventLog
+    read_models: ReadModels
+    #: The embedding model in use, and its vectors.
+    active_model: Spaces
+    #: Read models of the past.
+    history: History
+    #: The cross-encoder, if one is set.
+    reranker: Reranker | None
+    retriever: Retriever
+    trace_store: Traces
+    #: What jobs work with.
+    job_context: JobContext
+    #: How far the projections are behind the log.
+    backlog: Lag
+    #: Runs, attempts and dead letters of jobs, wherever they run.
+    run_store: Records
+    #: Worker and scheduler threads, or the sender of their messages; None when nobody else works on the folder.
+    workers: Workers | None
+
+    @property
+    def vectors(self) -> Vectors:
+        """Return the vectors in use; those of another model after a change, here or by another process."""
+        return self.active_model.in_use()
+
+    def close(self) -> None:
+        """Finish running work, and release the files."""
+        if self.workers is not None:
+            self.workers.stop()
+        self.retriever.close()
+        self.trace_store.close()
+        if self.job_context.llm is not None:
+            self.job_context.llm.close()
+        self.run_store.close()
+        self.history.close()
+        self.active_model.close()
+        self.read_models.close()
+        self.log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_parts(
+    settings: Settings,
+    *,
+    workers: bool = True,
+    schedule: bool | None = None,
+    clock: Callable[[], datetime] = present,
+) -> MemoryParts:
+    """Open the parts of the data folder of `settings`.
+
+    Parameters:
+        workers: run worker threads.
+        schedule: run the scheduler; with the workers when None.
+        clock: the present time of questions that name no other.
+
+    Raises:
+        StorageError: the folder or the log cannot be used; `LogMissing` when the folder was made from a log that is
+            not there.
+    """
+    data, limits = settings.storage.data, settings.read_models
+    log = open_log_of(data, settings.storage.log_url)
+    read_models = ReadModels(data, log, open_files_max=limits.open_models_max)
+    active_model = _open_active_model(settings, read_models)
+    history = History(data, log, read_models, files_max=limits.as_of_files_max, bytes_max=limits.as_of_bytes_max)
+    reranker = Reranker(settings.retrieval.reranker) if settings.retrieval.reranker else None
+    job_context = JobContext(
+        log=log,
+        models=read_models,
+        vectors_in_use=active_model.in_use,
+        settings=settings,
+        llm=Llm(settings.llm, data) if settings.llm.llm else None,
+    )
+    backlog = Lag(log, read_models, active_model.in_use)
+    run_store = open_records(settings.queue.broker, data)
+    # On a broker of its own others work, who have to be notified.
+    wanted = workers or schedule or settings.queue.broker != "memory://"
+    return MemoryParts(
+        settings=settings,
+        log=log,
+        read_models=read_models,
+        active_model=active_model,
+        history=history,
+        reranker=reranker,
+        retriever=_open_retriever(settings, read_models, history, active_model, reranker, clock),
+        trace_store=Traces(data / "traces", bytes_max=settings.storage.traces_bytes_max),
+        job_context=job_context,
+        backlog=backlog,
+        run_store=run_store,
+        workers=_start_workers(job_context, run_store, backlog, work=workers, schedule=schedule) if wanted else None,
+    )
+
+
+def _open_active_model(settings: Settings, read_models: ReadModels) -> Spaces:
+    embedding = settings.embedding
+    return Spaces(
+        settings.storage.data,
+        read_models,
+        embedding.embedding_model,
+        runtime=embedding.embedding_runtime,
+        index_bytes_max=embedding.index_bytes_max,
+    )
+
+
+def _open_retriever(
+    settings: Settings,
+    read_models: ReadModels,
+    history: History,
+    active_model: Spaces,
+    reranker: Reranker | None,
+    clock: Callable[[], datetime],
+) -> Retriever:
+    retrieval = settings.retrieval
+    thresholds = Thresholds(
+        answer_min=retrieval.gate_answer_min,
+        keyword_answer_min=retrieval.gate_keyword_answer_min,
+        item_min=retrieval.gate_item_min,
+        passive_item_min=retrieval.gate_passive_item_min,
+    )
+    return Retriever(
+        read_models,
+        history,
+        active_model.in_use,
+        budget_ms=retrieval.retrieval_budget_ms,
+        thresholds=thresholds,
+        reranker=reranker,
+        clock=clock,
+    )
+
+
+def _start_workers(
+    job_context: JobContext, run_store: Records, backlog: Lag, *, work: bool, schedule: bool | None
+) -> Workers:
+    if work:
+        job_context.vectors_in_use().embedder.start()
+    started = Workers(job_context, run_store, backlog, work=work, schedule=work if schedule is None else schedule)
+    job_context.log.on_append(started.news)
+    started.start()
+    return started
