@@ -34,7 +34,6 @@ from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
 from recollect.events.progress import OnPartProgress
 from recollect.events.validation import producer_drafts
-from recollect.jobs.compaction.tiers import Tier, tiers
 from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.llm.client import Llm
@@ -46,6 +45,7 @@ from recollect.jobs.queue.workers import Workers
 from recollect.projections.embeddings.active_model import Spaces
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.queries.episode_queries import TierTotals
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import Check, ReadModels
@@ -341,10 +341,10 @@ class Recollect:
             )
         return fit_window(self.context, check_namespace(namespace), session_id, budget_tokens)
 
-    def tiers(self, namespace: str) -> dict[str, Tier]:
+    def tiers(self, namespace: str) -> dict[str, TierTotals]:
         """Return how many episodes and tokens the memory holds, by tier."""
         with self._reading(namespace) as snapshot:
-            return tiers(snapshot.connection)
+            return snapshot.episodes.tier_totals()
 
     def sources(self, namespace: str, episode_id: str) -> list[Source]:
         """Return the exact words behind a summary, in order, expired or not; nothing for an episode that is none.
