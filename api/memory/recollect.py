@@ -31,10 +31,10 @@ from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
 from recollect.events.progress import OnPartProgress
 from recollect.events.validation import producer_drafts
-from recollect.jobs.compaction.tiers import Tier, tiers
 from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.queue.nightly import Compaction, compact_steps, preview
 from recollect.jobs.queue.settling import settle
+from recollect.projections.queries.episode_queries import TierTotals
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.read_models import Check
 
@@ -276,10 +276,10 @@ class Recollect:
             )
         return fit_window(self.parts.job_context, check_namespace(namespace), session_id, budget_tokens)
 
-    def tiers(self, namespace: str) -> dict[str, Tier]:
+    def tiers(self, namespace: str) -> dict[str, TierTotals]:
         """Return how many episodes and tokens the memory holds, by tier."""
         with self._reading(namespace) as snapshot:
-            return tiers(snapshot.connection)
+            return snapshot.episodes.tier_totals()
 
     def sources(self, namespace: str, episode_id: str) -> list[Source]:
         """Return the exact words behind a summary, in order, expired or not; nothing for an episode that is none.

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from recollect.events.envelope import EventDraft
-from recollect.jobs.compaction.active_memories import active_memories
 from recollect.jobs.derivation.derived_events import memories_clustered
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.keywords import keywords
@@ -21,16 +20,11 @@ _MEMORIES_MAX = 1_000
 _CHANGED_SHARE = 0.1
 _LABEL_TOKENS = 8
 
-_SUMMARIES = """
-SELECT id, text FROM episodes WHERE tier = 'distilled' AND status = 'active' ORDER BY version DESC LIMIT ?
-"""
-_CLUSTERED = "SELECT memory_id FROM clusters ORDER BY memory_id"
-
 
 def cluster(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `memories.clustered` when memories have come and gone since the clusters were made."""
     texts = _memories(snapshot)
-    known = {row[0] for row in list[Any](snapshot.connection.execute(_CLUSTERED))}
+    known = snapshot.knowledge.clustered_ids()
     if len(texts) < 2 or len(known ^ texts.keys()) <= _CHANGED_SHARE * len(texts):
         return []
     vectors = context.vectors_in_use().of_texts(namespace, snapshot, list(texts.values()))
@@ -40,7 +34,7 @@ def cluster(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot
     found: list[dict[str, Any]] = []
     for members in grouped(vectors, context.settings.compaction.cluster_similarity):
         said = [texts[ids[at]] for at in members]
-        label = " ".join(keywords(snapshot.connection, said, tokens_max=_LABEL_TOKENS)) or said[0]
+        label = " ".join(keywords(snapshot, said, tokens_max=_LABEL_TOKENS)) or said[0]
         found.append({"label": label, "memory_ids": [ids[at] for at in members]})
     return [memories_clustered(ids, found, now_us)]
 
@@ -72,6 +66,6 @@ def grouped(vectors: Vector, similarity: float) -> list[list[int]]:
 
 def _memories(snapshot: Snapshot) -> dict[str, str]:
     """Return what is clustered, text by id: what is known, and the newest summaries."""
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_SUMMARIES, (_MEMORIES_MAX,)).fetchall()
-    known = [(memory.id, memory.text) for memory in active_memories(snapshot.connection)]
-    return dict([*known, *reversed(rows)][-_MEMORIES_MAX:])
+    memories = [(memory.id, memory.text) for memory in snapshot.knowledge.active_memories()]
+    summaries = [(summary.id, summary.text) for summary in snapshot.episodes.distilled(limit=_MEMORIES_MAX)]
+    return dict([*memories, *summaries][-_MEMORIES_MAX:])

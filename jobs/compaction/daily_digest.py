@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from recollect.events.envelope import DAY_US, EventDraft
 from recollect.jobs.derivation.derived_events import day_digested
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.summarising.episode_rows import read_turns
 from recollect.jobs.summarising.summaries import summary_of
 from recollect.projections.projector.episode_updates import DIGESTS_KEPT
 from recollect.projections.queries.snapshot import Snapshot
 
-_TURNS = """
-WHERE tier = 'raw' AND status = 'active' AND occurred_at_us >= ? AND occurred_at_us < ? ORDER BY version LIMIT 2000
-"""
+#: Episodes that a day's digest is made of: the first ones of the day.
+_EPISODES_MAX = 2_000
 
 
 def digest_days(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `day.digested` for those of the last days (UTC) that are over, had turns, and are not told yet."""
-    known = {row[0] for row in list[Any](snapshot.connection.execute("SELECT day FROM daily_digests"))}
+    known = snapshot.sessions.digest_days()
     today = now_us // DAY_US
     drafts: list[EventDraft] = []
     for day in range(today - DIGESTS_KEPT, today):
         name = datetime.fromtimestamp(day * DAY_US // 1_000_000, UTC).date().isoformat()
-        bounds = (day * DAY_US, (day + 1) * DAY_US)
-        turns = [] if name in known else read_turns(snapshot.connection, _TURNS, bounds)
+        if name in known:
+            continue
+        turns = snapshot.episodes.live_between(day * DAY_US, (day + 1) * DAY_US, limit=_EPISODES_MAX)
         if turns:
             summary = summary_of(
                 context, namespace, snapshot, turns, tokens_max=context.settings.compaction.digest_tokens

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recollect.events.envelope import EventDraft
-from recollect.jobs.compaction.active_memories import active_memories
 from recollect.jobs.derivation.derived_events import memories_merged
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.queries.snapshot import Snapshot
@@ -17,8 +16,6 @@ from recollect.projections.queries.snapshot import Snapshot
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|without|\w+n['’]t)\b", re.IGNORECASE)
 #: What two texts must have in common beside their meaning: a vector hardly tells 4 from 5, or Ann from Bob.
 _EXACT = re.compile(r"\d+|\b[^\W\d_a-z]\w*")
-
-_SUMMARIES = "SELECT id, text, session_id FROM episodes WHERE tier = 'distilled' AND status = 'active' ORDER BY version"
 
 
 class _Candidate(NamedTuple):
@@ -66,13 +63,12 @@ def merge_duplicates(context: JobContext, namespace: str, now_us: int, snapshot:
 def _groups(snapshot: Snapshot) -> Iterator[list[_Candidate]]:
     """Yield memories of one kind and topic, and summaries of one session, where there are several."""
     groups: defaultdict[tuple[str, str], list[_Candidate]] = defaultdict(list)
-    for memory in active_memories(snapshot.connection):
+    for memory in snapshot.knowledge.active_memories():
         groups[memory.kind, memory.topic].append(
             _Candidate(memory.id, memory.text, (memory.confidence, memory.evidence))
         )
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_SUMMARIES).fetchall()
-    for id, text, session_id in rows:
-        groups["episode", session_id or ""].append(_Candidate(id, text, (1.0, 0)))
+    for summary in snapshot.episodes.distilled():
+        groups["episode", summary.session_id or ""].append(_Candidate(summary.id, summary.text, (1.0, 0)))
     return (group for group in groups.values() if len(group) > 1)
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
-
-import apsw
 
 from recollect.events.errors import ProjectionFailed
 from recollect.jobs.derivation.job_context import JobContext
@@ -16,17 +13,11 @@ _logger = logging.getLogger(__name__)
 _FREE_SHARE = 0.25
 
 
-def size_bytes(connection: apsw.Connection) -> int:
-    """Return the size of the read model's file."""
-    return _pragma(connection, "page_count") * _pragma(connection, "page_size")
-
-
 def keep_size(context: JobContext, namespace: str) -> bool:
     """Rebuild a read model that is too large and has much free space in it; return whether it was."""
     with context.models.reading(namespace) as snapshot:
-        pages = _pragma(snapshot.connection, "page_count")
-        too_large = size_bytes(snapshot.connection) > context.settings.compaction.model_bytes_max
-        if not too_large or _pragma(snapshot.connection, "freelist_count") < _FREE_SHARE * pages:
+        too_large = snapshot.progress.file_size_bytes() > context.settings.compaction.model_bytes_max
+        if not too_large or snapshot.progress.free_share() < _FREE_SHARE:
             return False
     try:
         context.models.replay(namespace)
@@ -35,8 +26,3 @@ def keep_size(context: JobContext, namespace: str) -> bool:
         _logger.warning("namespace %r cannot be rebuilt to free space", namespace, exc_info=True)
         return False
     return True
-
-
-def _pragma(connection: apsw.Connection, name: str) -> int:
-    value: Any = connection.pragma(name)
-    return value

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from recollect.events.envelope import EventDraft
-from recollect.jobs.compaction.active_memories import active_memories
 from recollect.jobs.derivation.derived_events import episodes_expired, memory_stale
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.queries.snapshot import Snapshot
 
 #: Summaries in one event.
 _IDS_MAX = 500
-_SUMMARIES = """
-SELECT id FROM episodes WHERE tier <> 'raw' AND status = 'active' AND pinned = 0
-ORDER BY importance DESC, occurred_at_us DESC, version DESC LIMIT -1 OFFSET ?
-"""
 
 
 def cap(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
@@ -26,11 +20,10 @@ def cap(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequenc
     """
     most = context.settings.compaction.memories_max
     memories = sorted(
-        active_memories(snapshot.connection),
+        snapshot.knowledge.active_memories(),
         key=lambda memory: (memory.confidence, memory.evidence, memory.updated_at_us, memory.id),
     )
     drafts = [memory_stale(memory.id, "over the cap", now_us) for memory in memories[: max(0, len(memories) - most)]]
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_SUMMARIES, (most,)).fetchall()
-    ids = [row[0] for row in rows]
+    ids = snapshot.episodes.summary_ids_over(most)
     drafts += [episodes_expired(ids[first : first + _IDS_MAX], now_us) for first in range(0, len(ids), _IDS_MAX)]
     return drafts

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recollect.events.envelope import DAY_US, EventDraft
-from recollect.jobs.compaction.active_memories import active_memories
 from recollect.jobs.derivation.derived_events import facts_decayed, memory_stale
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.queries.snapshot import Snapshot
@@ -20,7 +19,7 @@ def age(_: JobContext, __: str, now_us: int, snapshot: Snapshot) -> Sequence[Eve
     """Return `memory.status_changed` to stale for memories past their time to live."""
     return [
         memory_stale(memory.id, "past its time to live", now_us)
-        for memory in active_memories(snapshot.connection)
+        for memory in snapshot.knowledge.active_memories()
         if memory.stale_at_us is not None and memory.stale_at_us < now_us
     ]
 
@@ -30,7 +29,7 @@ def decay(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Seque
     settings = context.settings
     decayed: dict[str, float] = {}
     drafts: list[EventDraft] = []
-    for memory in active_memories(snapshot.connection):
+    for memory in snapshot.knowledge.active_memories():
         if memory.kind != "fact" or memory.source_type != "inferred":
             continue
         left = 0.5 ** ((now_us - memory.updated_at_us) / (settings.compaction.decay_half_life_days * DAY_US))

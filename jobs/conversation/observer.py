@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,8 +12,9 @@ from recollect.jobs.conversation.topics import changes
 from recollect.jobs.derivation.append_derived import derive_all
 from recollect.jobs.derivation.derived_events import observations_recorded, observations_reflected, turns_summarised
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.summarising.episode_rows import Turn, lines, read_turns
+from recollect.jobs.summarising.episode_rows import lines
 from recollect.jobs.summarising.extractive import summarise
+from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -26,29 +28,6 @@ _LINE_TOKENS_MAX = 60
 #: Sessions, or long messages, in one append.
 _ITEMS_MAX = 20
 
-# Only sessions that were spoken in lately: the others were looked at when they were.
-_UNOBSERVED = """
-SELECT recent.id FROM (SELECT id FROM sessions ORDER BY last_version DESC LIMIT ?2) AS recent
-LEFT JOIN observation_cursors ON observation_cursors.session_id = recent.id
-JOIN episodes ON episodes.session_id = recent.id AND version > coalesce(through, 0)
-WHERE tier = 'raw' AND type = 'conversation' AND status = 'active'
-GROUP BY recent.id HAVING sum(token_count) >= ?1 ORDER BY min(version)
-"""
-_TURNS = """
-LEFT JOIN observation_cursors ON observation_cursors.session_id = episodes.session_id
-WHERE episodes.session_id = ? AND tier = 'raw' AND type = 'conversation' AND status = 'active'
-    AND version > coalesce(through, 0) ORDER BY version LIMIT ?
-"""
-_FULL = """
-SELECT session_id, max(occurred_at_us) FROM observations WHERE status = 'active' AND session_id IS NOT NULL
-GROUP BY session_id HAVING sum(token_count) > ? ORDER BY session_id LIMIT ?
-"""
-_LINES = "SELECT event_id, text FROM observations WHERE session_id = ? AND status = 'active' ORDER BY key"
-_LONG = """
-WHERE tier = 'raw' AND type = 'conversation' AND short IS NULL AND token_count > 100 AND token_count > ?
-ORDER BY version LIMIT ?
-"""
-
 
 def observe(context: JobContext, namespace: str, _: int) -> int:
     """Observe what is due, condense observations that are too many, shorten long messages; return events appended."""
@@ -58,14 +37,12 @@ def observe(context: JobContext, namespace: str, _: int) -> int:
 
 def _observations(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `observations.recorded` for sessions with enough turns that nobody observed."""
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(
-        _UNOBSERVED, (context.settings.conversation.observe_tokens, _ITEMS_MAX)
-    ).fetchall()
-    return [_observed(context, namespace, snapshot, row[0]) for row in rows]
+    sessions = snapshot.sessions.unobserved(tokens_min=context.settings.conversation.observe_tokens, limit=_ITEMS_MAX)
+    return [_observed(context, namespace, snapshot, session_id) for session_id in sessions]
 
 
 def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_id: str) -> EventDraft:
-    turns = read_turns(snapshot.connection, _TURNS, (session_id, _TURNS_READ_MAX))
+    turns = snapshot.episodes.unobserved_turns(session_id, limit=_TURNS_READ_MAX)
     vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in turns])
     observations: list[str] = []
     left = context.settings.conversation.observations_tokens_max
@@ -79,11 +56,11 @@ def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_i
     return observations_recorded(session_id, turns, observations or ["(nothing was said)"])
 
 
-def _segments(turns: Sequence[Turn], vectors: Sequence[Any]) -> Iterator[list[Turn]]:
+def _segments(turns: Sequence[EpisodeRow], vectors: Sequence[Any]) -> Iterator[list[EpisodeRow]]:
     """Yield runs of turns about one topic, none too long."""
     known = [vector for vector in vectors if vector is not None]
     starts = set(changes(known)) if len(known) == len(turns) else set[int]()
-    segment: list[Turn] = []
+    segment: list[EpisodeRow] = []
     for at, turn in enumerate(turns):
         if segment and (at in starts or len(segment) == _TURNS_MAX):
             yield segment
@@ -97,16 +74,14 @@ def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Seq
     """Return `observations.reflected` for sessions with too many: those that say most, unlike each other."""
     settings = context.settings
     drafts: list[EventDraft] = []
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(
-        _FULL, (settings.conversation.reflect_tokens, _ITEMS_MAX)
-    ).fetchall()
-    for session_id, occurred_at_us in rows:
-        found: list[tuple[Any, ...]] = snapshot.connection.execute(_LINES, (session_id,)).fetchall()
-        texts = [text for _, text in found]
+    sessions = snapshot.sessions.over_observed(tokens_max=settings.conversation.reflect_tokens, limit=_ITEMS_MAX)
+    for session_id, occurred_at_us in sessions:
+        observations = snapshot.sessions.observations(session_id)
+        texts = [observation.text for observation in observations]
         vectors = context.vectors_in_use().of_texts(namespace, snapshot, texts)
         known = [None] * len(texts) if vectors is None else list(vectors)
         kept = summarise(lines(texts), known, settings.conversation.reflect_tokens // 2, whole=True).splitlines()
-        events = list(dict.fromkeys(event_id for event_id, _ in found))
+        events = list(dict.fromkeys(observation.event_id for observation in observations))
         drafts.append(observations_reflected(session_id, kept, source_events=events, occurred_at_us=occurred_at_us))
     return drafts
 
@@ -114,13 +89,13 @@ def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Seq
 def _short_forms(context: JobContext, _: str, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `turns.summarised` for the next long messages."""
     settings = context.settings
-    turns = read_turns(snapshot.connection, _LONG, (settings.conversation.long_message_tokens, _ITEMS_MAX))
+    turns = snapshot.episodes.long_turns(tokens_min=settings.conversation.long_message_tokens, limit=_ITEMS_MAX)
     if not turns:
         return []
     return [turns_summarised(turns, [_short(turn, settings.conversation.short_form_tokens) for turn in turns])]
 
 
-def _short(turn: Turn, tokens_max: int) -> str:
+def _short(turn: EpisodeRow, tokens_max: int) -> str:
     """Return the sentences of a message that say most; by their words, since the turn has one vector only."""
-    text = summarise([turn._replace(speaker="")], [None], tokens_max)
+    text = summarise([replace(turn, speaker="")], [None], tokens_max)
     return text or "(nothing was said)"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recollect.events.envelope import EventDraft
 from recollect.jobs.conversation.topics import topic_changed
 from recollect.jobs.derivation.append_derived import derive
 from recollect.jobs.derivation.derived_events import conversation_compacted
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.summarising.episode_rows import Turn, lines, read_turns
+from recollect.jobs.summarising.episode_rows import lines
 from recollect.jobs.summarising.extractive import summarise
 from recollect.jobs.summarising.summaries import Summary
+from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -27,13 +28,6 @@ _FRAME_TOKENS = 4
 _TURNS_MAX = 1_000
 #: Turns that tell whether the topic has changed.
 _TOPIC_TURNS = 24
-
-_TURNS = """
-WHERE session_id = ? AND tier = 'raw' AND type = 'conversation' AND status = 'active'
-    AND NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = episodes.version)
-ORDER BY version
-"""
-_SUMMARIES = "SELECT version, id, text FROM episodes WHERE session_id = ? AND tier <> 'raw' ORDER BY version"
 
 
 class Window(NamedTuple):
@@ -62,13 +56,13 @@ def fit_window(context: JobContext, namespace: str, session_id: str, budget_toke
     compacted = derive(context, namespace, partial(_compaction, context, namespace, session_id, budget_tokens)) > 0
     context.models.catch_up(namespace)
     with context.models.reading(namespace) as snapshot:
-        turns = _turns(snapshot, session_id)
-        summaries: list[tuple[Any, ...]] = snapshot.connection.execute(_SUMMARIES, (session_id,)).fetchall()
+        turns = snapshot.episodes.session_turns(session_id)
+        summaries = snapshot.episodes.session_summaries(session_id)
         recent = turns[-_TOPIC_TURNS:]
         vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in recent])
         known = [vectors[turn.version] for turn in recent if turn.version in vectors]
         version = snapshot.version
-    messages = _summary_message([text for *_, text in summaries], budget_tokens)
+    messages = _summary_message([summary.text for summary in summaries], budget_tokens)
     left = budget_tokens - sum(_tokens(one["content"]) for one in messages)
     kept = _latest(turns, left)
     messages += [{"role": turn.role or "user", "name": turn.speaker, "content": turn.line()} for turn in kept]
@@ -77,7 +71,7 @@ def fit_window(context: JobContext, namespace: str, session_id: str, budget_toke
         messages=messages,
         tokens=sum(_tokens(one["content"]) for one in messages),
         compacted=compacted,
-        summary_id=summaries[-1][1] if summaries else None,
+        summary_id=summaries[-1].id if summaries else None,
         topic_changed=topic_changed(known) if len(known) == len(recent) > 1 else None,
         degraded=[f"window: {missing} of {len(turns)} recent turns do not fit"] if missing else [],
         version=version,
@@ -89,7 +83,7 @@ def _compaction(
 ) -> Sequence[EventDraft]:
     """Return `conversation.compacted` for the oldest turns when there are too many tokens."""
     settings = context.settings
-    turns = _turns(snapshot, session_id)
+    turns = snapshot.episodes.session_turns(session_id)
     full = settings.conversation.window_full_share * budget_tokens
     held = _held_tokens(snapshot, session_id, budget_tokens)
     if held + sum(_tokens(turn.line()) for turn in turns) <= full:
@@ -109,14 +103,9 @@ def _compaction(
     return [conversation_compacted(session_id, old, Summary(text, estimate_tokens(text), source_tokens))]
 
 
-def _turns(snapshot: Snapshot, session_id: str) -> list[Turn]:
-    """Return the turns that no summary stands for."""
-    return read_turns(snapshot.connection, _TURNS, (session_id,))
-
-
 def _held_tokens(snapshot: Snapshot, session_id: str, budget_tokens: int) -> int:
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_SUMMARIES, (session_id,)).fetchall()
-    return sum(estimate_tokens(one["content"]) for one in _summary_message([row[2] for row in rows], budget_tokens))
+    texts = [summary.text for summary in snapshot.episodes.session_summaries(session_id)]
+    return sum(estimate_tokens(one["content"]) for one in _summary_message(texts, budget_tokens))
 
 
 def _summary_message(summaries: Sequence[str], budget_tokens: int) -> list[dict[str, str]]:
@@ -130,9 +119,9 @@ def _summary_message(summaries: Sequence[str], budget_tokens: int) -> list[dict[
     return [{"role": "system", "name": "recollect", "content": f"[Conversation summary: {text}]"}]
 
 
-def _latest(turns: Sequence[Turn], tokens_max: int) -> list[Turn]:
+def _latest(turns: Sequence[EpisodeRow], tokens_max: int) -> list[EpisodeRow]:
     """Return the latest turns that fit."""
-    kept: list[Turn] = []
+    kept: list[EpisodeRow] = []
     for turn in reversed(turns):
         tokens_max -= _tokens(turn.line())
         if tokens_max < 0:

@@ -12,8 +12,8 @@ from typing import Any
 
 from recollect.events.envelope import DAY_US, EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.summarising.episode_rows import Turn
 from recollect.jobs.summarising.summaries import Summary
+from recollect.projections.queries.episode_queries import EpisodeRow
 
 
 def derived_id(job: str, *of: str) -> str:
@@ -48,7 +48,7 @@ def facts_extracted(
     )
 
 
-def episodes_compressed(group: Sequence[Turn], summary: Summary, *, expires_after_us: int) -> EventDraft:
+def episodes_compressed(group: Sequence[EpisodeRow], summary: Summary, *, expires_after_us: int) -> EventDraft:
     """Return `episodes.compressed`: the summary of a group of raw episodes of one session."""
     # Dated like what it tells of, so that whoever makes it, and whenever, makes the same.
     occurred_at_us = max(raw.occurred_at_us for raw in group)
@@ -71,7 +71,7 @@ def episodes_compressed(group: Sequence[Turn], summary: Summary, *, expires_afte
     )
 
 
-def episode_distilled(compressed: Turn, summary: Summary) -> EventDraft:
+def episode_distilled(compressed: EpisodeRow, summary: Summary) -> EventDraft:
     """Return `episode.distilled`: the essence of a compressed episode."""
     return draft(
         {
@@ -91,7 +91,7 @@ def episode_distilled(compressed: Turn, summary: Summary) -> EventDraft:
     )
 
 
-def conversation_compacted(session_id: str, turns: Sequence[Turn], summary: Summary) -> EventDraft:
+def conversation_compacted(session_id: str, turns: Sequence[EpisodeRow], summary: Summary) -> EventDraft:
     """Return `conversation.compacted`: the summary of the oldest turns of a running conversation."""
     return draft(
         {
@@ -111,7 +111,7 @@ def conversation_compacted(session_id: str, turns: Sequence[Turn], summary: Summ
     )
 
 
-def day_digested(day: int, name: str, text: str, turns: Sequence[Turn]) -> EventDraft:
+def day_digested(day: int, name: str, text: str, turns: Sequence[EpisodeRow]) -> EventDraft:
     """Return `day.digested`: one day in a few sentences.
 
     Parameters:
@@ -207,7 +207,7 @@ def memories_clustered(ids: Sequence[str], clusters: Sequence[Mapping[str, Any]]
     )
 
 
-def observations_recorded(session_id: str, turns: Sequence[Turn], observations: Sequence[str]) -> EventDraft:
+def observations_recorded(session_id: str, turns: Sequence[EpisodeRow], observations: Sequence[str]) -> EventDraft:
     """Return `observations.recorded`: what the next turns of a session were about, in short lines."""
     return draft(
         {
@@ -241,7 +241,7 @@ def observations_reflected(
     )
 
 
-def turns_summarised(turns: Sequence[Turn], texts: Sequence[str]) -> EventDraft:
+def turns_summarised(turns: Sequence[EpisodeRow], texts: Sequence[str]) -> EventDraft:
     """Return `turns.summarised`: a short form of each of `turns`."""
     return draft(
         {

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from recollect.projections.queries.knowledge_queries import PriorStatement
 
 _ACTUALLY = re.compile(
     r"^(?:oh,?\s+|wait,?\s+|oops,?\s+|sorry,?\s+|no,?\s+|hm+,?\s+)*"
@@ -30,20 +32,12 @@ _BACK_MAX = 40
 _WORDS_MAX = 3
 
 
-class Statement(NamedTuple):
-    """A fact that was stated, and by whom."""
-
-    session_id: str | None
-    speaker: str
-    fact: dict[str, Any]
-
-
 def correction(
     speaker: str,
     session_id: str | None,
     text: str,
     facts: Sequence[dict[str, Any]],
-    before: Sequence[Statement],
+    before: Sequence[PriorStatement],
 ) -> dict[str, Any] | None:
     """Return what a sentence sets right: subject, predicate, object; None when it corrects nothing that was stated.
 
@@ -51,7 +45,7 @@ def correction(
         facts: what the sentence states by itself.
         before: what was stated earlier, oldest first.
     """
-    earlier = [one.fact for one in before[-_BACK_MAX:] if one.speaker == speaker and one.session_id == session_id][::-1]
+    earlier = [one for one in before[-_BACK_MAX:] if one.speaker == speaker and one.session_id == session_id][::-1]
     if _ACTUALLY.match(text) and facts:
         return _of_same_topic(facts, earlier)
     for pattern in (_MEANT, _NOT_BUT, _BUT_NOT):
@@ -61,22 +55,22 @@ def correction(
     return None
 
 
-def _of_same_topic(facts: Sequence[dict[str, Any]], earlier: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def _of_same_topic(facts: Sequence[dict[str, Any]], earlier: Sequence[PriorStatement]) -> dict[str, Any] | None:
     """Return the stated fact as a correction of an earlier one about the same."""
     for fact in facts:
         for wrong in earlier:
-            same = (wrong["subject"], wrong["predicate"]) == (fact["subject"], fact["predicate"])
-            if same and wrong["object"] != fact["object"]:
+            same = (wrong.subject, wrong.predicate) == (fact["subject"], fact["predicate"])
+            if same and wrong.object != fact["object"]:
                 return {"subject": fact["subject"], "predicate": fact["predicate"], "object": fact["object"]}
     return None
 
 
-def _of_wrong(right: str, wrong: str | None, earlier: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def _of_wrong(right: str, wrong: str | None, earlier: Sequence[PriorStatement]) -> dict[str, Any] | None:
     """Return `right` in the place of what was wrong: the latest fact with those words, or the latest one at all."""
     for fact in earlier:
-        if wrong is None or _bare(wrong) in fact["object"].casefold() or fact["object"].casefold() in _bare(wrong):
-            object = _replaced(fact["object"], _LEADING.sub("", right.strip()).strip(" .\"'"))
-            return {"subject": fact["subject"], "predicate": fact["predicate"], "object": object} if object else None
+        if wrong is None or _bare(wrong) in fact.object.casefold() or fact.object.casefold() in _bare(wrong):
+            object = _replaced(fact.object, _LEADING.sub("", right.strip()).strip(" .\"'"))
+            return {"subject": fact.subject, "predicate": fact.predicate, "object": object} if object else None
     return None
 
 

@@ -27,10 +27,10 @@ from recollect.events.log import EventLog
 from recollect.jobs.derivation.append_derived import derive_all
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.extraction.corrections import Statement
 from recollect.jobs.extraction.llm_extractor import read_with
 from recollect.jobs.extraction.rule_extractor import SECONDS_MAX, Found, ReadingTimeout, Said, read
 from recollect.projections.projector.episode_events import told
+from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.queries.snapshot import Snapshot
 
 _logger = logging.getLogger(__name__)
@@ -64,13 +64,6 @@ _PATIENT = ("questions", "dates")
 #: Roles that tell something about people.
 _ROLES = ("user", "assistant")
 
-_LOOKED = "SELECT through FROM job_cursors WHERE job = 'extraction'"
-_KNOWN = """
-SELECT session_id, speaker, subject, predicate, object FROM facts
-JOIN episodes ON episodes.id = json_extract(source_events, '$[0]')
-WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
-"""
-
 
 def extract(context: JobContext, namespace: str, now_us: int, *, seconds_max: float = SECONDS_MAX) -> int:
     """Read the messages of `namespace` that nobody has read yet; return how many events were appended.
@@ -90,9 +83,9 @@ def _extraction(
     again, and idle talk does not fill the log.
     """
     settings = context.settings
-    row: Any = snapshot.connection.execute(_LOOKED).fetchone()
+    through = snapshot.progress.job_cursor("extraction")
     messages, last = _next_messages(
-        context.log, namespace, row[0] if row else 0, snapshot, settings.extraction.extraction_messages_max
+        context.log, namespace, through, snapshot, settings.extraction.extraction_messages_max
     )
     if last is None:
         return []
@@ -128,7 +121,7 @@ def _read(
 
     Dates and questions are read by the rules in any case: they do that exactly.
     """
-    before = _known(snapshot)
+    before = snapshot.knowledge.latest_statements(_KNOWN_MAX)
     by_rules: list[Found] = []
     for said in messages:
         if context.stop.is_set():
@@ -142,7 +135,7 @@ def _read(
     return [*by_llm, *exact], context.llm.name
 
 
-def _read_by_rules(namespace: str, said: Said, before: list[Statement], seconds_max: float) -> list[Found]:
+def _read_by_rules(namespace: str, said: Said, before: list[PriorStatement], seconds_max: float) -> list[Found]:
     """Return what the rules read in a message, in the time that it may take."""
     found: list[Found] = []
     try:
@@ -189,15 +182,6 @@ def _said(event: RecordedEvent) -> Said | None:
         instant(event.occurred_at_us),
         payload["role"] == "assistant" and payload.get("name") is None,
     )
-
-
-def _known(snapshot: Snapshot) -> list[Statement]:
-    """Return the latest facts, oldest first, with who said them and where."""
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(_KNOWN, (_KNOWN_MAX,)).fetchall()
-    return [
-        Statement(session_id, speaker, {"subject": subject, "predicate": predicate, "object": object})
-        for session_id, speaker, subject, predicate, object in reversed(rows)
-    ]
 
 
 def _recordable(found: Sequence[Found]) -> list[Found]:

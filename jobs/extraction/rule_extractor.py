@@ -9,11 +9,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality, vocabulary
-from recollect.jobs.extraction.corrections import Statement, correction
+from recollect.jobs.extraction.corrections import correction
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.procedures import procedure
 from recollect.jobs.extraction.rules import Match, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
+from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_ranges import dates
 from recollect.projections.text.words import WORD
 
@@ -117,7 +118,7 @@ class ReadingTimeout(Exception):
     """A message took the rules more time than it may; what they had not read is left out."""
 
 
-def read(said: Said, before: list[Statement], *, seconds_max: float = SECONDS_MAX) -> Iterator[Found]:
+def read(said: Said, before: list[PriorStatement], *, seconds_max: float = SECONDS_MAX) -> Iterator[Found]:
     """Yield what the rules read in a message, or in the edges of a long one.
 
     Parameters:
@@ -150,11 +151,22 @@ def read(said: Said, before: list[Statement], *, seconds_max: float = SECONDS_MA
             continue
         for found in _read_sentence(said, sentence, before):
             if found.kind == "facts":
-                before.append(Statement(said.session_id, said.speaker, found.item))
+                before.append(_statement(said, found.item))
             yield found
 
 
-def _read_sentence(said: Said, sentence: Sentence, before: list[Statement]) -> Iterator[Found]:
+def _statement(said: Said, fact: Item) -> PriorStatement:
+    """Return a fact with the speaker and session of its message."""
+    return PriorStatement(
+        session_id=said.session_id,
+        speaker=said.speaker,
+        subject=fact["subject"],
+        predicate=fact["predicate"],
+        object=fact["object"],
+    )
+
+
+def _read_sentence(said: Said, sentence: Sentence, before: list[PriorStatement]) -> Iterator[Found]:
     """Yield a correction or an instruction when it is one; facts, preferences and names otherwise."""
     text = _ELLIPSIS.sub("and I ", sentence.text) if sentence.text.startswith(("I ", "We ")) else sentence.text
     unreal = statement_modality.Unreal(text)

@@ -13,9 +13,6 @@ from recollect.projections.embeddings.vectors import VectorsInUse
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.read_models import ReadModels
 
-_LOOKED = "SELECT coalesce((SELECT through FROM job_cursors WHERE job = 'extraction'), 0)"
-_TURNS = "SELECT count(*) FROM episodes WHERE type = 'conversation' AND tier = 'raw' AND version > ?"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
@@ -91,7 +88,7 @@ class Lag:
                 events=progress.behind,
                 oldest_us=oldest[0].recorded_at_us if oldest else None,
                 embeddings=self._without_vectors(namespace, snapshot),
-                messages=_unread(snapshot),
+                messages=snapshot.episodes.count_turns_after(snapshot.progress.job_cursor("extraction")),
             )
 
     def _without_vectors(self, namespace: str, snapshot: Snapshot) -> int:
@@ -134,9 +131,3 @@ def unfolded(log: EventLog, models: ReadModels) -> list[dict[str, Any]]:
             problem = None if progress.parked is None else progress.parked.error
             behind.append({"namespace": head.namespace, "behind": progress.behind, "problem": problem})
     return behind
-
-
-def _unread(snapshot: Snapshot) -> int:
-    through: Any = snapshot.connection.execute(_LOOKED).fetchall()[0][0]
-    count: Any = snapshot.connection.execute(_TURNS, (through,)).fetchall()[0][0]
-    return count

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.jobs.summarising.episode_rows import Turn
 from recollect.projections.embeddings.embedder import Vector
+from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import distinct_words
@@ -39,7 +39,9 @@ class _Sentence(NamedTuple):
     text: str
 
 
-def summarise(turns: Sequence[Turn], vectors: Sequence[Vector | None], tokens_max: int, *, whole: bool = False) -> str:
+def summarise(
+    turns: Sequence[EpisodeRow], vectors: Sequence[Vector | None], tokens_max: int, *, whole: bool = False
+) -> str:
     """Return a summary of `turns` in at most `tokens_max` tokens: sentences as they were said, by speaker, in order.
 
     Parameters:
@@ -86,7 +88,7 @@ def summarise(turns: Sequence[Turn], vectors: Sequence[Vector | None], tokens_ma
     return _told(turns, [sentences[at] for at in sorted(chosen)])
 
 
-def _rows(turns: Sequence[Turn], vectors: Sequence[Vector | None]) -> Vector:
+def _rows(turns: Sequence[EpisodeRow], vectors: Sequence[Vector | None]) -> Vector:
     """Return one normalised row a turn, shape (turns, dimensions)."""
     known = [vector for vector in vectors if vector is not None]
     if known:
@@ -101,7 +103,7 @@ def _rows(turns: Sequence[Turn], vectors: Sequence[Vector | None]) -> Vector:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
-def _worth(turns: Sequence[Turn], sentences: Sequence[_Sentence], rows: Vector) -> Vector:
+def _worth(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence], rows: Vector) -> Vector:
     """Return how much each sentence says: the nearness of its turn to the centre, its content, its importance."""
     centre = rows.mean(axis=0)
     central = rows @ (centre / max(float(np.linalg.norm(centre)), 1e-9))
@@ -128,7 +130,7 @@ def _content(text: str) -> float:
     return score * (0.4 if text.endswith("?") else 0.7 if text.endswith("!") else 1.0)
 
 
-def _told(turns: Sequence[Turn], sentences: Sequence[_Sentence]) -> str:
+def _told(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence]) -> str:
     """Join sentences; whoever speaks is named where the speaker changes, unless nobody is."""
     parts: list[str] = []
     speaker: str | None = None

@@ -6,11 +6,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-import apsw
-
-from recollect.projections.queries.keyword_queries import KeywordQueries
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 from recollect.projections.text.words import STOP_WORDS
 
@@ -19,14 +16,14 @@ _WORD = re.compile(r"\w[\w'’-]*")
 _CHARS_MIN = 3
 
 
-def keywords(connection: apsw.Connection, texts: Sequence[str], *, tokens_max: int) -> list[str]:
+def keywords(snapshot: Snapshot, texts: Sequence[str], *, tokens_max: int) -> list[str]:
     """Return the words of `texts` that are rare in this memory and frequent here, best first (tf × idf).
 
     Parameters:
-        connection: the read model; its keyword index knows how many episodes hold a word.
+        snapshot: its keyword index holds the document frequencies.
         tokens_max: estimated tokens of all of them together.
     """
-    stem = KeywordQueries(connection).stemmer()
+    stem = snapshot.keywords.stemmer()
 
     def stems(text: str) -> Iterable[tuple[str, str]]:
         for word in dict.fromkeys(_WORD.findall(text)):
@@ -42,14 +39,13 @@ def keywords(connection: apsw.Connection, texts: Sequence[str], *, tokens_max: i
         counts.update(found.keys())
         for term, word in found.items():
             spelling.setdefault(term, word)
-    episodes: Any = connection.execute("SELECT count(*) FROM episodes").fetchall()[0][0]
-    scores = {term: count * math.log(1 + episodes / _frequency(connection, term)) for term, count in counts.items()}
+    episodes = snapshot.episodes.count()
+    scores = {
+        # The words of a fact may be in no episode.
+        term: count * math.log(1 + episodes / max(1, snapshot.keywords.document_frequency(term)))
+        for term, count in counts.items()
+    }
     return _fitting([spelling[term] for term in sorted(scores, key=lambda term: (-scores[term], term))], tokens_max)
-
-
-def _frequency(connection: apsw.Connection, term: str) -> int:
-    row: Any = connection.execute("SELECT doc FROM episodes_terms WHERE term = ?", (term,)).fetchone()
-    return row[0] if row else 1
 
 
 def _fitting(words: Iterable[str], tokens_max: int) -> list[str]:

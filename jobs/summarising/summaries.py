@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.llm.client import Llm
-from recollect.jobs.summarising.episode_rows import Turn
 from recollect.jobs.summarising.extractive import summarise
+from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -43,7 +43,7 @@ def summary_of(
     context: JobContext,
     namespace: str,
     snapshot: Snapshot,
-    turns: Sequence[Turn],
+    turns: Sequence[EpisodeRow],
     *,
     tokens_max: int | None = None,
     share: float = 0,
@@ -62,7 +62,7 @@ def summary_of(
     return Summary(text, estimate_tokens(text), source_tokens)
 
 
-def _told_by(llm: Llm, namespace: str, turns: Sequence[Turn], budget: int) -> str | None:
+def _told_by(llm: Llm, namespace: str, turns: Sequence[EpisodeRow], budget: int) -> str | None:
     """Return the language model's summary; None when it could not be asked, or does not keep to the budget."""
     lines = "\n".join(f"{turn.speaker}: {turn.line()}" for turn in turns)
     telling = llm.ask(namespace, "summarise", f"(at most {budget} tokens)\n{lines}", Telling)

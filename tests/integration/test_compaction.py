@@ -18,7 +18,6 @@ from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import EventDraft, microseconds
 from recollect.events.validation import draft, drafts
 from recollect.jobs.compaction.clusters import grouped
-from recollect.jobs.compaction.tiers import tiers
 from recollect.jobs.derivation.append_derived import derive
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.job_settings import CompactionSettings, JobSettings
@@ -148,11 +147,11 @@ def test_after_a_week_only_the_essence_is_left(memory: Memory) -> None:
     memory.converse(40)
     memory.models.catch_up("a")
     with memory.models.reading("a") as snapshot:
-        before = tiers(snapshot.connection)["raw"].tokens
+        before = snapshot.episodes.tier_totals()["raw"].tokens
     memory.compact(hours=26)
     memory.compact(days=8)
     with memory.models.reading("a") as snapshot:
-        after = tiers(snapshot.connection)
+        after = snapshot.episodes.tier_totals()
     assert (after["raw"].episodes, after["compressed"].episodes, after["distilled"].episodes) == (0, 0, 1)
     assert after["distilled"].tokens <= 0.06 * before
 
@@ -168,9 +167,7 @@ def test_the_essence_is_found_by_what_was_left_out_of_it(memory: Memory) -> None
     assert left_out
     with memory.models.reading("a") as snapshot:
         index = memory.vectors.index("a", snapshot)
-        live = np.array(
-            [row[0] for row in snapshot.connection.execute("SELECT version FROM episodes ORDER BY version")]
-        )
+        live = np.array([version for (version,) in snapshot.episodes.columns(["version"])])
     for said in left_out:
         found = index.cosines(memory.vectors.embedder.embed_query(f"user: {said}").vector, "turn")
         alive = np.isin(found.versions, live)

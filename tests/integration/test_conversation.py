@@ -182,7 +182,7 @@ _TEXTS = st.lists(
 def test_a_summary_is_made_of_sentences_in_order_and_keeps_its_budget(
     texts: list[str], tokens_max: int, embedded: bool
 ) -> None:
-    turns = [turn._replace(speaker=("Ann", "Bob")[turn.version % 2]) for turn in lines(texts)]
+    turns = [replace(turn, speaker=("Ann", "Bob")[turn.version % 2]) for turn in lines(texts)]
     vectors = [HashingEmbedder().embed_query(text).vector if embedded else None for text in texts]
     summary = summarise(turns, vectors, tokens_max)
     assert summary == summarise(turns, vectors, tokens_max)

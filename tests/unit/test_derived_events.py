@@ -6,12 +6,32 @@ import pytest
 
 from recollect.events.envelope import EventDraft
 from recollect.jobs.derivation import derived_events
-from recollect.jobs.summarising.episode_rows import Turn
 from recollect.jobs.summarising.summaries import Summary
+from recollect.projections.queries.episode_queries import EpisodeRow
 
 _TURNS = [
-    Turn(1, "e1", "s", "user", "Ann", "I moved to Lisbon.", None, 5, 1_000_000),
-    Turn(2, "e2", "s", "assistant", "bot", "Good for you.", None, 7, 3_000_000),
+    EpisodeRow(
+        version=1,
+        id="e1",
+        session_id="s",
+        role="user",
+        speaker="Ann",
+        text="I moved to Lisbon.",
+        caption=None,
+        importance=5,
+        occurred_at_us=1_000_000,
+    ),
+    EpisodeRow(
+        version=2,
+        id="e2",
+        session_id="s",
+        role="assistant",
+        speaker="bot",
+        text="Good for you.",
+        caption=None,
+        importance=7,
+        occurred_at_us=3_000_000,
+    ),
 ]
 _SUMMARY = Summary("Ann moved.", 3, 10)
 
