@@ -10,7 +10,7 @@ import typer
 from recollect.api.cli.memory_commands import OneOrAll
 from recollect.api.cli.progress import bars
 from recollect.api.cli.session import namespaces_of, opened_memory
-from recollect.jobs.compaction.tiers import Tier
+from recollect.projections.queries.episode_queries import TIERS
 
 
 def compact(
@@ -35,15 +35,14 @@ def compact(
             held = memory.tiers(name)
             events.update(memory.compact(name, now=now, dry_run=dry_run).events)
             for count, tiers in ((before, held), (after, memory.tiers(name))):
-                for tier, (episodes, tokens) in tiers.items():
-                    count.update({f"{tier} episodes": episodes, f"{tier} tokens": tokens})
+                for tier, totals in tiers.items():
+                    count.update({f"{tier} episodes": totals.episodes, f"{tier} tokens": totals.tokens})
     would = "would be appended first" if dry_run else "appended"
     typer.echo(
         f"{len(names)} namespaces; events {would}: " + (", ".join(f"{n} {it}" for it, n in events.items()) or "none")
     )
-    for tier in ("raw", "compressed", "distilled"):
-        was, now_is = (Tier(count[f"{tier} episodes"], count[f"{tier} tokens"]) for count in (before, after))
-        typer.echo(
-            f"{tier:>10}: {was.episodes:,} episodes, {was.tokens:,} tokens -> "
-            f"{now_is.episodes:,} episodes, {now_is.tokens:,} tokens"
+    for tier in TIERS:
+        was, now_is = (
+            f"{count[f'{tier} episodes']:,} episodes, {count[f'{tier} tokens']:,} tokens" for count in (before, after)
         )
+        typer.echo(f"{tier:>10}: {was} -> {now_is}")

@@ -14,7 +14,6 @@ from recollect.api.evaluation.retrieval_benchmark import Bench, Conversation, re
 from recollect.api.evaluation.scores import Report, Score
 from recollect.events.envelope import microseconds
 from recollect.events.progress import OnPartProgress
-from recollect.jobs.compaction.tiers import tiers
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.policy import Policy
 from recollect.jobs.queue.nightly import compact_steps
@@ -117,7 +116,7 @@ def _stage(bench: Bench, conversations: Sequence[Conversation], name: str, spent
     for conversation in conversations:
         events += len(conversation.events)
         with bench.models.reading(conversation.namespace) as snapshot:
-            for tier, held in tiers(snapshot.connection).items():
+            for tier, held in snapshot.episodes.tier_totals().items():
                 episodes[tier] += held.episodes
                 tokens[tier] += held.tokens
     return Stage(name, dict(episodes), dict(tokens), spent_seconds / events * 1_000)

@@ -21,9 +21,9 @@ from recollect.events.envelope import Appended, EventDraft
 from recollect.events.integrity.verify import Verdict
 from recollect.events.progress import OnPartProgress
 from recollect.events.validation import producer_drafts
-from recollect.jobs.compaction.tiers import Tier
 from recollect.jobs.conversation.window import Window
 from recollect.jobs.queue.nightly import Compaction
+from recollect.projections.queries.episode_queries import TierTotals
 from recollect.projections.read_models.read_models import Check
 
 
@@ -144,7 +144,7 @@ class AsyncRecollect:
         """Do what `Recollect.window` does."""
         return await asyncio.to_thread(self.memory.window, namespace, session_id, budget_tokens=budget_tokens)
 
-    async def tiers(self, namespace: str) -> dict[str, Tier]:
+    async def tiers(self, namespace: str) -> dict[str, TierTotals]:
         """Do what `Recollect.tiers` does."""
         return await asyncio.to_thread(self.memory.tiers, namespace)
 

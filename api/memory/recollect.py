@@ -34,7 +34,6 @@ from recollect.events.limits import check_namespace
 from recollect.events.log import each_head
 from recollect.events.progress import OnPartProgress
 from recollect.events.validation import producer_drafts
-from recollect.jobs.compaction.tiers import Tier, tiers
 from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.llm.client import Llm
@@ -46,6 +45,7 @@ from recollect.jobs.queue.workers import Workers
 from recollect.projections.embeddings.active_model import Spaces
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.queries.episode_queries import TierTotals
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import Check, ReadModels
@@ -267,14 +267,14 @@ class Recollect:
     def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
         """Return what is related to an entity within `depth` steps, 1 to 5; errors are those of `list`."""
         with self._reading(namespace, as_of) as snapshot:
-            return graph(snapshot.connection, entity, depth)
+            return graph(snapshot, entity, depth)
 
     def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
         """Return a page of namespaces with their heads, by name."""
         return list_namespaces(self.log, after, limit)
 
     def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Return a page of one of `lists.LISTS`, caught up with the log, or as it was.
+        """Return a page of one of `page_queries.LISTS`, caught up with the log, or as it was.
 
         Parameters:
             as_of: a version, an aware time, or either as text: only what was recorded by then. The first call for a
@@ -285,7 +285,7 @@ class Recollect:
             ProjectionFailed: the read model of that moment cannot be built. StorageError: the disk.
         """
         with self._reading(namespace, as_of) as snapshot:
-            return list_rows(snapshot.connection, name, after, limit)
+            return list_rows(snapshot, name, after, limit)
 
     def version(self, namespace: str, as_of: AsOf) -> int | None:
         """Return the version that `as_of` means: the last one recorded by then, 0 before the first; None for None.
@@ -341,10 +341,10 @@ class Recollect:
             )
         return fit_window(self.context, check_namespace(namespace), session_id, budget_tokens)
 
-    def tiers(self, namespace: str) -> dict[str, Tier]:
+    def tiers(self, namespace: str) -> dict[str, TierTotals]:
         """Return how many episodes and tokens the memory holds, by tier."""
         with self._reading(namespace) as snapshot:
-            return tiers(snapshot.connection)
+            return snapshot.episodes.tier_totals()
 
     def sources(self, namespace: str, episode_id: str) -> list[Source]:
         """Return the exact words behind a summary, in order, expired or not; nothing for an episode that is none.
