@@ -14,8 +14,9 @@ from recollect.api.retrieval.search.search_context import Asked
 from recollect.api.retrieval.understanding.search_terms import terms_of
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.search_index.episode_arrays import Ints
-from recollect.projections.search_index.knowledge_index import Known, Shelf
+from recollect.projections.search_index.knowledge_index import Shelf
 
 #: Found by likeness alone: the nearest ones, if they are as near as this (`002`: 0.4).
 _NEAREST = 20
@@ -40,7 +41,7 @@ _KIND_MAX = 5
 class Match(NamedTuple):
     """Something known that may belong to the answer."""
 
-    known: Known
+    known: KnowledgeItem
     #: How likely it does.
     probability: float
     #: Whether it is about an entity that the query names, and no participant.
@@ -123,14 +124,14 @@ class KnowledgeSearch:
         return known
 
 
-def profile(shelf: Shelf, asked_at_us: int) -> list[Known]:
+def profile(shelf: Shelf, asked_at_us: int) -> list[KnowledgeItem]:
     """Return what holds in every conversation: standing instructions, pinned memories, strong preferences."""
     chosen = [
         item
         for item in shelf.items
         if item.status == "active"
         and (item.standing or item.pinned or (item.kind == "preference" and item.confidence >= _STRONG))
-        and item.holds(asked_at_us)
+        and item.is_valid_at(asked_at_us)
     ]
     # What somebody asked for first, then the strongest; in an order that new ones do not change.
     chosen.sort(key=lambda item: (not item.standing, not item.pinned, -item.confidence, item.version, item.id))
@@ -168,13 +169,13 @@ def _first(values: Vector, least: float) -> Ints:
     return places[np.lexsort((-places, -values[places]))]
 
 
-def _held(items: Sequence[Known], places: Ints, probabilities: Vector, asked_at_us: int) -> Vector:
+def _held(items: Sequence[KnowledgeItem], places: Ints, probabilities: Vector, asked_at_us: int) -> Vector:
     """Return probabilities with what is known of each item itself: confidence, age, validity."""
     found = probabilities.astype(np.float32)
     for at, place in enumerate(places):
         item = items[int(place)]
         worth = item.confidence * (_STALE if item.status == "stale" else 1.0)
-        found[at] *= worth if item.holds(asked_at_us) else 0.0
+        found[at] *= worth if item.is_valid_at(asked_at_us) else 0.0
     return found
 
 

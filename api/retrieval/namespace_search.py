@@ -26,7 +26,7 @@ from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import Dropped, Found
 from recollect.api.retrieval.search.search_context import Asked
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.search_index.knowledge_index import Known
+from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.text.words import content_words
 
 #: Two texts that share as many of their words say the same; shorter ones than so many words are never compared.
@@ -160,7 +160,7 @@ _EPISODES_ONLY: frozenset[Kind] = frozenset(("episode",))
 _KNOWLEDGE_MIN = 0.1
 
 
-def _wanted(asked: Asked, known: Known) -> bool:
+def _wanted(asked: Asked, known: KnowledgeItem) -> bool:
     kinds = asked.request.kinds
     return (kinds is None or known.kind in kinds) and asked.request.includes(known.occurred_at_us)
 
@@ -237,7 +237,7 @@ def episode_item(asked: Asked, version: int, score: float, ranks: Mapping[str, i
     )
 
 
-def known_item(asked: Asked, known: Known, score: float, ranks: Mapping[str, int]) -> Item:
+def known_item(asked: Asked, known: KnowledgeItem, score: float, ranks: Mapping[str, int]) -> Item:
     """Return something known as an item."""
     sources = known.source_events
     if not sources and known.version:
@@ -254,7 +254,7 @@ def known_item(asked: Asked, known: Known, score: float, ranks: Mapping[str, int
         source_events=sources,
         occurred_at_us=known.occurred_at_us,
         confidence=known.confidence,
-        outdated=not known.holds(asked.asked_at_us),
-        unconfirmed_since_us=known.confirmed_us if known.status == "stale" else None,
+        outdated=not known.is_valid_at(asked.asked_at_us),
+        unconfirmed_since_us=known.confirmed_at_us if known.status == "stale" else None,
         authoritative=known.source_type in ("authoritative", "corrected", "stated"),
     )

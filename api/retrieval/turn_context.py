@@ -63,7 +63,7 @@ def always(asked: Asked, where: Situation) -> list[Item]:
     recent = [
         known
         for known in newest
-        if known.kind in ("fact", "preference") and known.id not in names and known.holds(asked.asked_at_us)
+        if known.kind in ("fact", "preference") and known.id not in names and known.is_valid_at(asked.asked_at_us)
     ]
     ranked = enumerate(recent[:_RECENT_MEMORIES], start=1)
     items += [known_item(asked, known, 0.5, {"recent": rank}) for rank, known in ranked]

@@ -160,14 +160,12 @@ class PostgresLog(GroupCommitLog):
         """Return the heads of up to `limit` namespaces with names over `after`, by name."""
         return [Head(*row) for row in self._select(_HEADS, (after, limit))]
 
-    def prune(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:
+    def prune(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:  # noqa: ARG002 -- the protocol's
         """Refuse: PostgreSQL keeps every event."""
-        del namespace, on_progress
         raise NotSupported("only a log in SQLite can be pruned", field="log")
 
-    def pruned(self, namespace: str) -> int:
+    def pruned(self, namespace: str) -> int:  # noqa: ARG002 -- the protocol's
         """Return 0: nothing is ever pruned."""
-        del namespace
         return 0
 
     def shrink(self) -> None:

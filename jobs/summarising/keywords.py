@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from recollect.projections.search_index.postings import stemmer
+from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.text.tokens import estimate_tokens
 from recollect.projections.text.words import STOP_WORDS
 
@@ -26,7 +26,7 @@ def keywords(connection: apsw.Connection, texts: Sequence[str], *, tokens_max: i
         connection: the read model; its keyword index knows how many episodes hold a word.
         tokens_max: estimated tokens of all of them together.
     """
-    stem = stemmer(connection)
+    stem = KeywordQueries(connection).stemmer()
 
     def stems(text: str) -> Iterable[tuple[str, str]]:
         for word in dict.fromkeys(_WORD.findall(text)):

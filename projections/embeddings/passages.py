@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from recollect.projections.queries.episode_queries import SpokenText
 from recollect.projections.text.chunks import chunks
 
 Part = Literal["turn", "window", "told"]
@@ -24,21 +25,6 @@ WINDOW_TURNS = 2
 _CONTEXT_WORDS = 60
 
 
-class Turn(NamedTuple):
-    """What passages are made of."""
-
-    speaker: str
-    text: str
-    caption: str | None
-    #: Whether the speaker is known by a name, and not as user, assistant or a tool.
-    named: bool = False
-
-    def line(self) -> str:
-        """Return the turn as one line: who said what, and what the attachments show."""
-        caption = f" ({self.caption})" if self.caption else ""
-        return f"{self.speaker}: {self.text}{caption}"
-
-
 class Passage(NamedTuple):
     """One text to embed."""
 
@@ -48,7 +34,7 @@ class Passage(NamedTuple):
     text: str
 
 
-def passages(turn: Turn, before: Sequence[Turn]) -> Iterator[Passage]:
+def passages(turn: SpokenText, before: Sequence[SpokenText]) -> Iterator[Passage]:
     """Yield the passages of an episode.
 
     Parameters:
@@ -66,7 +52,7 @@ def passages(turn: Turn, before: Sequence[Turn]) -> Iterator[Passage]:
             yield Passage("told", number, chunk)
 
 
-def summary_passages(summary: Turn, sources: Sequence[Turn]) -> Iterator[Passage]:
+def summary_passages(summary: SpokenText, sources: Sequence[SpokenText]) -> Iterator[Passage]:
     """Yield the passages of a summary: its own and those of the turns it stands for, so it is found as they were.
 
     Parameters:
@@ -93,7 +79,7 @@ _CONTRACTIONS = (
 )
 
 
-def _told(turn: Turn, other: str | None) -> str:
+def _told(turn: SpokenText, other: str | None) -> str:
     """Return what was said with the names of who speaks and who is spoken to in place of `I` and `you`."""
     text = turn.text
     for pattern, words in _CONTRACTIONS:

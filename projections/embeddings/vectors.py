@@ -17,7 +17,7 @@ from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -26,18 +26,18 @@ from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import write_once
 from recollect.events.storage.database import storage_errors
 from recollect.projections.embeddings.embedder import Embedder
-from recollect.projections.embeddings.passages import PASSAGES_VERSION, Passage, Turn, passages, summary_passages
+from recollect.projections.embeddings.passages import PASSAGES_VERSION, Passage, passages, summary_passages
 from recollect.projections.embeddings.token_codes import CodeCache, Vector, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_store import Kept, Store
 from recollect.projections.projector.episode_events import Episode, tells, told
+from recollect.projections.queries.episode_queries import EpisodeToEmbed, SpokenText
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.queries.summary_sources import read_events, source_versions
+from recollect.projections.queries.summary_sources import read_events
 from recollect.projections.read_models.layout import namespace_folder, remove_database
 from recollect.projections.read_models.open_files import OpenFiles
 from recollect.projections.read_models.read_models import ReadModels
-from recollect.projections.schema.schema import SCHEMA_VERSION, model_row
-from recollect.projections.search_index.knowledge_index import all_known
+from recollect.projections.schema.schema import SCHEMA_VERSION
 
 _logger = logging.getLogger(__name__)
 
@@ -48,16 +48,6 @@ INDEX_BYTES_MAX = 512 << 20
 #: Namespaces whose vectors are open at once.
 _OPEN_MAX = 64
 
-_TURNS = """
-SELECT e.version, e.speaker, e.text, e.caption, e.role IS NOT NULL AND e.speaker <> e.role,
-    p.speaker, p.text, p.caption, p.role IS NOT NULL AND p.speaker <> p.role,
-    q.speaker, q.text, q.caption, q.role IS NOT NULL AND q.speaker <> q.role,
-    e.id, e.tier
-FROM episodes AS e
-LEFT JOIN episodes AS p ON p.version = e.previous
-LEFT JOIN episodes AS q ON q.version = p.previous
-WHERE e.version > ? ORDER BY e.version LIMIT ?
-"""
 #: Gives the vectors in use. Asked once for each piece of work: the model can change, and one piece has one space.
 VectorsInUse = Callable[[], "Vectors"]
 
@@ -135,13 +125,8 @@ class Vectors:
         if self._path(namespace).exists():
             with self._using(namespace, snapshot) as store, store.lock:
                 checkpoint = store.checkpoint()
-        count = "SELECT count(*) FROM episodes WHERE version > ?"
-        missing: tuple[Any, ...] = snapshot.connection.execute(count, (checkpoint,)).fetchall()[0]
-        if not missing[0]:
-            return Pending(0, 0)
-        # Over the shortest index, which a condition on the version would not be.
-        total: tuple[Any, ...] = snapshot.connection.execute("SELECT count(*) FROM episodes").fetchall()[0]
-        return Pending(missing[0], total[0])
+        missing = snapshot.episodes.count_after(checkpoint)
+        return Pending(missing, snapshot.episodes.count()) if missing else Pending(0, 0)
 
     def index(self, namespace: str, snapshot: Snapshot) -> VectorIndex:
         """Return the index of `namespace`, with everything embedded so far. The model must be ready."""
@@ -189,9 +174,9 @@ class Vectors:
     def _embed_knowledge(self, namespace: str) -> None:
         """Embed what is known and was not embedded yet."""
         with self._models.reading(namespace) as snapshot:
-            learned = model_row(snapshot.connection).learned if snapshot.version else 0
+            learned = snapshot.progress.state().learned if snapshot.version else 0
             if self._learned.get(namespace, 0) < learned:
-                texts = [item.text for item in all_known(snapshot.connection)]
+                texts = [item.text for item in snapshot.knowledge.items()]
                 for start in range(0, len(texts), _BATCH_EPISODES):
                     self.of_texts(namespace, snapshot, texts[start : start + _BATCH_EPISODES])
                 self._learned[namespace] = learned
@@ -215,30 +200,29 @@ class Vectors:
                 while True:
                     with store.lock:
                         after = store.checkpoint()
-                    rows: list[tuple[Any, ...]] = snapshot.connection.execute(
-                        _TURNS, (after, _BATCH_EPISODES)
-                    ).fetchall()
+                    episodes = snapshot.episodes.to_embed(after, limit=_BATCH_EPISODES)
                     found = [
-                        (row[0], passage, sha256(passage.text.encode(errors="replace")).digest())
-                        for row in rows
-                        for passage in self._passages(namespace, snapshot, row)
+                        (episode.version, passage, sha256(passage.text.encode(errors="replace")).digest())
+                        for episode in episodes
+                        for passage in self._passages(namespace, snapshot, episode)
                     ]
-                    if not rows or self._embed_rows(store, after, rows, found):
-                        return len(rows)
+                    if not episodes or self._embed_episodes(store, after, episodes[-1], found):
+                        return len(episodes)
 
-    def _passages(self, namespace: str, snapshot: Snapshot, row: tuple[Any, ...]) -> Iterator[Passage]:
-        """Yield what stands for the episode `row`; for a summary, what stands for its sources too."""
-        turn = Turn(*row[1:5])
-        if row[14] == "raw":
-            return passages(turn, [Turn(*row[at : at + 4]) for at in (9, 5) if row[at] is not None])
-        events = read_events(self._models.log, namespace, source_versions(snapshot.connection, row[0]))
-        episodes = [told(event, event.data()) for event in events if tells(event)]
-        return summary_passages(turn, [_turn_of(one) for one in episodes])
+    def _passages(self, namespace: str, snapshot: Snapshot, episode: EpisodeToEmbed) -> Iterator[Passage]:
+        """Yield the passages of an episode; those of its sources too when it is a summary."""
+        if episode.tier == "raw":
+            return passages(episode.spoken, episode.before)
+        versions = snapshot.episodes.source_versions(episode.version)
+        sources = [
+            told(event, event.data()) for event in read_events(self._models.log, namespace, versions) if tells(event)
+        ]
+        return summary_passages(episode.spoken, [_spoken(source) for source in sources])
 
-    def _embed_rows(
-        self, store: Store, after: int, rows: Sequence[tuple[Any, ...]], found: Sequence[tuple[int, Passage, bytes]]
+    def _embed_episodes(
+        self, store: Store, after: int, last: EpisodeToEmbed, found: Sequence[tuple[int, Passage, bytes]]
     ) -> bool:
-        """Embed the episodes of `rows`, which follow the checkpoint `after`; False when they are no longer next."""
+        """Embed the passages of the episodes after the checkpoint `after` up to `last`; False when it has moved."""
         turns = {digest for _, passage, digest in found if passage.part == "turn"}
         with store.lock:
             missing = store.missing({digest: passage.text for _, passage, digest in found}, with_codes=turns)
@@ -248,8 +232,7 @@ class Vectors:
             for digest, one in zip(missing, self.embedder.embed_tokens(list(missing.values())), strict=True):
                 kept[digest] = Kept(one.vector, encoded(one.tokens, basis) if digest in turns else None)
         with store.lock:
-            last = (rows[-1][0], rows[-1][13])
-            return store.save(kept, found, after=after, last=last)
+            return store.save(kept, found, after=after, last=(last.version, last.id))
 
     def basis(self) -> Vector:
         """Return the directions of the codes of this model: kept in the data folder, since codes are of no use without.
@@ -298,8 +281,7 @@ class Vectors:
                 f"the embedding model {self.embedder.name!r} is not ready, so its vectors cannot be told from those of "
                 "other models; wait until it is loaded"
             )
-        log_id: tuple[Any, ...] = snapshot.connection.execute("SELECT log_id FROM read_model").fetchall()[0]
-        source = f"log {log_id[0]}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}"
+        source = f"log {snapshot.progress.state().log_id}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}"
         path = self._path(namespace)
         try:
             return Store(path, self.embedder.model_tag, source)
@@ -325,6 +307,5 @@ class Vectors:
         return namespace_folder(self._data, namespace) / "vectors.db"
 
 
-def _turn_of(episode: Episode) -> Turn:
-    """Return what passages are made of, of one episode."""
-    return Turn(episode.speaker, episode.text, episode.caption, episode.role not in (None, episode.speaker))
+def _spoken(episode: Episode) -> SpokenText:
+    return SpokenText(episode.speaker, episode.text, episode.caption, episode.role not in (None, episode.speaker))

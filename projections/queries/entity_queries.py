@@ -127,7 +127,7 @@ class EntityQueries:
         return rows
 
     def node_name(self, name: str) -> str | None:
-        """Return the name of the entity with this name or alias, or the id of the document with this id; None otherwise."""
+        """Return the name of the entity with this name or alias, or the id of the document with this id, if any."""
         return fetch_value(self._connection, _NODE_NAME, (name.casefold(), name))
 
     def neighbourhood(self, name: str, *, depth: int, limit: int) -> list[Edge]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -103,6 +103,17 @@ _MENTIONING_DATES = """
 SELECT version FROM date_mentions JOIN episodes ON episodes.id = event_id
 WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ?
 """
+# The episodes after a checkpoint, each with the two before it in its session.
+_TO_EMBED = """
+SELECT e.version, e.id, e.tier,
+    e.speaker, e.text, e.caption, e.role IS NOT NULL AND e.speaker <> e.role,
+    q.speaker, q.text, q.caption, q.role IS NOT NULL AND q.speaker <> q.role,
+    p.speaker, p.text, p.caption, p.role IS NOT NULL AND p.speaker <> p.role
+FROM episodes AS e
+LEFT JOIN episodes AS p ON p.version = e.previous
+LEFT JOIN episodes AS q ON q.version = p.previous
+WHERE e.version > ? ORDER BY e.version LIMIT ?
+"""
 _TIER_TOTALS = """
 SELECT tier, count(*), sum(token_count + (length(coalesce(caption, '')) + 3) / 4) FROM episodes GROUP BY tier
 """
@@ -157,6 +168,34 @@ class EpisodeDetails:
     #: raw, compressed or distilled.
     tier: str
     role: str | None
+
+
+class SpokenText(NamedTuple):
+    """What one episode says, and who says it."""
+
+    speaker: str
+    text: str
+    caption: str | None
+    #: Whether the speaker is known by a name, and not as user, assistant or a tool.
+    named: bool = False
+
+    def line(self) -> str:
+        """Return it on one line, with the speaker and what the attachments show."""
+        caption = f" ({self.caption})" if self.caption else ""
+        return f"{self.speaker}: {self.text}{caption}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeToEmbed:
+    """An episode as its vectors are made of it."""
+
+    version: int
+    id: str
+    #: raw, compressed or distilled.
+    tier: str
+    spoken: SpokenText
+    #: Up to two episodes before it in its session, oldest first.
+    before: tuple[SpokenText, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +310,7 @@ class EpisodeQueries:
         return rows[::-1]
 
     def mentioning_dates(self, start_us: int, end_us: int, *, range_us_max: int) -> list[int]:
-        """Return the versions of episodes that name a date range which overlaps this one and is not longer than the maximum."""
+        """Return the versions of episodes that name dates within this range, by ranges not longer than the maximum."""
         return fetch_values(self._connection, _MENTIONING_DATES, (end_us, start_us, range_us_max))
 
     def containing(self, patterns: Sequence[str], *, limit: int) -> list[int]:
@@ -293,6 +332,19 @@ class EpisodeQueries:
         return fetch_values(
             self._connection, "SELECT id FROM episode_sources WHERE version = ? ORDER BY source", (version,)
         )
+
+    def to_embed(self, after: int, *, limit: int) -> list[EpisodeToEmbed]:
+        """Return the next episodes after a version, summaries included, by version."""
+        return [
+            EpisodeToEmbed(
+                version=version,
+                id=id,
+                tier=tier,
+                spoken=SpokenText(*columns[:4]),
+                before=tuple(SpokenText(*part) for part in (columns[4:8], columns[8:]) if part[0] is not None),
+            )
+            for version, id, tier, *columns in fetch_tuples(self._connection, _TO_EMBED, (after, limit))
+        ]
 
     def tier_totals(self) -> dict[str, TierTotals]:
         """Return how many episodes and tokens there are, by tier."""

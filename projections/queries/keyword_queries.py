@@ -47,6 +47,6 @@ class KeywordQueries:
         return fetch_value(self._connection, _PLACES, (term,)) or ""
 
     def indexed_texts(self, after: int, through: int) -> list[tuple[int, str, str | None, str | None]]:
-        """Return version, text, caption and the previous episode's text between two versions, the second one included."""
+        """Return version, text, caption and previous episode's text of the versions after `after` up to `through`."""
         rows: list[Any] = fetch_tuples(self._connection, _INDEXED_TEXTS, (after, through))
         return rows

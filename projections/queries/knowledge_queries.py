@@ -55,7 +55,7 @@ SELECT session_id, speaker, subject, predicate, object FROM facts
 JOIN episodes ON episodes.id = json_extract(source_events, '$[0]')
 WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
 """
-#: The memories that can become stale or be merged, a statement a kind, with the columns of `ActiveMemory` after its kind.
+#: The memories that can become stale or be merged, by kind, with the columns of `ActiveMemory`.
 _ACTIVE_MEMORIES = {
     "fact": """
 SELECT id, subject || ' ' || predicate || ' ' || object AS text, lower(subject || ' ' || predicate) AS topic,

@@ -31,7 +31,6 @@ from recollect.projections.read_models.layout import folder_named, namespace_fol
 from recollect.projections.read_models.lock_files import held, latest_first, touch
 from recollect.projections.read_models.read_models import ReadModels, empty_model
 from recollect.projections.read_models.replay import build
-from recollect.projections.schema.content_hash import digest
 from recollect.projections.schema.schema import SCHEMA_VERSION, model_row
 
 _logger = logging.getLogger(__name__)
@@ -142,7 +141,7 @@ class History:
         """
         file = self._file(namespace, version)
         with self._past(file, None, on_progress) as snapshot:
-            return file.path, digest(snapshot.connection)
+            return file.path, snapshot.content_hash()
 
     def close(self) -> None:
         """End the builds in the background after the batch at hand."""

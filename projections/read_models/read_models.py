@@ -242,7 +242,7 @@ class ReadModels:
         """Build the read model beside the live one, compare the two, and throw the new one away."""
         self.catch_up(namespace)
         with self.reading(namespace) as live:
-            version, live_digest = live.version, digest(live.connection)
+            version, live_digest = live.version, live.content_hash()
         with building(namespace_folder(self._data, namespace)) as path, storage_errors(path):
             build(
                 path,

@@ -7,7 +7,7 @@ from hashlib import sha256
 import apsw
 import orjson
 
-#: Every table with its order. The row of `read_model` counts by its checkpoint alone: attempts and parking are not content.
+#: Every table with its order. Attempts and parking of the row of `read_model` are no content.
 _TABLES = (
     "SELECT schema_version, log_id, namespace, checkpoint, last_removal_version, knowledge_version FROM read_model",
     "SELECT * FROM episodes ORDER BY version",

@@ -7,19 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.projections.queries.episode_queries import EpisodeQueries
+
 Ints = NDArray[np.int64]
 
-_ROWS = """
-SELECT version, occurred_at_us, session_id, role, speaker, importance, previous,
-    ifnull(octet_length(text), 0) + ifnull(octet_length(caption), 0)
-        + iif(tier = 'raw', 0, ifnull(octet_length(terms), 0)),
-    tier = 'raw'
-FROM episodes WHERE status = 'active' AND version > ? AND version <= ? ORDER BY version
-"""
 #: What `Roster.traits` holds of an episode that nobody has looked at.
 UNKNOWN = 0
 
@@ -117,9 +111,9 @@ class Roster:
         cut = {name: getattr(self, name)[:end] for name in _ARRAYS}
         return replace(self, **cut, through=version)
 
-    def extended(self, connection: apsw.Connection, through: int) -> Roster:
+    def extended(self, episodes: EpisodeQueries, through: int) -> Roster:
         """Return the roster with the episodes up to the version `through`."""
-        rows: list[tuple[Any, ...]] = connection.execute(_ROWS, (self.through, through)).fetchall()
+        rows = episodes.array_rows(self.through, through)
         if not rows:
             return replace(self, through=through)
         versions, times, sessions, roles, speakers, importances, previous, lengths, raw = zip(*rows, strict=True)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.schema.schema import model_row
 from recollect.projections.search_index.episode_arrays import Roster, empty_roster
 from recollect.projections.search_index.knowledge_index import Shelf, Stems, load_shelf
 from recollect.projections.search_index.postings import Postings
@@ -48,22 +46,21 @@ class MemoryIndexes:
     def of(self, snapshot: Snapshot) -> Held:
         """Return what is in memory of the read model behind `snapshot`, brought to its version."""
         # The file says which model it is: of now or of the past, before or after a replay.
-        name = snapshot.connection.db_filename("main")
-        path = f"{name} {Path(name).stat().st_ino}" if name else ""
-        row = model_row(snapshot.connection)
+        path = snapshot.file_identity
+        row = snapshot.progress.state()
         held = self._held.get(path)
         if held is None or held.roster.removal < row.removal or not path:
             held = Held(empty_roster(row.removal), self._new_postings(), Shelf((), ()), 0)
         if held.learned != row.learned:
-            held = held._replace(shelf=load_shelf(snapshot.connection, self._stems), learned=row.learned)
+            held = held._replace(shelf=load_shelf(snapshot, self._stems), learned=row.learned)
         if held.roster.through >= snapshot.version:
             cut = held._replace(roster=held.roster.until(snapshot.version))
         else:
             # What was read stays, even if there is no time for all of it.
             for through in range(held.roster.through + self._read_versions, snapshot.version, self._read_versions):
-                held = held._replace(roster=held.roster.extended(snapshot.connection, through))
+                held = held._replace(roster=held.roster.extended(snapshot.episodes, through))
                 self._keep(path, held)
-            cut = held = held._replace(roster=held.roster.extended(snapshot.connection, snapshot.version))
+            cut = held = held._replace(roster=held.roster.extended(snapshot.episodes, snapshot.version))
         self._keep(path, held)
         return cut
 

@@ -8,23 +8,21 @@ at the start.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.events.storage.bounded_cache import BoundedCache
+from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.search_index.episode_arrays import Ints
 
 #: Places of words kept in memory, a word's places together: 6 bytes each and 10 more for each word.
 PLACES_MAX = 4_000_000
 #: Events folded since the last search, over which the words are read anew instead of being looked for in what came.
 TAIL_EVENTS_MAX = 500
-
-_INSTANCES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.episodes_places USING fts5vocab (main, episodes_fts, 'instance')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +52,14 @@ class Postings:
         self._through = 0
         self._lock = threading.Lock()
 
-    def of(self, connection: apsw.Connection, terms: Sequence[str], version: int) -> list[Posting]:
+    def of(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
         """Return the postings of stemmed `terms` in a read model that is at `version`; they may know later episodes."""
         with self._lock:
             if version > self._through:
-                self._advance(connection, version)
+                self._advance(index, version)
             found = self._terms.get_all(terms)
         # Others search meanwhile.
-        read = {term: _read(connection, term) for term in dict.fromkeys(terms) if term not in found}
+        read = {term: _read(index, term) for term in dict.fromkeys(terms) if term not in found}
         with self._lock:
             # Read at an older version than the others are at, they would miss what came between.
             if version == self._through:
@@ -70,10 +68,10 @@ class Postings:
         found |= read
         return [found[term] for term in terms]
 
-    def _advance(self, connection: apsw.Connection, version: int) -> None:
+    def _advance(self, index: KeywordQueries, version: int) -> None:
         """Add what came up to `version` to the words that are known."""
         if len(self._terms) and version - self._through <= self._tail_events_max:
-            self._add(_tail(connection, self._through, version))
+            self._add(_tail(index, self._through, version))
         else:
             self._terms.clear()
         self._through = version
@@ -107,40 +105,22 @@ def merged(postings: Sequence[Posting]) -> Posting:
     return Posting(versions, turn, window)
 
 
-def stemmed(connection: apsw.Connection, words: Sequence[str]) -> list[list[str]]:
+def stemmed(index: KeywordQueries, words: Sequence[str]) -> list[list[str]]:
     """Return each of `words` as the keyword index holds it: mostly one stem, sometimes none or several."""
-    stem = stemmer(connection)
+    stem = index.stemmer()
     return [stem(word) for word in words]
 
 
-def stemmer(connection: apsw.Connection) -> Callable[[str], list[str]]:
-    """Return what makes a text into the stems that the keyword index holds."""
-    tokenizer: Any = connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
-    return lambda text: tokenizer(
-        text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
-    )
-
-
-def _read(connection: apsw.Connection, term: str) -> Posting:
-    connection.execute(_INSTANCES)
-    # One text of numbers: four times as fast as a row a place, and other threads can work meanwhile.
-    listed: tuple[Any, ...] = connection.execute(
-        "SELECT group_concat(2 * doc + (col <> 'previous'), ' ') FROM temp.episodes_places WHERE term = ?", (term,)
-    ).fetchall()[0]
-    marked = np.fromstring(listed[0] or "", np.int64, sep=" ")
+def _read(index: KeywordQueries, term: str) -> Posting:
+    marked = np.fromstring(index.places(term), np.int64, sep=" ")
     return _posting(marked >> 1, marked & 1)
 
 
-def _tail(connection: apsw.Connection, after: int, version: int) -> dict[str, Posting]:
+def _tail(index: KeywordQueries, after: int, version: int) -> dict[str, Posting]:
     """Return the postings of the episodes between two versions, of all their words."""
-    rows: list[tuple[Any, ...]] = connection.execute(
-        "SELECT version, text, caption, previous FROM episodes_search WHERE version > ? AND version <= ? "
-        "ORDER BY version",
-        (after, version),
-    ).fetchall()
-    stem = stemmer(connection)
+    stem = index.stemmer()
     places: dict[str, list[tuple[int, int]]] = {}
-    for number, *texts in rows:
+    for number, *texts in index.indexed_texts(after, version):
         for own, text in zip((1, 1, 0), texts, strict=True):
             for term in stem(text) if text else ():
                 places.setdefault(term, []).append((number, own))

@@ -114,7 +114,7 @@ def test_a_turn_is_as_long_as_its_text_whatever_it_is_found_by(log: SqliteLog, m
     log.append("a", drafts([message(text)]))
     models.catch_up("a")
     with models.reading("a") as snapshot:
-        roster = empty_roster(0).extended(snapshot.connection, snapshot.version)
+        roster = empty_roster(0).extended(snapshot.episodes, snapshot.version)
         terms = list(snapshot.connection.execute("SELECT terms FROM episodes"))
     assert list(roster.lengths) == [len(text.encode())]
     assert terms == [(" ".join(segments(text)),)]

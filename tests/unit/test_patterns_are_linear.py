@@ -35,8 +35,9 @@ from recollect.jobs.extraction.rules import rules
 from recollect.jobs.extraction.sentences import sentences
 from recollect.jobs.summarising.episode_rows import lines
 from recollect.jobs.summarising.extractive import summarise
-from recollect.projections.embeddings.passages import Turn, passages
+from recollect.projections.embeddings.passages import passages
 from recollect.projections.projector.predicates import canonical
+from recollect.projections.queries.episode_queries import SpokenText
 from recollect.projections.text.compounds import tails
 from recollect.projections.text.date_ranges import dates
 from recollect.projections.text.names import mentioned_names
@@ -148,7 +149,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "names": lambda text: mentioned_names(text, ()),
     "segments": segments,
     "compounds": lambda text: tails(text[:40]),
-    "passages": lambda text: [*passages(Turn("Ann", text, None, True), [Turn("Bob", text, None, True)])],
+    "passages": lambda text: [*passages(SpokenText("Ann", text, None, True), [SpokenText("Bob", text, None, True)])],
     "words": content_words,
     "predicates": canonical,
     "summary": lambda text: summarise(lines([text]), [None], 60),
