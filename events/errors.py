@@ -6,7 +6,7 @@ RecollectError
 │   ├── InvalidNamespace    a namespace's name                             HTTP 422
 │   ├── TooLarge            over a stated limit                            HTTP 413
 │   ├── NotFound            what is named is not there                     HTTP 404
-│   └── NotSupported        an event that nothing acts on yet              HTTP 501
+│   └── NotSupported        what this version or backend cannot do         HTTP 501
 ├── Conflict                the log holds something else; nothing written  HTTP 409, exit 2
 │   ├── EventIdConflict     same id, other content
 │   └── VersionConflict     `expected_version` is not the head
@@ -68,7 +68,7 @@ class NotFound(InvalidInput):
 
 
 class NotSupported(InvalidInput):
-    """The event asks for something that this version cannot do, so recording it would be a false promise."""
+    """This version or this backend cannot do what is asked for; an event that asks for it would be a false promise."""
 
 
 class Conflict(RecollectError):

@@ -6,9 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent
+from recollect.events.progress import OnProgress
+
+if TYPE_CHECKING:
+    from recollect.events.storage.archive import Archive
 
 #: The first link of every chain: the hash "before" version 1.
 GENESIS = bytes(32)
@@ -26,6 +30,11 @@ class EventLog(Protocol):
 
     #: Names this log for ever; a read model of another log is not ours.
     log_id: str
+
+    @property
+    def archive(self) -> Archive | None:
+        """Return the archive that pruned events are read from; None where the backend cannot prune."""
+        ...
 
     def append(
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
@@ -64,6 +73,30 @@ class EventLog(Protocol):
 
     def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
         """Return the heads of up to `limit` namespaces with names over `after`, by name."""
+        ...
+
+    def prune(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:
+        """Remove the sealed events of `namespace`, which the archive holds, from the database; return how many.
+
+        Parameters:
+            on_progress: called with (events removed, events to remove).
+
+        Raises:
+            NotSupported: the backend cannot prune; see `archive`.
+            ForeignFile: a segment is damaged, or not what the database holds. StorageError: the disk failed.
+        """
+        ...
+
+    def pruned(self, namespace: str) -> int:
+        """Return the last version that only the archive holds; 0 when nothing was pruned."""
+        ...
+
+    def shrink(self) -> None:
+        """Give the room of pruned events back to the disk."""
+        ...
+
+    def size_bytes(self) -> int | None:
+        """Return the size of the database's files, without the archive; None where a server keeps them."""
         ...
 
     def on_append(self, listener: Callable[[str], None]) -> None:

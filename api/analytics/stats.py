@@ -35,14 +35,9 @@ def stats(
     models: ReadModels,
     data: Path,
     *,
-    log_file: Path | None,
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
-    """Return the figures, in the shape that ``--json`` prints.
-
-    Parameters:
-        log_file: the file of a log in SQLite; None when it is in PostgreSQL, whose size is its own matter.
-    """
+    """Return the figures, in the shape that ``--json`` prints."""
     # First: loading the episodes folds what is behind.
     lag = unfolded(log, models)
     tables.load(("events", "episodes"), on_progress=on_progress)
@@ -55,16 +50,16 @@ def stats(
     found["events"] = sum(head.version for head in heads)
     found["namespaces"] = len(heads)
     found["lag"] = lag
-    found["sizes"] = _sizes(heads_events=found["events"], archive=archive, log=log, data=data, log_file=log_file)
+    found["sizes"] = _sizes(heads_events=found["events"], archive=archive, log=log, data=data)
     return found
 
 
-def _sizes(*, heads_events: int, archive: Archive, log: EventLog, data: Path, log_file: Path | None) -> dict[str, Any]:
+def _sizes(*, heads_events: int, archive: Archive, log: EventLog, data: Path) -> dict[str, Any]:
     segments = [segment for head in each_head(log) for segment in archive.segments(head.namespace)]
     sealed = sum(segment.last_version - segment.first_version + 1 for segment in segments)
     sealed_bytes = sum(segment.bytes for segment in segments)
     sizes: dict[str, Any] = {
-        "log_bytes": _bytes_of(log_file.parent, f"{log_file.name}*") if log_file is not None else None,
+        "log_bytes": log.size_bytes(),
         "archive_bytes": sealed_bytes,
         "sealed_events": sealed,
         "sealed_bytes_an_event": round(sealed_bytes / sealed, 1) if sealed else None,
@@ -72,19 +67,12 @@ def _sizes(*, heads_events: int, archive: Archive, log: EventLog, data: Path, lo
         "vectors_bytes": _bytes_of(data / "namespaces", "**/vectors.db*"),
         "traces_bytes": _bytes_of(data / "traces", "*.ndjson"),
     }
-    live = heads_events - sum(log_pruned(log, head.namespace) for head in each_head(log))
+    live = heads_events - sum(log.pruned(head.namespace) for head in each_head(log))
     if sizes["log_bytes"] and live:
         sizes["live_bytes_an_event"] = round(sizes["log_bytes"] / live, 1)
         if sealed:
             sizes["compression"] = round(sizes["live_bytes_an_event"] / sizes["sealed_bytes_an_event"], 2)
     return sizes
-
-
-def log_pruned(log: EventLog, namespace: str) -> int:
-    """Return how many events of `namespace` are in the archive only."""
-    from recollect.events.backends.sqlite_log import SqliteLog  # noqa: PLC0415
-
-    return log.pruned(namespace) if isinstance(log, SqliteLog) else 0
 
 
 def _bytes_of(folder: Path, pattern: str) -> int:

@@ -135,12 +135,11 @@ class Tables:
     def _load_episodes(self, on_progress: OnProgress | None) -> None:
         self._create("episode_rows", _EPISODE_FIELDS)
         heads = list(each_head(self._log))
-        columns = ", ".join(name for name in _EPISODE_FIELDS if name != "namespace")
+        columns = [name for name in _EPISODE_FIELDS if name != "namespace"]
         for number, head in enumerate(heads, start=1):
             self._models.catch_up(head.namespace)
             with self._models.reading(head.namespace) as snapshot:
-                rows = snapshot.connection.execute(f"SELECT {columns} FROM episodes ORDER BY version")
-                for batch in _batches((head.namespace, *row) for row in rows):
+                for batch in _batches((head.namespace, *row) for row in snapshot.episodes.columns(columns)):
                     self._insert("episode_rows", _EPISODE_FIELDS, batch)
             if on_progress is not None:
                 on_progress(number, len(heads))

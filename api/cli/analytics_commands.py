@@ -14,7 +14,6 @@ import typer
 
 from recollect.api.cli.progress import bars
 from recollect.api.cli.session import archive_of, opened_log, settings_of
-from recollect.events.backends.open_log import sqlite_path
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -66,7 +65,6 @@ def stats(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
             archive,
             models,
             settings.storage.data,
-            log_file=sqlite_path(settings.storage.log_url),
             on_progress=partial(shown.show, "loading"),
         )
     if as_json:

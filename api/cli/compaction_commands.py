@@ -10,7 +10,7 @@ import typer
 from recollect.api.cli.memory_commands import OneOrAll
 from recollect.api.cli.progress import bars
 from recollect.api.cli.session import namespaces_of, opened_memory
-from recollect.projections.queries.episode_queries import TierTotals
+from recollect.projections.queries.episode_queries import TIERS
 
 
 def compact(
@@ -41,11 +41,8 @@ def compact(
     typer.echo(
         f"{len(names)} namespaces; events {would}: " + (", ".join(f"{n} {it}" for it, n in events.items()) or "none")
     )
-    for tier in ("raw", "compressed", "distilled"):
+    for tier in TIERS:
         was, now_is = (
-            TierTotals(episodes=count[f"{tier} episodes"], tokens=count[f"{tier} tokens"]) for count in (before, after)
+            f"{count[f'{tier} episodes']:,} episodes, {count[f'{tier} tokens']:,} tokens" for count in (before, after)
         )
-        typer.echo(
-            f"{tier:>10}: {was.episodes:,} episodes, {was.tokens:,} tokens -> "
-            f"{now_is.episodes:,} episodes, {now_is.tokens:,} tokens"
-        )
+        typer.echo(f"{tier:>10}: {was} -> {now_is}")

@@ -126,11 +126,9 @@ def archive(
     ] = False,
 ) -> None:
     """Seal the log into Parquet segments, each verified against the hash chain."""
-    from recollect.events.backends.sqlite_log import SqliteLog  # noqa: PLC0415
-
     pruned = 0
     with opened_log(context.obj) as log, bars() as shown:
-        if prune and not isinstance(log, SqliteLog):
+        if prune and log.archive is None:
             raise InvalidInput("only a log in SQLite can be pruned", field="--prune")
         sealed = archive_of(log, settings_of(context.obj).storage.data)
         heads = heads_of(log, namespace)
@@ -144,8 +142,8 @@ def archive(
             else:
                 left = head.version - sealed.sealed(head.namespace)
                 typer.echo(f"{head.namespace}: nothing to seal, {left} events since the last segment")
-            if prune and isinstance(log, SqliteLog):
+            if prune:
                 pruned += log.prune(head.namespace, on_progress=partial(shown.show, f"pruning {head.namespace}"))
-        if pruned and isinstance(log, SqliteLog):
+        if pruned:
             log.shrink()
             typer.echo(f"{pruned} events left the SQLite file")

@@ -68,7 +68,5 @@ def open_models(data: Path, log_url: str) -> ReadModels:
 
 
 def archive_of(log: EventLog, data: Path) -> Archive:
-    """Return the archive of `log`: beside its file, or in the data folder when it is in PostgreSQL."""
-    from recollect.events.backends.sqlite_log import SqliteLog  # noqa: PLC0415
-
-    return log.archive if isinstance(log, SqliteLog) else Archive(data / "archive", log.log_id)
+    """Return the archive of `log`: its own, or one in the data folder when it has none."""
+    return log.archive or Archive(data / "archive", log.log_id)

@@ -19,7 +19,7 @@ from recollect.api.memory.async_recollect import AsyncRecollect
 from recollect.api.memory.recollect import Recollect
 from recollect.api.operations.health import health as health_of
 from recollect.api.operations.health import metrics as metrics_of
-from recollect.api.pages.list_pages import LISTS, PAGE_ITEMS, PAGE_ITEMS_MAX
+from recollect.api.pages.list_pages import PAGE_ITEMS, PAGE_ITEMS_MAX
 from recollect.api.retrieval.append_retrieval import turn_request
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.catalogue import NewEvent
@@ -27,6 +27,7 @@ from recollect.events.envelope import Appended, EventDraft, rfc3339
 from recollect.events.errors import InvalidInput, StorageError, TooLarge, first_problem
 from recollect.events.limits import BATCH_EVENTS_MAX, REQUEST_BYTES_MAX, check_namespace
 from recollect.events.validation import drafts_from_json
+from recollect.projections.queries.page_queries import LISTS
 
 _After = Annotated[str, Query(max_length=200, description="`next` of the previous page")]
 _Limit = Annotated[int, Query(ge=1, le=PAGE_ITEMS_MAX)]

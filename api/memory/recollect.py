@@ -202,14 +202,14 @@ class Recollect:
     def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
         """Return what is related to an entity within `depth` steps, 1 to 5; errors are those of `list`."""
         with self._reading(namespace, as_of) as snapshot:
-            return graph(snapshot.connection, entity, depth)
+            return graph(snapshot, entity, depth)
 
     def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
         """Return a page of namespaces with their heads, by name."""
         return list_namespaces(self.parts.log, after, limit)
 
     def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Return a page of one of `lists.LISTS`, caught up with the log, or as it was.
+        """Return a page of one of `page_queries.LISTS`, caught up with the log, or as it was.
 
         Parameters:
             as_of: a version, an aware time, or either as text: only what was recorded by then. The first call for a
@@ -220,7 +220,7 @@ class Recollect:
             ProjectionFailed: the read model of that moment cannot be built. StorageError: the disk.
         """
         with self._reading(namespace, as_of) as snapshot:
-            return list_rows(snapshot.connection, name, after, limit)
+            return list_rows(snapshot, name, after, limit)
 
     def version(self, namespace: str, as_of: AsOf) -> int | None:
         """Return the version that `as_of` means: the last one recorded by then, 0 before the first; None for None.

@@ -54,7 +54,7 @@ class EpisodeSearch:
         """
         roster, budget = asked.roster, asked.budget
         pending = self._begin(asked) if by_vectors and ranking != "keyword" else None
-        found = budget.run("keyword", asked.connection, lambda: _keywords(asked))
+        found = budget.run("keyword", asked.snapshot, lambda: _keywords(asked))
         # Before the vectors are waited for: what SQLite finds must not depend on how long they take.
         hints = None if found is None else _hints(asked, found, excluded)
         near = self._finish(pending, budget)
@@ -64,7 +64,7 @@ class EpisodeSearch:
         if not len(picked.rows):
             return None
         started_ms = budget.spent_ms
-        matrix = feature_matrix(asked.connection, roster, picked.rows, asked.query, signals)
+        matrix = feature_matrix(asked.snapshot.episodes, roster, picked.rows, asked.query, signals)
         if ranking == "weighted":
             words = len(asked.query.question.split())
             scores = weighted(matrix, words, semantic=signals.semantics is not None)
@@ -130,7 +130,7 @@ class EpisodeSearch:
 
 def _keywords(asked: Asked) -> Keywords:
     query = asked.query
-    return keywords(asked.connection, asked.held, asked.snapshot.version, query.words, german=query.german)
+    return keywords(asked.snapshot, asked.held, query.words, german=query.german)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +149,19 @@ class _Hints:
 
 
 def _hints(asked: Asked, found: Keywords, excluded: Sequence[int]) -> _Hints:
-    roster, budget, query, connection = asked.roster, asked.budget, asked.query, asked.connection
+    roster, budget, query, snapshot = asked.roster, asked.budget, asked.query, asked.snapshot
     lists: dict[str, Ints] = {}
-    strength = budget.run("graph", connection, lambda: _related(asked)) if query.entities else None
+    strength = budget.run("graph", snapshot, lambda: _related(asked)) if query.entities else None
     if strength is not None:
         rows = np.flatnonzero(strength)
         lists["graph"] = rows[np.lexsort((-rows, -strength[rows]))]
     if query.words and not found.turn.any():
-        matches = budget.run("substring", connection, lambda: substring_matches(connection, query.words, DEPTH))
+        matches = budget.run("substring", snapshot, lambda: substring_matches(snapshot.episodes, query.words, DEPTH))
         if matches is not None:
             lists["substring"] = roster.rows_of(matches)
     telling = None
     if query.spans:
-        telling = budget.run("dates", connection, lambda: telling_of(connection, query.spans))
+        telling = budget.run("dates", snapshot, lambda: telling_of(snapshot.episodes, query.spans))
     if telling is not None and len(telling):
         lists["date"] = roster.rows_of(telling)
     mask = allowed(roster, asked.request)
@@ -203,7 +203,8 @@ def _late(asked: Asked, near: Semantics, found: Keywords, picked: Candidates) ->
 
 def _related(asked: Asked) -> NDArray[np.float64]:
     """Return the strength of what each episode names, for the entities of the query."""
-    found = naming(asked.connection, reach(asked.connection, asked.query.entities))
+    entities = asked.snapshot.entities
+    found = naming(entities, reach(entities, asked.query.entities))
     versions = np.fromiter(found, np.int64, len(found))
     order = np.argsort(versions)
     rows, here = asked.roster.live(versions[order])

@@ -148,7 +148,8 @@ def _coverage(asked: Asked, shelf: Shelf, rarity: Mapping[str, float]) -> Vector
     found = np.zeros(len(shelf.items), np.float32)
     whole = 1e-9
     words = asked.query.words
-    for word, terms in zip(words, terms_of(asked.connection, words, german=asked.query.german), strict=True):
+    by_word = terms_of(asked.snapshot.keywords, words, german=asked.query.german)
+    for word, terms in zip(words, by_word, strict=True):
         for forms, share in terms:
             weight = share * (max(rarity.get(word, 0.0), 0.0) or min(shelf.rarity(form) for form in forms))
             whole += weight

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import apsw
 import numpy as np
 
 from recollect.api.retrieval.contract.request import Kind
@@ -217,29 +216,24 @@ def episode_items(
     return items
 
 
-_EPISODE = "SELECT id, text, caption, occurred_at_us, session_id, speaker, tier, role FROM episodes WHERE version = ?"
-_SOURCES = "SELECT id FROM episode_sources WHERE version = ? ORDER BY source"
-
-
 def episode_item(asked: Asked, version: int, score: float, ranks: Mapping[str, int]) -> Item:
     """Return an episode as an item."""
-    row = _rows(asked.connection, _EPISODE, version)[0]
-    event_id, text, caption, occurred_at_us, session_id, speaker, tier, role = row
-    behind = [] if tier == "raw" else _rows(asked.connection, _SOURCES, version)
+    episode = asked.snapshot.episodes.details(version)
+    sources = () if episode.tier == "raw" else tuple(asked.snapshot.episodes.source_ids(version))
     return Item(
-        id=event_id,
+        id=episode.id,
         kind="episode",
         namespace=asked.namespace,
-        text=f"{text} ({caption})" if caption else text,
+        text=f"{episode.text} ({episode.caption})" if episode.caption else episode.text,
         score=score,
         matched_by=tuple(sorted(ranks, key=lambda name: (ranks[name], name))),
         ranks=dict(ranks),
-        source_events=tuple(one[0] for one in behind) or (event_id,),
-        occurred_at_us=occurred_at_us,
-        session_id=session_id,
-        speaker=speaker,
-        outdated=event_id in asked.held.shelf.outdated,
-        authoritative=role == "user",
+        source_events=sources or (episode.id,),
+        occurred_at_us=episode.occurred_at_us,
+        session_id=episode.session_id,
+        speaker=episode.speaker,
+        outdated=episode.id in asked.held.shelf.outdated,
+        authoritative=episode.role == "user",
     )
 
 
@@ -264,7 +258,3 @@ def known_item(asked: Asked, known: KnowledgeItem, score: float, ranks: Mapping[
         unconfirmed_since_us=known.confirmed_at_us if known.status == "stale" else None,
         authoritative=known.source_type in ("authoritative", "corrected", "stated"),
     )
-
-
-def _rows(connection: apsw.Connection, query: str, value: int | str) -> list[tuple[Any, ...]]:
-    return connection.execute(query, (value,)).fetchall()

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-import apsw
 import uuid_utils
 
 from recollect.api.retrieval.answer.answer_guidance import aids
@@ -32,6 +31,7 @@ from recollect.api.retrieval.understanding.query import asked_at, present, under
 from recollect.events.envelope import instant, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
+from recollect.events.storage.database import DatabaseError
 from recollect.projections.embeddings.vectors import VectorsInUse
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.history import History
@@ -115,7 +115,7 @@ class Retriever:
             raise
         except StillBuilding as error:
             budget.miss("projection", error)
-        except (RecollectError, apsw.Error) as error:
+        except (RecollectError, DatabaseError) as error:
             _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
             budget.miss("projection", error)
         except Exception as error:
@@ -224,7 +224,7 @@ class Retriever:
             with self._reading(namespace, past, budget) as snapshot:
                 asked = self._asked(namespace, request, snapshot, budget, then)
                 return None if asked is None else self._find(asked, ())
-        except (RecollectError, apsw.Error) as error:
+        except (RecollectError, DatabaseError) as error:
             budget.miss(f"also {namespace}", error)
             return None
 
@@ -238,9 +238,9 @@ class Retriever:
     ) -> Asked | None:
         at = asked_at(then, request.until, self._clock)
         started_ms = budget.spent_ms
-        query = understand(request.query, snapshot.connection, asked_at=at, session_id=request.session_id)
+        query = understand(request.query, snapshot, asked_at=at, session_id=request.session_id)
         budget.stages_ms["understand"] = budget.spent_ms - started_ms
-        held = budget.run("memory", snapshot.connection, lambda: self._memory.of(snapshot))
+        held = budget.run("memory", snapshot, lambda: self._memory.of(snapshot))
         if held is None:
             return None
         vectors = self._vectors_in_use()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -49,10 +49,9 @@ def situation(asked: Asked, message: Vector | None, exclude: Collection[str] = (
     """
     session = asked.request.session_id
     turns = _turns(asked, session, exclude) if session is not None else []
-    observations = _observations(asked, session) if session is not None else ()
-    said = [version for (version,) in _rows_of(asked, exclude)]
-    visible = (*turns, *said)
-    return Situation(_trigger(asked, turns, message), visible, observations)
+    observed = asked.snapshot.sessions.observations(session) if session is not None else []
+    visible = (*turns, *asked.snapshot.episodes.versions_of(exclude))
+    return Situation(_trigger(asked, turns, message), visible, tuple(row.text for row in observed))
 
 
 def always(asked: Asked, where: Situation) -> list[Item]:
@@ -81,10 +80,13 @@ def always(asked: Asked, where: Situation) -> list[Item]:
 
 def _trigger(asked: Asked, turns: list[int], message: Vector | None) -> Trigger:
     request = asked.request
-    if not turns:
+    if not turns or request.session_id is None:
         return "session start"
-    if request.window_tokens is not None and _tokens(asked) > _WINDOW_FULL * request.window_tokens:
-        return "window full"
+    if request.window_tokens is not None:
+        # The turns that the window of the session is fitted to: those that no summary stands for yet.
+        tokens = asked.snapshot.episodes.session_tokens(request.session_id)
+        if tokens > _WINDOW_FULL * request.window_tokens:
+            return "window full"
     if asked.query.cues.remember:
         return "remember"
     if asked.query.entities:
@@ -107,34 +109,7 @@ def _is_new_topic(asked: Asked, turns: list[int], message: Vector) -> bool:
     return float(message @ topic / max(float(np.linalg.norm(topic)), 1e-9)) < _TOPIC_COSINE_MIN
 
 
-def _tokens(asked: Asked) -> int:
-    """Return what the whole session takes, as far as it was not summed up."""
-    rows: list[tuple[Any, ...]] = asked.connection.execute(
-        "SELECT coalesce(sum(token_count), 0) FROM episodes "
-        "WHERE session_id = ? AND tier = 'raw' AND status = 'active'",
-        (asked.request.session_id,),
-    ).fetchall()
-    return rows[0][0]
-
-
 def _turns(asked: Asked, session: str, exclude: Collection[str]) -> list[int]:
     """Return the versions of the last turns of the session, oldest first."""
-    rows: list[tuple[Any, ...]] = asked.connection.execute(
-        "SELECT version, id FROM episodes WHERE session_id = ? AND tier = 'raw' AND status = 'active' "
-        "ORDER BY version DESC LIMIT ?",
-        (session, _VISIBLE_TURNS),
-    ).fetchall()
-    return [version for version, id in reversed(rows) if id not in exclude]
-
-
-def _rows_of(asked: Asked, ids: Collection[str]) -> list[tuple[int]]:
-    marks = ", ".join("?" * len(ids))
-    rows: Any = asked.connection.execute(f"SELECT version FROM episodes WHERE id IN ({marks})", tuple(ids))
-    return list(rows)
-
-
-def _observations(asked: Asked, session: str) -> tuple[str, ...]:
-    rows: list[tuple[Any, ...]] = asked.connection.execute(
-        "SELECT text FROM observations WHERE session_id = ? AND status = 'active' ORDER BY key", (session,)
-    ).fetchall()
-    return tuple(row[0] for row in rows)
+    turns = asked.snapshot.episodes.last_versions(session, limit=_VISIBLE_TURNS)
+    return [version for version, id in turns if id not in exclude]

@@ -30,11 +30,13 @@ from recollect.events.errors import (
     ForeignFile,
     InvalidInput,
     NewerFile,
+    NotSupported,
     ReadOnly,
     RecollectError,
     StorageError,
 )
 from recollect.events.log import GENESIS
+from recollect.events.progress import OnProgress
 
 _logger = logging.getLogger(__name__)
 
@@ -105,6 +107,9 @@ class PostgresLog(GroupCommitLog):
         InvalidInput: the URL is not understood.
     """
 
+    #: Pruning is not supported, so the log is read from nowhere else.
+    archive = None
+
     def __init__(
         self,
         url: str,
@@ -154,6 +159,21 @@ class PostgresLog(GroupCommitLog):
     def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
         """Return the heads of up to `limit` namespaces with names over `after`, by name."""
         return [Head(*row) for row in self._select(_HEADS, (after, limit))]
+
+    def prune(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:  # noqa: ARG002 -- the protocol's
+        """Refuse: PostgreSQL keeps every event."""
+        raise NotSupported("only a log in SQLite can be pruned", field="log")
+
+    def pruned(self, namespace: str) -> int:  # noqa: ARG002 -- the protocol's
+        """Return 0: nothing is ever pruned."""
+        return 0
+
+    def shrink(self) -> None:
+        """Do nothing: nothing is ever pruned."""
+
+    def size_bytes(self) -> None:
+        """Return None: the server keeps the files."""
+        return
 
     def close(self) -> None:
         """Finish what was accepted, then close the connections."""

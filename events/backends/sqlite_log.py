@@ -205,6 +205,12 @@ class SqliteLog(GroupCommitLog):
             connection.execute("VACUUM")
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
+    def size_bytes(self) -> int | None:
+        """Return the size of the file, and of what SQLite keeps beside it."""
+        files = (Path(f"{self._path}{part}") for part in ("", "-wal", "-shm"))
+        with storage_errors(self._path):
+            return sum(file.stat().st_size for file in files if file.exists())
+
     def close(self) -> None:
         """Finish what was accepted, then release the file."""
         with self._closing:

@@ -20,6 +20,11 @@ _DISK_FULL = "{path}: the disk is full; free some space, then send the same agai
 _NO_FORMAT = "unsupported file format"
 _CANNOT_WRITE = "{path} cannot be written; check its owner, its mode and how its disk is mounted"
 
+#: The base class of everything that SQLite reports.
+DatabaseError = apsw.Error
+#: What SQLite reports of a damaged file.
+DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
+
 Synchronous = Literal["FULL", "NORMAL"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.jobs.conversation.observer import observe
 from recollect.jobs.derivation.job_context import Job, JobContext
 from recollect.jobs.extraction.extraction_job import extract
@@ -36,8 +35,11 @@ def repair(context: JobContext, namespace: str, _: int) -> int:
 
 
 def seal(context: JobContext, namespace: str, _: int) -> int:
-    """Seal what has come since the last segment, when it is much; on PostgreSQL `recollect archive` does it."""
-    if isinstance(context.log, SqliteLog):
+    """Seal what has come since the last segment, when it is much.
+
+    A log without an archive is sealed by `recollect archive` alone.
+    """
+    if context.log.archive is not None:
         context.log.archive.seal(context.log, namespace, min_events=_SEALED_EVENTS_MIN)
     return 0
 

@@ -157,7 +157,7 @@ def _retrieve_ms(parts: Parts, question: str, stages: dict[str, list[float]], *,
 
 def _floor_ms(question: str, models: ReadModels, embedder: QuickEmbedder, matrix: Vector) -> float:
     with models.reading("a") as snapshot:
-        words = understand(question, snapshot.connection, asked_at=texts.ASKED_AT).words
+        words = understand(question, snapshot, asked_at=texts.ASKED_AT).words
         match = " OR ".join(f'"{word}"' for word in words)
         started = time.perf_counter()
         vector = embedder.embed_query(question).vector

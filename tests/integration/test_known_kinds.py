@@ -271,7 +271,7 @@ def _reached(memory: Recollect, name: str) -> dict[str, float]:
         rows: list[Any] = list(snapshot.connection.execute("SELECT id, name FROM entities"))
         names = dict(rows)
         start = next(id for id, known in names.items() if known == name)
-        return {names[id]: strength for id, strength in reach(snapshot.connection, [start]).items()}
+        return {names[id]: strength for id, strength in reach(snapshot.entities, [start]).items()}
 
 
 def test_two_steps_over_relationships_are_gone_and_no_third_one(tell: Tell, ask: Ask, memory: Recollect) -> None:

@@ -18,6 +18,7 @@ from recollect.events.errors import (
     EventIdConflict,
     InvalidEvent,
     InvalidNamespace,
+    NotSupported,
     StorageError,
     TooLarge,
     VersionConflict,
@@ -358,3 +359,29 @@ def _model_append(events: list[_Event], batch: list[_Event], expected: int | Non
         answers.append((len(staged), False))
     events[:] = staged
     return answers
+
+
+def test_a_log_prunes_into_its_archive_or_refuses_to(log: EventLog) -> None:
+    log.append("a", [message_draft(f"{number}") for number in range(20)])
+    before = log.read("a")
+    assert log.pruned("a") == log.pruned("nobody") == 0
+
+    if log.archive is None:
+        with pytest.raises(NotSupported, match="SQLite"):
+            log.prune("a")
+    else:
+        assert log.prune("a") == 0
+        log.archive.seal(log, "a")
+        log.append("a", [message_draft("not sealed")])
+        assert log.prune("a") == log.pruned("a") == 20
+        assert log.prune("a") == 0
+    log.shrink()
+    assert log.read("a", limit=20) == before
+    assert log.pruned("nobody") == 0
+
+
+def test_a_log_knows_the_size_of_its_files_unless_a_server_keeps_them(log: EventLog, tmp_path: Path) -> None:
+    log.append("a", [message_draft("x" * 100_000)])
+    files = list(tmp_path.glob("log.db*"))
+
+    assert log.size_bytes() == (sum(file.stat().st_size for file in files) if files else None)

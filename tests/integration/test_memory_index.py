@@ -147,7 +147,7 @@ def _message(said: Said, event_id: str) -> Event:
 def _keywords(memory: MemoryIndexes, snapshot: Snapshot, words: Sequence[str]) -> Keywords:
     held = memory.of(snapshot)
     assert len(held.roster.window_lengths) == len(held.roster)
-    return keywords(snapshot.connection, held, snapshot.version, words)
+    return keywords(snapshot, held, words)
 
 
 def same(one: Keywords, other: Keywords) -> None:

@@ -175,6 +175,13 @@ def test_a_full_window_is_noticed_over_the_whole_session_and_gets_less(memory: R
     assert small.tokens <= 200
 
 
+def test_turns_that_a_summary_stands_for_no_longer_fill_the_window(memory: Recollect, turn: Turn) -> None:
+    memory.append("a", [message("one two three four five six", session_id="now") for _ in range(100)])
+    assert turn("the sofa of the shop", window_tokens=500).trigger == "window full"
+    memory.window("a", "now", budget_tokens=500)
+    assert turn("the sofa of the shop", window_tokens=500).trigger == "message"
+
+
 def test_another_topic_is_noticed_by_its_meaning(tmp_path: Path) -> None:
     embedder = HashingEmbedder()
     with Memory(tmp_path) as memory:

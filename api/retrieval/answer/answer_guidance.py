@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from recollect.api.retrieval.contract.result import AnswerAids, Item
 from recollect.api.retrieval.search.search_context import Asked
@@ -50,20 +49,10 @@ def _coverage(asked: Asked, items: Sequence[Item]) -> float:
 
 def _entities(asked: Asked, items: Sequence[Item]) -> tuple[str, ...]:
     wanted = [*asked.query.participants, *asked.query.entities]
-    marks = ", ".join("?" * len(wanted))
-    rows: list[tuple[Any, ...]] = asked.connection.execute(
-        f"SELECT name FROM entities WHERE id IN ({marks}) ORDER BY id", wanted
-    ).fetchall()
-    return tuple(dict.fromkeys([*(row[0] for row in rows), *(item.id for item in items if item.kind == "entity")]))
+    names = asked.snapshot.entities.names(wanted)
+    return tuple(dict.fromkeys([*names, *(item.id for item in items if item.kind == "entity")]))
 
 
 def _relations(asked: Asked) -> tuple[tuple[str, str, str], ...]:
     wanted = [*asked.query.entities, *asked.query.participants]
-    marks = ", ".join("?" * len(wanted))
-    rows: list[tuple[Any, ...]] = asked.connection.execute(
-        "SELECT a.name, r.type, b.name FROM relationships AS r JOIN entities AS a ON a.id = source_id "
-        f"JOIN entities AS b ON b.id = target_id WHERE r.status = 'active' AND (source_id IN ({marks}) OR target_id IN "
-        f"({marks})) ORDER BY weight * confidence DESC, r.key LIMIT ?",
-        (*wanted, *wanted, _RELATIONS_MAX),
-    ).fetchall()
-    return tuple((row[0], row[1], row[2]) for row in rows)
+    return tuple(asked.snapshot.entities.relations(wanted, limit=_RELATIONS_MAX))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from recollect.api.retrieval.contract.result import Item, Source
 from recollect.events.envelope import RecordedEvent
 from recollect.events.log import EventLog
 from recollect.projections.projector.episode_events import tells, told
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.queries.summary_sources import read_events, source_versions
+from recollect.projections.queries.summary_sources import read_events
 
 
 def expanded(items: Sequence[Item], snapshot: Snapshot, log: EventLog, namespace: str) -> list[Item]:
@@ -21,9 +20,8 @@ def expanded(items: Sequence[Item], snapshot: Snapshot, log: EventLog, namespace
 
 def sources_of(episode_id: str, snapshot: Snapshot, log: EventLog, namespace: str) -> tuple[Source, ...]:
     """Return the words behind a summary, in order; nothing for any other episode."""
-    find = "SELECT version FROM episodes WHERE id = ?"
-    rows: list[tuple[Any, ...]] = snapshot.connection.execute(find, (episode_id,)).fetchall()
-    versions = source_versions(snapshot.connection, rows[0][0]) if rows else []
+    version = snapshot.episodes.version_of(episode_id)
+    versions = [] if version is None else snapshot.episodes.source_versions(version)
     return tuple(_source(event) for event in read_events(log, namespace, versions) if tells(event))
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
-import apsw
+from recollect.events.storage.database import DAMAGE_ERRORS
+from recollect.projections.queries.snapshot import QueryTimeout, Snapshot
 
 _Found = TypeVar("_Found")
-
-#: SQLite instructions between two looks at the clock: about 20 µs.
-_STEPS_BETWEEN_LOOKS = 2_000
-
 
 #: The end of a note about a part that is there, though not for everything.
 PARTLY = "not embedded yet"
@@ -55,15 +51,15 @@ class Budget:
         """Tell whether a part is missing as a whole."""
         return any(one.startswith(f"{part}: ") and not one.endswith(PARTLY) for one in self.degraded)
 
-    def run(self, part: str, connection: apsw.Connection, search: Callable[[], _Found]) -> _Found | None:
-        """Return what `search` finds on `connection`; None, and a note, when time runs out or it fails."""
+    def run(self, part: str, snapshot: Snapshot, search: Callable[[], _Found]) -> _Found | None:
+        """Return what `search` finds in `snapshot`; None, and a note, when time runs out or it fails."""
         started = time.monotonic()
         try:
-            with self._interrupting(connection):
+            with snapshot.interrupted_at(self.deadline):
                 return search()
-        except apsw.InterruptError:
+        except QueryTimeout:
             self.miss(part, "out of time")
-        except (apsw.CorruptError, apsw.NotADBError):
+        except DAMAGE_ERRORS:
             # The file is to be built anew, which is not for a search to decide.
             raise
         except Exception as error:
@@ -71,11 +67,3 @@ class Budget:
         finally:
             self.stages_ms[part] = (time.monotonic() - started) * 1_000
         return None
-
-    @contextmanager
-    def _interrupting(self, connection: apsw.Connection) -> Generator[None]:
-        connection.set_progress_handler(lambda: time.monotonic() > self.deadline, _STEPS_BETWEEN_LOOKS)
-        try:
-            yield
-        finally:
-            connection.set_progress_handler(None)

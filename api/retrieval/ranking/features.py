@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +16,7 @@ from recollect.api.retrieval.understanding.query import Query, Span
 from recollect.api.retrieval.understanding.question_intent import LIKING, NUMBER, QUESTION, TIME, Cues, marks
 from recollect.events.envelope import DAY_US
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.queries.episode_queries import EpisodeQueries
 from recollect.projections.search_index.episode_arrays import ROLES, Ints, Roster
 from recollect.projections.text.segments import unspaced_words
 from recollect.projections.text.words import content_words
@@ -93,10 +93,10 @@ class Signals:
     asked_at_us: int
 
 
-def feature_matrix(connection: apsw.Connection, roster: Roster, rows: Ints, query: Query, signals: Signals) -> Vector:
+def feature_matrix(episodes: EpisodeQueries, roster: Roster, rows: Ints, query: Query, signals: Signals) -> Vector:
     """Return the features of the candidates `rows`, shape (len(rows), len(FEATURES))."""
-    traits = _traits(connection, roster, rows, _wanted(query.cues))
-    columns = _measures(connection, roster, rows, signals) | _marks(connection, roster, rows, traits, query, signals)
+    traits = _traits(episodes, roster, rows, _wanted(query.cues))
+    columns = _measures(episodes, roster, rows, signals) | _marks(episodes, roster, rows, traits, query, signals)
     matrix = np.zeros((len(rows), len(FEATURES)), np.float32)
     for at, name in enumerate(FEATURES):
         if name in columns:
@@ -129,21 +129,16 @@ def near_spans_of(roster: Roster, spans: Sequence[Span]) -> Mask | None:
     return spans_of(roster, spans, _NEAR_BEFORE_US, _NEAR_AFTER_US)
 
 
-def telling_of(connection: apsw.Connection, spans: Sequence[Span]) -> Ints:
+def telling_of(episodes: EpisodeQueries, spans: Sequence[Span]) -> Ints:
     """Return the versions of episodes that name a date within one of `spans`, and not a much wider one."""
     found: set[int] = set()
     for span in spans:
         widest_us = max(span.end_us - span.start_us, 7 * DAY_US) * 6 // 5
-        rows: list[tuple[Any, ...]] = connection.execute(
-            "SELECT version FROM date_mentions JOIN episodes ON episodes.id = event_id "
-            "WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ?",
-            (span.end_us, span.start_us, widest_us),
-        ).fetchall()
-        found.update(row[0] for row in rows)
+        found.update(episodes.mentioning_dates(span.start_us, span.end_us, range_us_max=widest_us))
     return np.array(sorted(found), np.int64)
 
 
-def _measures(connection: apsw.Connection, roster: Roster, rows: Ints, signals: Signals) -> dict[str, Vector]:
+def _measures(episodes: EpisodeQueries, roster: Roster, rows: Ints, signals: Signals) -> dict[str, Vector]:
     keywords = signals.keywords
     # By whole hours, so that the same question has the same scores a second later.
     asked_at_us = -(-signals.asked_at_us // _HOUR_US) * _HOUR_US
@@ -163,7 +158,7 @@ def _measures(connection: apsw.Connection, roster: Roster, rows: Ints, signals: 
     columns["dense_after"] = _after(roster, rows, parts["turn"])
     columns["late"] = signals.late
     columns["late_session"] = _best_among(roster.sessions[rows], signals.late)
-    columns["answers"] = _answering(connection, roster, rows, parts["turn"])
+    columns["answers"] = _answering(episodes, roster, rows, parts["turn"])
     return columns
 
 
@@ -196,16 +191,16 @@ def _after(roster: Roster, rows: Ints, values: Vector) -> Vector:
     return np.where(same, np.nan_to_num(values[after]), 0.0).astype(np.float32)
 
 
-def _answering(connection: apsw.Connection, roster: Roster, rows: Ints, nearness: Vector) -> Vector:
+def _answering(episodes: EpisodeQueries, roster: Roster, rows: Ints, nearness: Vector) -> Vector:
     """Return how near the question is that each candidate answers: the turn before it, if it asks."""
     before = np.maximum(rows - 1, 0)
-    asks = (_traits(connection, roster, before, QUESTION) & QUESTION) > 0
+    asks = (_traits(episodes, roster, before, QUESTION) & QUESTION) > 0
     same = (roster.sessions[before] == roster.sessions[rows]) & (rows > 0)
     return np.where(asks & same, np.nan_to_num(nearness[before]), 0.0).astype(np.float32)
 
 
 def _marks(
-    connection: apsw.Connection, roster: Roster, rows: Ints, traits: Ints, query: Query, signals: Signals
+    episodes: EpisodeQueries, roster: Roster, rows: Ints, traits: Ints, query: Query, signals: Signals
 ) -> dict[str, Vector]:
     cues = query.cues
     names = np.array([name.casefold() in query.participant_names for name in roster.speaker_names], np.bool_)
@@ -228,7 +223,7 @@ def _marks(
     if signals.in_span is not None and signals.near_span is not None:
         columns |= {"said_in_span": signals.in_span[rows], "said_near_span": signals.near_span[rows]}
     if query.phrases:
-        columns["phrase"] = _holding(connection, roster.versions[rows], query.phrases)
+        columns["phrase"] = _holding(episodes, roster.versions[rows], query.phrases)
     return {name: np.asarray(values, np.float32) for name, values in columns.items()}
 
 
@@ -237,13 +232,13 @@ def _wanted(cues: Cues) -> int:
     return QUESTION | _LENGTH | TIME * cues.when | NUMBER * cues.count | LIKING * cues.preference
 
 
-def _traits(connection: apsw.Connection, roster: Roster, rows: Ints, wanted: int) -> Ints:
+def _traits(episodes: EpisodeQueries, roster: Roster, rows: Ints, wanted: int) -> Ints:
     """Return at least the `wanted` traits of the episodes at `rows`, each looked up once for each episode."""
     known = roster.traits[rows]
     unknown = np.unique(rows[~known >> _LOOKED_SHIFT & wanted > 0])
     if not len(unknown):
         return known.astype(np.int64)
-    texts = _texts(connection, roster.versions[unknown])
+    texts = episodes.texts(roster.versions[unknown].tolist())
     for row, version in zip(unknown.tolist(), roster.versions[unknown].tolist(), strict=True):
         text = texts.get(version, "")
         found = marks(text, wanted) | wanted << _LOOKED_SHIFT
@@ -261,16 +256,8 @@ def _words(text: str) -> int:
     return min(len(content_words(text[:2_000])) + unspaced_words(text[:2_000]), _LENGTH_FULL)
 
 
-def _holding(connection: apsw.Connection, versions: Ints, phrases: Sequence[str]) -> Vector:
+def _holding(episodes: EpisodeQueries, versions: Ints, phrases: Sequence[str]) -> Vector:
     """Return the share of `phrases` that each episode holds as they stand."""
-    texts = _texts(connection, versions)
+    texts = episodes.texts(versions.tolist())
     folded = [texts.get(int(version), "").casefold() for version in versions]
     return np.array([sum(phrase in text for phrase in phrases) / len(phrases) for text in folded], np.float32)
-
-
-def _texts(connection: apsw.Connection, versions: Ints) -> dict[int, str]:
-    marks = ", ".join("?" * len(versions))
-    rows: list[tuple[Any, ...]] = connection.execute(
-        f"SELECT version, text FROM episodes WHERE version IN ({marks})", versions.tolist()
-    ).fetchall()
-    return dict(rows)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.api.retrieval.understanding.search_terms import Term, terms_of
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.queries.keyword_queries import KeywordQueries
+from recollect.projections.queries.episode_queries import EpisodeQueries
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import Ints, Roster, mean
 from recollect.projections.search_index.index_cache import Held
 from recollect.projections.search_index.postings import Posting, merged
@@ -49,14 +49,12 @@ class Keywords:
     words: float
 
 
-def keywords(
-    connection: apsw.Connection, held: Held, version: int, words: Sequence[str], *, german: bool = False
-) -> Keywords:
+def keywords(snapshot: Snapshot, held: Held, words: Sequence[str], *, german: bool = False) -> Keywords:
     """Return what the words of a query say of each episode."""
     roster = held.roster
-    terms = dict(zip(words, terms_of(connection, words, german=german), strict=True))
+    terms = dict(zip(words, terms_of(snapshot.keywords, words, german=german), strict=True))
     forms = list(dict.fromkeys(form for listed in terms.values() for term in listed for form in term.forms))
-    postings = dict(zip(forms, held.postings.of(KeywordQueries(connection), forms, version), strict=True))
+    postings = dict(zip(forms, held.postings.of(snapshot.keywords, forms, snapshot.version), strict=True))
     found = {word: _of_word(roster, listed, postings) for word, listed in terms.items() if listed}
     rarity = {word: _mean_rarity(listed) for word, listed in found.items()}
     # Of two words with one stem, one counts.
@@ -134,18 +132,12 @@ def _saturated(counts: Vector, lengths: NDArray[Any]) -> Vector:
     return (counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths))).astype(np.float32)
 
 
-def substring_matches(connection: apsw.Connection, words: Sequence[str], depth: int) -> Ints:
+def substring_matches(episodes: EpisodeQueries, words: Sequence[str], depth: int) -> Ints:
     """Return up to `depth` episodes that hold parts of `words` anywhere: most parts first, then newest."""
     patterns = _patterns(words)
     if not patterns:
         return np.empty(0, np.int64)
-    score = " + ".join(["(text LIKE ? ESCAPE '\\')"] * len(patterns))
-    rows: list[tuple[Any, ...]] = connection.execute(
-        f"SELECT version, {score} AS score FROM episodes WHERE score > 0 AND status = 'active' "
-        "ORDER BY score DESC, version DESC LIMIT ?",
-        (*patterns, depth),
-    ).fetchall()
-    return np.fromiter((row[0] for row in rows), np.int64, len(rows))
+    return np.array(episodes.containing(patterns, limit=depth), np.int64)
 
 
 def _patterns(words: Sequence[str]) -> list[str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import apsw
-
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.time_budget import Budget
 from recollect.api.retrieval.understanding.query import Query
@@ -29,11 +27,6 @@ class Asked:
     vectors: Vectors
     log: EventLog
     budget: Budget
-
-    @property
-    def connection(self) -> apsw.Connection:
-        """Return the read model."""
-        return self.snapshot.connection
 
     @property
     def roster(self) -> Roster:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
-
-import apsw
+from typing import NamedTuple
 
 from recollect.api.retrieval.understanding.question_extraction import question_of
 from recollect.api.retrieval.understanding.question_intent import Cues, cues
 from recollect.events.envelope import microseconds
+from recollect.projections.queries.entity_queries import EntityQueries
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.date_ranges import dates
 from recollect.projections.text.function_words import GERMAN_STOP_WORDS, RUSSIAN_STOP_WORDS
 from recollect.projections.text.segments import is_german
@@ -63,8 +63,8 @@ class Query:
     continued: bool
 
 
-def understand(text: str, connection: apsw.Connection, *, asked_at: datetime, session_id: str | None = None) -> Query:
-    """Return what `text` asks of the read model behind `connection`.
+def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id: str | None = None) -> Query:
+    """Return what `text` asks of the read model.
 
     Parameters:
         asked_at: what "last week" counts from.
@@ -76,12 +76,12 @@ def understand(text: str, connection: apsw.Connection, *, asked_at: datetime, se
     words = _words(question)
     continued = False
     if session_id is not None and not [word for word in words if word not in STOP_WORDS and word not in _CONTENTLESS]:
-        before = _last_turns(connection, session_id)
+        before = snapshot.episodes.last_texts(session_id, chars=_CONTINUED_CHARS, limit=_CONTINUED_TURNS)
         continued = bool(before)
         question = "\n".join([*before, question])
         words = _words(question)
-    named = _named(words, connection)
-    speaking = _participants(connection)
+    named = snapshot.entities.ids_by_name(_runs(words))
+    speaking = _participants(snapshot.entities)
     names = {word for name, entity in speaking.items() if entity in named for word in WORD.findall(name)} | {
         word for word in words if word in speaking
     }
@@ -95,7 +95,7 @@ def understand(text: str, connection: apsw.Connection, *, asked_at: datetime, se
         text=_without(question, names) if without_names else question,
         words=tuple(dict.fromkeys(without_names or counted or words)),
         participants=tuple(sorted(asked)),
-        participant_names=_names(connection, sorted(asked)),
+        participant_names=snapshot.entities.names_and_aliases(sorted(asked)),
         entities=tuple(sorted(named - asked)),
         phrases=tuple(dict.fromkeys((one[0] or one[1]).casefold() for one in _QUOTED.findall(question))),
         spans=tuple(Span(microseconds(one.start), microseconds(one.end)) for one in dates(question, asked_at)),
@@ -117,54 +117,23 @@ def _words(text: str) -> list[str]:
     return words if len(words) <= _WORDS_MAX else words[: _WORDS_MAX // 2] + words[-_WORDS_MAX // 2 :]
 
 
-def _last_turns(connection: apsw.Connection, session_id: str) -> list[str]:
-    """Return the beginnings of the last turns of a session that say something, oldest first."""
-    rows: list[tuple[Any, ...]] = connection.execute(
-        "SELECT substr(text, 1, ?) FROM episodes WHERE session_id = ? AND tier = 'raw' AND status = 'active' "
-        "AND token_count > 4 ORDER BY version DESC LIMIT ?",
-        (_CONTINUED_CHARS, session_id, _CONTINUED_TURNS),
-    ).fetchall()
-    return [row[0] for row in reversed(rows)]
-
-
-def _named(words: list[str], connection: apsw.Connection) -> set[int]:
-    """Return the entities whose name or alias is a run of `words`."""
-    runs = {
+def _runs(words: list[str]) -> set[str]:
+    """Return the runs of `words` that a name or an alias may be."""
+    return {
         " ".join(words[start : start + length])
         for length in range(1, _NAME_WORDS_MAX + 1)
         for start in range(len(words) - length + 1)
         if length > 1 or words[start] not in STOP_WORDS
     }
-    find = "SELECT entity_id FROM entity_names WHERE name = ?"
-    found: set[int] = set()
-    for run in runs:
-        row: tuple[Any, ...] | None = connection.execute(find, (run,)).fetchone()
-        if row is not None:
-            found.add(row[0])
-    return found
 
 
-def _participants(connection: apsw.Connection) -> dict[str, int]:
+def _participants(entities: EntityQueries) -> dict[str, int]:
     """Return the entities that speak, by each name and first name of theirs."""
-    rows: list[tuple[Any, ...]] = connection.execute(
-        "SELECT entity_names.name, id FROM entities JOIN entity_names ON entity_id = id "
-        "WHERE spoken_count > 0 ORDER BY id"
-    ).fetchall()
     by_name: dict[str, int] = {}
-    for name, entity in rows:
+    for name, entity in entities.participants():
         by_name.setdefault(name, entity)
         by_name.setdefault(WORD.findall(name + " _")[0], entity)
     return by_name
-
-
-def _names(connection: apsw.Connection, entities: Sequence[int]) -> frozenset[str]:
-    if not entities:
-        return frozenset()
-    marks = ", ".join("?" * len(entities))
-    rows: list[tuple[Any, ...]] = connection.execute(
-        f"SELECT name FROM entity_names WHERE entity_id IN ({marks})", entities
-    ).fetchall()
-    return frozenset(row[0] for row in rows)
 
 
 def _without(text: str, names: set[str]) -> str:

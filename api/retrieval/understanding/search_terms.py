@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
-import apsw
-
 from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.search_index.postings import stemmed
 from recollect.projections.text.function_words import ASKING, LINKING
@@ -35,7 +33,7 @@ class Term(NamedTuple):
     weight: float
 
 
-def terms_of(connection: apsw.Connection, words: Sequence[str], *, german: bool) -> list[list[Term]]:
+def terms_of(keywords: KeywordQueries, words: Sequence[str], *, german: bool) -> list[list[Term]]:
     """Return the terms of each of `words`: one for most, several for writing without spaces, sometimes none."""
     found: list[list[Term]] = []
     count = 0
@@ -44,18 +42,18 @@ def terms_of(connection: apsw.Connection, words: Sequence[str], *, german: bool)
         word = said if said.isascii() else normalize("NFKC", said)
         weights = _segments(word) if is_unspaced(word) and count < _QUERY_SEGMENTS_MAX else None
         if weights is None:
-            found.append(_word(connection, word, german))
+            found.append(_word(keywords, word, german))
             continue
         count += len(weights)
-        known = zip(stemmed(KeywordQueries(connection), list(weights)), weights.values(), strict=True)
+        known = zip(stemmed(keywords, list(weights)), weights.values(), strict=True)
         found.append([Term((stems[0],), weight) for stems, weight in known if len(stems) == 1])
     return found
 
 
-def _word(connection: apsw.Connection, word: str, german: bool) -> list[Term]:
+def _word(keywords: KeywordQueries, word: str, german: bool) -> list[Term]:
     """Return a word with spaces around it: by its English stem and the one of its own language."""
     own = stem(word, german=german)
-    stems, *others = stemmed(KeywordQueries(connection), [word] if own is None else [word, own])
+    stems, *others = stemmed(keywords, [word] if own is None else [word, own])
     if len(stems) != 1:
         # SQLite takes `user_id` for two words.
         return [Term((one,), 1 / len(stems)) for one in stems]
