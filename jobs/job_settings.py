@@ -79,7 +79,7 @@ class CompactionSettings(BaseModel):
     decay_half_life_days: Annotated[float, Field(gt=0)] = 120
     #: Confidence under which an inferred fact becomes stale.
     decay_floor: Annotated[float, Field(ge=0, lt=1)] = 0.2
-    #: Memories of a namespace (facts, preferences, procedures; and as many summaries); the least important ones over it go.
+    #: Memories of a namespace (facts, preferences, procedures), and as many summaries; beyond, the least important go.
     memories_max: Annotated[int, Field(ge=1)] = 2_000
     #: Tokens of a day's digest.
     digest_tokens: Annotated[int, Field(ge=16)] = 120

@@ -82,11 +82,6 @@ class Snapshot:
         return ProgressQueries(self._connection)
 
     @property
-    def connection(self) -> apsw.Connection:
-        """Return the connection."""
-        return self._connection
-
-    @property
     def file_identity(self) -> str:
         """Return what tells this build of the read model from others; empty for one in memory."""
         name = self._connection.db_filename("main")

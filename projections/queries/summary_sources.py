@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import apsw
 
 from recollect.events.envelope import RecordedEvent
 from recollect.events.log import EventLog
 
 #: Events between two sources that are read over: fewer reads cost less than the events between.
 _GAP_EVENTS = 50
-
-
-def source_versions(connection: apsw.Connection, version: int) -> list[int]:
-    """Return the versions of the events that the summary `version` stands for, in order; none for any other episode."""
-    rows: list[tuple[Any, ...]] = connection.execute(
-        "SELECT source FROM episode_sources WHERE version = ? ORDER BY source", (version,)
-    ).fetchall()
-    return [row[0] for row in rows]
 
 
 def read_events(log: EventLog, namespace: str, versions: Sequence[int]) -> list[RecordedEvent]:

@@ -17,6 +17,7 @@ from pathlib import Path
 import dramatiq
 import pytest
 from support.events import message
+from support.read_models import connection_of
 from support.redis import RedisServer
 from support.waiting import eventually
 
@@ -67,7 +68,7 @@ def content(memory: Recollect, name: str) -> str:
                 "mentions",
                 "daily_digests",
             )
-            for row in snapshot.connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
+            for row in connection_of(snapshot).execute(f"SELECT * FROM {table} ORDER BY 1, 2")
         )
 
 
@@ -135,9 +136,13 @@ def compacted(memory: Recollect) -> bool:
     for name in NAMESPACES:
         memory.parts.read_models.catch_up(name)
         with memory.parts.read_models.reading(name) as snapshot:
-            counts = snapshot.connection.execute(
-                "SELECT count(*) FILTER (WHERE tier = 'raw'), count(*) FILTER (WHERE tier = 'distilled') FROM episodes"
-            ).fetchall()
+            counts = (
+                connection_of(snapshot)
+                .execute(
+                    "SELECT count(*) FILTER (WHERE tier = 'raw'), count(*) FILTER (WHERE tier = 'distilled') FROM episodes"
+                )
+                .fetchall()
+            )
             if counts != [(0, 2)]:
                 return False
     return True
@@ -191,7 +196,7 @@ def test_a_nightly_run_among_kills_and_flushes_leaves_what_an_undisturbed_one_do
         assert {name: content(memory, name) for name in NAMESPACES} == expected
         assert all(memory.parts.read_models.check(name).equal for name in NAMESPACES[:5])
         with memory.parts.read_models.reading("n0") as snapshot:
-            assert digest(snapshot.connection)
+            assert digest(connection_of(snapshot))
 
 
 def test_two_schedulers_begin_each_slot_once_and_a_third_goes_on_where_one_was_killed(

@@ -15,6 +15,7 @@ from support.embedders import HashingEmbedder
 from support.events import Event, histories, message
 from support.memory import comparable
 from support.past import append, files, numbered, texts
+from support.read_models import connection_of
 
 from recollect.api.as_of import moment
 from recollect.api.memory.recollect import Recollect
@@ -112,12 +113,12 @@ def test_the_read_model_of_any_version_equals_a_live_one_that_was_folded_only_so
         log.append("a", pending[:version])
     models.catch_up("a")
     with models.reading("a") as snapshot:
-        live = digest(snapshot.connection)
+        live = digest(connection_of(snapshot))
     if pending[version:]:
         log.append("a", pending[version:])
     models.catch_up("a")
     with past.reading("a", version) as snapshot:
-        assert digest(snapshot.connection) == live
+        assert digest(connection_of(snapshot)) == live
     past.close()
     models.close()
     log.close()
@@ -135,7 +136,7 @@ def test_the_digest_is_that_of_a_log_that_holds_only_those_events_every_time(
     models = ReadModels(tmp_path / "fresh", fresh)
     models.catch_up("a")
     with models.reading("a") as snapshot:
-        expected = digest(snapshot.connection)
+        expected = digest(connection_of(snapshot))
     first, second = (history.build("a", 5) for _ in range(2))
     assert first == second
     assert first[1] == expected

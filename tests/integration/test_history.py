@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from support.events import message
 from support.past import append, files, numbered, texts
+from support.read_models import connection_of
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.retriever import Retriever
@@ -68,7 +69,7 @@ def test_a_file_in_use_is_not_removed_by_anybody(tmp_path: Path, log: SqliteLog,
         for version in (5, 6):
             texts(other, version)
         assert files(tmp_path) == [2, 6]
-        assert len(snapshot.connection.execute("SELECT text FROM episodes").fetchall()) == 2
+        assert len(connection_of(snapshot).execute("SELECT text FROM episodes").fetchall()) == 2
     texts(other, 7)
     assert files(tmp_path) == [7]
     one.close()
@@ -256,7 +257,7 @@ for number in range(60):
     version = chance.randint(1, 6)
     deadline = time.monotonic() + 60 if number % 2 else None
     with history.reading("a", version, deadline=deadline) as snapshot:
-        found = [row[0] for row in snapshot.connection.execute("SELECT version FROM episodes")]
+        found = [row[0] for row in connection_of(snapshot).execute("SELECT version FROM episodes")]
         assert found == list(range(1, version + 1)), found
 history.close()
 models.close()

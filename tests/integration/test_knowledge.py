@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.events import Event, message
-from support.read_models import rows
+from support.read_models import connection_of, rows
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
@@ -161,7 +161,7 @@ def test_a_fact_as_of_before_its_correction_is_what_was_known_then(
 ) -> None:
     tell(fact("Porto"), correction("Lisbon", day=2))
     with history.reading("a", 1) as then:
-        assert list(then.connection.execute("SELECT object, status FROM facts")) == [("Porto", "active")]
+        assert list(connection_of(then).execute("SELECT object, status FROM facts")) == [("Porto", "active")]
     assert facts(models) == [("Porto", "superseded"), ("Lisbon", "active")]
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from support.embedders import HashingEmbedder
 from support.events import Event, message
 from support.memory import Memory
+from support.read_models import connection_of
 
 from recollect import Recollect
 from recollect.api.retrieval.contract.result import RetrieveResult
@@ -268,7 +269,7 @@ def test_near_duplicates_are_told_once(tell: Tell, ask: Ask) -> None:
 def _reached(memory: Recollect, name: str) -> dict[str, float]:
     memory.parts.read_models.catch_up("a")
     with memory.parts.read_models.reading("a") as snapshot:
-        rows: list[Any] = list(snapshot.connection.execute("SELECT id, name FROM entities"))
+        rows: list[Any] = list(connection_of(snapshot).execute("SELECT id, name FROM entities"))
         names = dict(rows)
         start = next(id for id, known in names.items() if known == name)
         return {names[id]: strength for id, strength in reach(snapshot.entities, [start]).items()}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.events import Event, message
 from support.languages import TALKS
+from support.read_models import connection_of
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import Item
@@ -115,7 +116,7 @@ def test_a_turn_is_as_long_as_its_text_whatever_it_is_found_by(log: SqliteLog, m
     models.catch_up("a")
     with models.reading("a") as snapshot:
         roster = empty_roster(0).extended(snapshot.episodes, snapshot.version)
-        terms = list(snapshot.connection.execute("SELECT terms FROM episodes"))
+        terms = list(connection_of(snapshot).execute("SELECT terms FROM episodes"))
     assert list(roster.lengths) == [len(text.encode())]
     assert terms == [(" ".join(segments(text)),)]
 

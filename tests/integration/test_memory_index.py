@@ -14,6 +14,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.events import Event, message
+from support.read_models import connection_of
 
 from recollect.api.retrieval.search.keyword_search import K1, B, Keywords, keywords
 from recollect.events.backends.sqlite_log import SqliteLog
@@ -94,7 +95,7 @@ def test_an_older_look_at_a_file_does_not_see_what_came_later(texts: list[str], 
             with models.reading("a") as snapshot:
                 found.append(_keywords(kept, snapshot, WORDS))
         with models.reading("a") as snapshot:
-            same(_keywords(kept, Snapshot(snapshot.connection, older), WORDS), found[older - 1])
+            same(_keywords(kept, Snapshot(connection_of(snapshot), older), WORDS), found[older - 1])
             same(_keywords(kept, snapshot, WORDS), found[-1])
         models.close()
         log.close()
@@ -116,10 +117,14 @@ def test_scores_are_those_of_the_formula_and_close_to_those_of_sqlite(log: Sqlit
             found = _keywords(MemoryIndexes(), snapshot, [word])
             np.testing.assert_allclose(found.turn, _formula(said, word), rtol=1e-5)
             np.testing.assert_array_equal(found.coverage > 0, [word in text.split() for text in said])
-            rows: list[tuple[Any, ...]] = snapshot.connection.execute(
-                "SELECT rowid, -bm25(episodes_fts) FROM episodes_fts WHERE episodes_fts MATCH ? ORDER BY rowid",
-                (f"{{text caption}}: {word}",),
-            ).fetchall()
+            rows: list[tuple[Any, ...]] = (
+                connection_of(snapshot)
+                .execute(
+                    "SELECT rowid, -bm25(episodes_fts) FROM episodes_fts WHERE episodes_fts MATCH ? ORDER BY rowid",
+                    (f"{{text caption}}: {word}",),
+                )
+                .fetchall()
+            )
             holding = len(rows)
             # Theirs has no 1 + in the logarithm, and counts words where we count bytes.
             rarity = math.log((len(said) - holding + 0.5) / (holding + 0.5))

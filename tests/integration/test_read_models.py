@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.events import Event, histories, message
-from support.read_models import rows
+from support.read_models import connection_of, rows
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import RecordedEvent
@@ -91,7 +91,7 @@ def test_what_recollect_injected_is_not_remembered_again(log: SqliteLog, models:
 def test_an_unknown_namespace_is_empty_and_leaves_no_file(tmp_path: Path, models: ReadModels) -> None:
     assert models.catch_up("nobody").version == 0
     with models.reading("nobody") as snapshot:
-        assert snapshot.connection.execute("SELECT count(*) FROM episodes").fetchall() == [(0,)]
+        assert connection_of(snapshot).execute("SELECT count(*) FROM episodes").fetchall() == [(0,)]
     assert not (tmp_path / "namespaces").exists()
 
 
@@ -117,7 +117,7 @@ def test_a_reader_sees_one_moment_while_folding_goes_on(log: SqliteLog, models: 
     with models.reading("a") as snapshot:
         append(log, "a", message("y"))
         models.catch_up("a")
-        assert snapshot.connection.execute("SELECT count(*) FROM episodes").fetchall() == [(1,)]
+        assert connection_of(snapshot).execute("SELECT count(*) FROM episodes").fetchall() == [(1,)]
     assert rows(models, "SELECT count(*) FROM episodes") == [(2,)]
 
 
@@ -303,7 +303,7 @@ def test_replay_swaps_in_a_new_generation_that_others_notice(
     with models.reading("a") as before:
         assert other.replay("a") == 1
         # Who reads the old one reads on.
-        assert before.connection.execute("SELECT text FROM episodes").fetchall() == [("x",)]
+        assert connection_of(before).execute("SELECT text FROM episodes").fetchall() == [("x",)]
     append(log, "a", message("y"))
     assert rows(models, "SELECT count(*) FROM episodes") == [(2,)]
     assert models.replay("a") == 2

@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 import pytest
 from support.events import PAYLOADS, message_draft
+from support.read_models import connection_of
 
 from recollect.events import upcast
 from recollect.events.backends.sqlite_log import SqliteLog
@@ -152,7 +153,9 @@ def test_a_read_model_of_an_earlier_release_is_built_anew_beside_it_without_bein
     assert models.catch_up("ann").behind == 0
     assert generations(folder) == [1, 2]
     with models.reading("ann") as snapshot:
-        assert snapshot.connection.execute("SELECT schema_version FROM read_model").fetchall() == [(SCHEMA_VERSION,)]
+        assert connection_of(snapshot).execute("SELECT schema_version FROM read_model").fetchall() == [
+            (SCHEMA_VERSION,)
+        ]
     assert models.check("ann").equal
     models.close()
     log.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support.events import Event, message
+from support.read_models import connection_of
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
@@ -22,7 +23,7 @@ def numbered(count: int) -> list[Event]:
 def texts(history: History, version: int, namespace: str = "a") -> list[str]:
     with history.reading(namespace, version) as snapshot:
         assert snapshot.version == version
-        return [row[0] for row in snapshot.connection.execute("SELECT text FROM episodes ORDER BY version")]
+        return [row[0] for row in connection_of(snapshot).execute("SELECT text FROM episodes ORDER BY version")]
 
 
 def files(folder: Path) -> list[int]:

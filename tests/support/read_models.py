@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import apsw
+
+from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.read_models import ReadModels
 
 
@@ -11,4 +14,9 @@ def rows(models: ReadModels, query: str, *, namespace: str = "a") -> list[tuple[
     """Return the rows of a query on the read model of `namespace`, caught up with the log."""
     models.catch_up(namespace)
     with models.reading(namespace) as snapshot:
-        return list(snapshot.connection.execute(query))
+        return list(connection_of(snapshot).execute(query))
+
+
+def connection_of(snapshot: Snapshot) -> apsw.Connection:
+    """Return the connection of a snapshot, which it lends to nobody else: tests look at the tables themselves."""
+    return getattr(snapshot, "_connection")  # noqa: B009 -- private, and meant to be
