@@ -110,7 +110,8 @@ def _log_file(context: typer.Context) -> Path:
     path = sqlite_path(url)
     if path is None:
         raise InvalidInput(
-            "is in PostgreSQL; back it up with pg_dump or a base backup, as the README says", field="RECOLLECT_LOG"
+            "is in PostgreSQL; back it up with pg_dump or a base backup (see docs/how-to/back-up.md)",
+            field="RECOLLECT_LOG",
         )
     return path
 

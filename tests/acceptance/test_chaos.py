@@ -139,7 +139,8 @@ def compacted(memory: Recollect) -> bool:
             counts = (
                 connection_of(snapshot)
                 .execute(
-                    "SELECT count(*) FILTER (WHERE tier = 'raw'), count(*) FILTER (WHERE tier = 'distilled') FROM episodes"
+                    "SELECT count(*) FILTER (WHERE tier = 'raw'), count(*) FILTER (WHERE tier = 'distilled') "
+                    "FROM episodes"
                 )
                 .fetchall()
             )

@@ -52,7 +52,9 @@ class RetrieveRequest(BaseModel):
     as_of: AsOfField = None
     #: Namespaces whose memory counts too, such as a team's, or a curated knowledge base.
     also: Annotated[tuple[Annotated[str, AfterValidator(_a_namespace)], ...], Field(max_length=8)] = ()
+    #: Active: the query is a question to the memory. Passive: it is the last message of a conversation.
     mode: Mode = "active"
+    #: How the context is written: Markdown, a preamble to the user's message, or JSON.
     format: Format = "markdown"
     #: What the model's window holds, in tokens; passive retrievals notice when the conversation fills most of it.
     window_tokens: Annotated[int, Field(ge=64, le=10_000_000)] | None = None

@@ -45,9 +45,11 @@ class Item:
 
     #: An episode's event id; an entity's name; of a document its id, ``#`` and the number of the piece; else as listed.
     id: str
+    #: What it is.
     kind: Kind
     #: Whose memory it is.
     namespace: str
+    #: Its text: of an episode the words that were said.
     text: str
     #: How likely it belongs to the answer, 0 to 1 (see `gate`); with another ranking than ``weighted`` the sum of its
     #: reciprocal ranks, which says what is better, not how good it is.
@@ -58,8 +60,11 @@ class Item:
     ranks: dict[str, int]
     #: The events it comes from.
     source_events: tuple[str, ...]
+    #: When it was said or done; of knowledge, the time of its last change.
     occurred_at_us: int
+    #: The session that it belongs to.
     session_id: str | None = None
+    #: Who said it.
     speaker: str | None = None
     #: 0 to 1; of what was said itself 1.
     confidence: float = 1.0
@@ -98,11 +103,13 @@ class Item:
 class AnswerAids:
     """What helps to decide how to answer (`004`)."""
 
-    #: Ids of items: what can be relied on, and what goes along with it.
+    #: Ids of items that can be relied on: curated, corrected or stated by the user.
     authoritative: tuple[str, ...] = ()
+    #: Ids of the other items.
     supporting: tuple[str, ...] = ()
-    #: Entities that the query and the items touch, and how they are related, as (source, type, target).
+    #: Entities that the query and the items name.
     entities: tuple[str, ...] = ()
+    #: How they are related, as (source, type, target).
     relations: tuple[tuple[str, str, str], ...] = ()
     #: How likely memory has an answer, 0 to 1.
     grounding: float = 0.0
@@ -131,18 +138,23 @@ class AnswerAids:
 class RetrieveResult:
     """The memories for one question, best first, and the text to put into the prompt."""
 
+    #: The text for the prompt, within `budget_tokens`.
     context: str
+    #: The memories, best first.
     items: tuple[Item, ...]
     #: Estimated tokens of `context`.
     tokens: int
+    #: Milliseconds that the retrieval took.
     latency_ms: float
     #: Parts that are missing, as ``part: reason``.
     degraded: tuple[str, ...]
+    #: The id of its trace, which explains it.
     trace_id: str
     #: The version of the namespace that was searched.
     version: int
     #: Why it was retrieved: ``asked``, or what a passive retrieval noticed.
     trigger: str
+    #: What helps to decide how to answer.
     aids: AnswerAids
     #: Milliseconds by stage.
     stages_ms: dict[str, float]

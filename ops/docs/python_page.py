@@ -1,0 +1,87 @@
+"""Python page: every public method of `Recollect` and `AsyncRecollect`, from signatures and docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+
+from source_comments import markdown
+
+from recollect import AsyncRecollect, Recollect
+
+_SECTIONS = ("Parameters:", "Returns:", "Raises:")
+
+
+def public_methods(owner: type) -> Iterator[tuple[str, object]]:
+    """Yield the public methods and properties of a class, in the order of its source."""
+    for name, value in vars(owner).items():
+        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
+            yield name, value
+
+
+def render() -> str:
+    """Return a section for the class and for each of its methods; of the asynchronous class the signatures."""
+    parts = [_class_section(Recollect)]
+    parts += [_method_section(name, value) for name, value in public_methods(Recollect)]
+    rows = [f"- `await {_signature(name, value)}`" for name, value in public_methods(AsyncRecollect)]
+    parts.append(f"{_class_section(AsyncRecollect)}\n\n" + "\n".join(rows))
+    return "\n\n".join(parts)
+
+
+def _class_section(owner: type) -> str:
+    return f"## {owner.__name__}\n\n`{_signature(owner.__name__, owner.__init__)}`\n\n{_text(owner)}"
+
+
+def _method_section(name: str, value: object) -> str:
+    if isinstance(value, property):
+        return f"### {name}\n\nA property. {_text(value)}"
+    return f"### {name}\n\n`{_signature(name, value)}`\n\n{_text(value)}"
+
+
+class _Bare:
+    """An annotation or a default that is shown as it stands in the source, without quotes or addresses."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _signature(name: str, function: object) -> str:
+    assert callable(function)
+    signature = inspect.signature(function)
+    parameters = [
+        one.replace(
+            annotation=_Bare(str(one.annotation)) if one.annotation is not one.empty else one.empty,
+            default=_Bare(one.default.__name__) if inspect.isfunction(one.default) else one.default,
+        )
+        for one in signature.parameters.values()
+        if one.name != "self"
+    ]
+    result = "" if signature.return_annotation in (None, "None") else f" -> {signature.return_annotation}"
+    return f"{name}{signature.replace(parameters=parameters, return_annotation=signature.empty)}{result}"
+
+
+def _text(owner: object) -> str:
+    """Return a docstring as Markdown: a section's name in bold, its entries as a list; examples are left out."""
+    lines: list[str] = []
+    in_section = False
+    for line in (inspect.getdoc(owner) or "").splitlines():
+        stripped = line.strip()
+        if stripped.startswith((">>>", "...")):
+            continue
+        section = next((one for one in _SECTIONS if stripped.startswith(one)), None)
+        if section is not None:
+            in_section = True
+            lines += ["", f"**{section.removesuffix(':')}**", ""]
+            rest = stripped.removeprefix(section).strip()
+            lines += [f"- {rest}"] if rest else []
+        elif in_section and re.match(r"    \S", line):
+            lines.append(f"- {stripped}")
+        elif in_section and stripped:
+            lines.append(f"  {stripped}")
+        else:
+            lines.append(stripped)
+    return markdown(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip())

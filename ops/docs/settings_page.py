@@ -1,0 +1,30 @@
+"""Settings page: every ``RECOLLECT_*`` variable by group, from the settings' classes and their comments."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+from schema_tables import fields_of, first_paragraph, table
+
+from recollect.api.settings import setting_groups
+
+
+def render() -> str:
+    """Return a section for each group, with a table of its variables."""
+    sections = [
+        f"## {name.replace('_', ' ').capitalize()}\n\n{first_paragraph(group)}\n\n{_table(group)}"
+        for name, group in setting_groups().items()
+    ]
+    return "\n\n".join(sections)
+
+
+def _table(group: type[BaseModel]) -> str:
+    rows = [
+        # In the environment a text has no quotes.
+        (f"`RECOLLECT_{field.name.upper()}`", _unquoted(field.default), field.type, field.description)
+        for field in fields_of(group)
+    ]
+    return table(("variable", "default", "type", ""), rows)
+
+
+def _unquoted(default: str) -> str:
+    return default.replace('"', "").replace("``", "") or "not set"

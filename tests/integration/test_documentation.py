@@ -1,0 +1,213 @@
+"""The documentation: nothing is left out, links lead somewhere, and every block runs as it is written."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from pydantic import BaseModel
+from support.command_server import command_server
+from support.page_runner import PageRunner
+from support.pages import ROOT, RUN, anchors_of, blocks_of, links_of, name_of, pages
+from support.postgres import new_database
+
+from recollect import Recollect
+from recollect.api.cli.main import app as cli
+from recollect.api.http.app import create_app
+from recollect.api.operations.health import metrics
+from recollect.api.settings import load_settings
+from recollect.events import errors
+from recollect.events.catalogue import EVENT_CLASSES
+from recollect.events.errors import RecollectError
+
+REFERENCE = ROOT / "docs" / "reference"
+README_WORDS_MAX = 700
+
+#: Pages whose output is what the real model finds. The others run without one, or with a small one of random weights.
+REAL_MODEL_PAGES = ("README.md", "docs/tutorial.md")
+SMALL_MODEL_PAGES = ("docs/how-to/change-models.md", "docs/how-to/move-in.md")
+#: Where the pages' servers are; the tests put their own in these places.
+REDIS_URL = "redis://localhost:6379/0"
+POSTGRES_URL = "postgresql://recollect@db.example/recollect"
+OTHER_MODEL = "BAAI/bge-small-en-v1.5"
+
+#: What every command imports, so that it is imported once.
+PRELOADED = (
+    "duckdb",
+    "dramatiq.brokers.redis",
+    "psycopg_pool",
+    "sentence_transformers",
+    "uvicorn",
+    "recollect.api.cli.main",
+    "recollect.api.http.server",
+    "recollect.api.memory.recollect",
+)
+
+
+@pytest.fixture(scope="module")
+def shims(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """The folder of the commands `recollect` and `python` for the pages."""
+    # Short: the path of a socket has 107 bytes at most.
+    with command_server(tmp_path_factory.mktemp("commands"), PRELOADED) as folder:
+        yield folder
+
+
+@pytest.mark.parametrize("page", [name_of(page) for page in pages()])
+def test_every_block_of_a_page_runs(page: str, tmp_path: Path, shims: Path, request: pytest.FixtureRequest) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    model = "all-MiniLM-L6-v2" if page in REAL_MODEL_PAGES else "none"
+    replaced = {"8787": port}
+    if page in SMALL_MODEL_PAGES:
+        model = request.getfixturevalue("tiny_model")
+        replaced[OTHER_MODEL] = request.getfixturevalue("other_model")
+    if REDIS_URL in text:
+        replaced[REDIS_URL] = request.getfixturevalue("redis_server").url
+    if POSTGRES_URL in text:
+        replaced[POSTGRES_URL] = new_database(request.getfixturevalue("postgres_url"))
+    # PyTorch gives the same vectors as OpenVINO and is loaded once, before the pages.
+    environment = {
+        "RECOLLECT_PORT": port,
+        "RECOLLECT_EMBEDDING_MODEL": model,
+        "RECOLLECT_EMBEDDING_RUNTIME": "torch",
+    }
+    PageRunner(ROOT / page, tmp_path, shims=shims, environment=environment, replaced=replaced).run()
+
+
+def test_a_block_that_is_not_run_has_no_commands_or_says_why() -> None:
+    for page in pages():
+        for block in blocks_of(page):
+            assert block.language in (*RUN, "text", "json", ""), f"{page}, line {block.line}: {block.language}"
+            if block.language not in RUN and block.not_run is None:
+                commands = re.findall(r"^(?:\$ )?(?:recollect|curl|make|pip|python) .*", block.text, re.MULTILINE)
+                # A usage line of the reference is no command: it has its arguments in capitals.
+                commands = [one for one in commands if not re.fullmatch(r"recollect[a-z ]*(?: \[?[A-Z_]+\]?)*", one)]
+                assert not commands, f"{page}, line {block.line}: mark the block as bash, console or python"
+
+
+def test_the_generated_parts_are_what_the_generator_makes() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "ops" / "docs", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_links_between_pages_resolve() -> None:
+    for page in [*pages(), ROOT / "CONTRIBUTING.md"]:
+        for link in links_of(page):
+            if re.match(r"[a-z]+:", link):
+                continue
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), f"{name_of(page)}: {link}"
+            if anchor:
+                assert anchor in anchors_of(target), f"{name_of(page)}: {link}"
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    reached: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page not in reached and page.suffix == ".md" and page.exists():
+            reached.add(page)
+            waiting += [(page.parent / link.partition("#")[0]).resolve() for link in links_of(page) if link[0] != "#"]
+    assert set(pages()) <= reached
+
+
+def test_the_readme_is_short_and_begins_with_the_two_commands() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.split()) <= README_WORDS_MAX
+    first = blocks_of(ROOT / "README.md")[0].text
+    assert re.search(r"^make run\b", first, re.MULTILINE)
+    assert re.search(r"^make test\b", first, re.MULTILINE)
+
+
+def test_every_command_and_option_is_in_the_reference() -> None:
+    text = (REFERENCE / "cli.md").read_text(encoding="utf-8")
+    for path, command in commands(typer.main.get_command(cli), "recollect"):
+        assert f"## {path}\n" in text
+        section = text.partition(f"## {path}\n")[2].partition("\n## ")[0]
+        for parameter in command.params:
+            for option in parameter.opts:
+                assert option in ("--help",) or option.upper() in section.upper(), f"{path} {option}"
+
+
+def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    yield path, command
+    for name, child in getattr(command, "commands", {}).items():
+        yield from commands(child, f"{path} {name}")
+
+
+def test_every_route_is_in_the_reference(tmp_path: Path) -> None:
+    text = (REFERENCE / "http.md").read_text(encoding="utf-8")
+    with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
+        for path, methods in create_app(memory).openapi()["paths"].items():
+            for method in methods:
+                assert f"| {method.upper()} | `{path}` |" in text
+
+
+def test_every_setting_is_in_the_reference() -> None:
+    text = (REFERENCE / "settings.md").read_text(encoding="utf-8")
+    names = re.findall(r"`(RECOLLECT_[A-Z_]+)`", text)
+    assert len(set(names)) > 50
+    for name in setting_names(load_settings()):
+        assert f"| `RECOLLECT_{name.upper()}` |" in text, name
+
+
+def setting_names(settings: BaseModel) -> Iterator[str]:
+    """Yield the names of all settings, those of groups included."""
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, BaseModel):
+            yield from setting_names(value)
+        else:
+            yield name
+
+
+def test_every_event_type_is_in_the_reference() -> None:
+    text = (REFERENCE / "events.md").read_text(encoding="utf-8")
+    for name, event in EVENT_CLASSES.items():
+        section = text.partition(f"### {name}\n")[2].partition("\n### ")[0]
+        payload: Any = event.model_fields["payload"].annotation
+        for field in payload.model_fields:
+            assert f"| `{field}` |" in section, f"{name}: {field}"
+
+
+def test_every_error_is_in_the_reference() -> None:
+    text = (REFERENCE / "errors.md").read_text(encoding="utf-8")
+    for name, value in vars(errors).items():
+        if isinstance(value, type) and issubclass(value, RecollectError):
+            assert f"| `{name}` |" in text
+
+
+def test_every_method_is_in_the_reference() -> None:
+    text = (REFERENCE / "python.md").read_text(encoding="utf-8")
+    for name in vars(Recollect):
+        assert name.startswith("_") or f"### {name}\n" in text
+
+
+def test_every_metric_is_in_the_reference(tmp_path: Path) -> None:
+    text = (REFERENCE / "metrics.md").read_text(encoding="utf-8")
+    with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
+        names = re.findall(r"^# HELP (\w+)", metrics(memory.parts).decode(), re.MULTILINE)
+    assert len(names) > 10
+    for name in (*names, "recollect_llm_tokens_today"):
+        assert f"| `{name}` |" in text
+
+
+def test_a_guarantee_names_tests_that_are_there() -> None:
+    text = (ROOT / "docs" / "explanation" / "guarantees.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`", text)
+    assert len(named) > 10
+    for path, test in named:
+        assert (ROOT / path).exists(), path
+        assert f"def {test}" in (ROOT / path).read_text(encoding="utf-8"), f"{path}::{test}"
