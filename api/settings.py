@@ -13,8 +13,16 @@ from recollect.events.errors import InvalidInput, first_problem
 from recollect.jobs.job_settings import JobSettings
 from recollect.projections.projection_settings import EmbeddingSettings, ReadModelSettings
 
-#: Milliseconds that one retrieval may take: what a chat can wait for without anybody noticing.
+#: Milliseconds that one retrieval may take (the seeds `000` and `001`).
 RETRIEVAL_BUDGET_MS = 500.0
+#: Probability of an answer from which memory answers, and from which an item belongs to it; chosen so that answerable
+#: questions keep 98 % of their recall (see docs/benchmarks.md).
+ANSWER_MIN = 0.08
+ITEM_MIN = 0.0003
+#: Lower without vectors, since keywords alone separate less well.
+KEYWORD_ANSWER_MIN = 0.04
+#: Higher in passive retrievals: an item that was not asked for costs more than a missing one.
+PASSIVE_ITEM_MIN = 0.01
 #: Bytes of traces on disk: about 10,000 retrievals.
 TRACES_BYTES_MAX = 64 << 20
 
@@ -60,13 +68,13 @@ class RetrievalSettings(BaseModel):
     #: A cross-encoder of sentence-transformers, by name or path, that reorders the first 20 episodes; empty: none.
     reranker: str = ""
     #: Probability of an answer from which memory answers, with vectors; 0 always answers.
-    gate_answer_min: Annotated[float, Field(ge=0, le=1)] = 0.08
+    gate_answer_min: Annotated[float, Field(ge=0, le=1)] = ANSWER_MIN
     #: The same by keywords alone.
-    gate_keyword_answer_min: Annotated[float, Field(ge=0, le=1)] = 0.04
+    gate_keyword_answer_min: Annotated[float, Field(ge=0, le=1)] = KEYWORD_ANSWER_MIN
     #: Probability from which an item belongs to an active answer.
-    gate_item_min: Annotated[float, Field(ge=0, le=1)] = 0.0003
+    gate_item_min: Annotated[float, Field(ge=0, le=1)] = ITEM_MIN
     #: The same for a passive one.
-    gate_passive_item_min: Annotated[float, Field(ge=0, le=1)] = 0.01
+    gate_passive_item_min: Annotated[float, Field(ge=0, le=1)] = PASSIVE_ITEM_MIN
 
 
 class Settings(JobSettings):

@@ -12,6 +12,9 @@ import orjson
 
 from recollect.events.envelope import EventDraft, RecordedEvent
 
+#: The first link of every chain: the hash "before" version 1.
+GENESIS = bytes(32)
+
 
 def leaf(
     namespace: str, version: int, event_id: str, occurred_at_us: int, recorded_at_us: int, event: EventDraft

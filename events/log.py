@@ -14,9 +14,6 @@ from recollect.events.progress import OnProgress
 if TYPE_CHECKING:
     from recollect.events.storage.archive import Archive
 
-#: The first link of every chain: the hash "before" version 1.
-GENESIS = bytes(32)
-
 
 class EventLog(Protocol):
     """An append-only log of events, in one stream a namespace. Safe to use from any thread.

@@ -12,19 +12,11 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
 from recollect.api.retrieval.knowledge_search import KnowledgeSearch, Match, NotCompared
 from recollect.api.retrieval.ranking.ranked_episodes import Ranked
-from recollect.api.retrieval.ranking.relevance_gate import (
-    ANSWER_MIN,
-    ITEM_MIN,
-    KEYWORD_ANSWER_MIN,
-    PASSIVE_ITEM_MIN,
-    gate,
-    item_measures,
-    measures,
-    probability,
-)
+from recollect.api.retrieval.ranking.relevance_gate import gate, item_measures, measures, probability
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import Dropped, Found
 from recollect.api.retrieval.search.search_context import Asked
+from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.text.words import content_words

@@ -28,6 +28,7 @@ from recollect.api.retrieval.ranking.search_result import Found
 from recollect.api.retrieval.search.search_context import Asked
 from recollect.api.retrieval.turn_context import Situation, always, situation
 from recollect.api.retrieval.understanding.query import asked_at, present, understand
+from recollect.api.settings import RETRIEVAL_BUDGET_MS
 from recollect.events.envelope import instant, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
@@ -41,8 +42,6 @@ from recollect.projections.text.tokens import estimate_tokens
 
 _logger = logging.getLogger(__name__)
 
-#: How long a retrieval may take (`000`, `001`).
-BUDGET_MS = 500.0
 #: The part of the budget that catching up with the log may take.
 _CATCH_UP_SHARE = 0.6
 #: "Remember when …" searches deeper, and may say more.
@@ -83,7 +82,7 @@ class Retriever:
         history: History,
         vectors_in_use: VectorsInUse,
         *,
-        budget_ms: float = BUDGET_MS,
+        budget_ms: float = RETRIEVAL_BUDGET_MS,
         thresholds: Thresholds | None = None,
         reranker: Reranker | None = None,
         clock: Callable[[], datetime] = present,

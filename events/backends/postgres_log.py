@@ -23,6 +23,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.staging import Key, Row, StagedHead, Staging, StoredId
+from recollect.events.chain import GENESIS
 from recollect.events.envelope import Head, RecordedEvent, now_us
 from recollect.events.errors import (
     AppendUnknown,
@@ -35,7 +36,6 @@ from recollect.events.errors import (
     RecollectError,
     StorageError,
 )
-from recollect.events.log import GENESIS
 from recollect.events.progress import OnProgress
 
 _logger = logging.getLogger(__name__)

@@ -17,6 +17,7 @@ import uuid_utils
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.staging import Key, Row, StagedHead, Staging, StoredId
+from recollect.events.chain import GENESIS
 from recollect.events.envelope import Head, RecordedEvent, now_us
 from recollect.events.errors import (
     AppendUnknown,
@@ -25,7 +26,6 @@ from recollect.events.errors import (
     RecollectError,
     StorageError,
 )
-from recollect.events.log import GENESIS
 from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import BLOCK_EVENTS, SEGMENT_EVENTS_MAX, Archive
 from recollect.events.storage.database import connect, storage_errors

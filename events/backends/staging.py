@@ -10,10 +10,9 @@ import uuid_utils
 
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.catalogue import THROUGH_TYPES
-from recollect.events.chain import leaf, link
+from recollect.events.chain import GENESIS, leaf, link
 from recollect.events.envelope import ENCODING_JSON, Appended, EventDraft
 from recollect.events.errors import EventIdConflict, InvalidEvent, RecollectError, VersionConflict
-from recollect.events.log import GENESIS
 
 #: How a backend names a namespace in its tables.
 Key = int | str

@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
-from recollect.events.chain import leaf_of, link
-from recollect.events.envelope import RecordedEvent
+from recollect.events.chain import GENESIS, leaf_of, link
+from recollect.events.envelope import Head, RecordedEvent
 from recollect.events.errors import ForeignFile, StorageError
-from recollect.events.log import GENESIS, EventLog
 from recollect.events.storage.atomic_file import sync, write_atomically
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.events.storage.database import storage_errors
@@ -75,6 +74,18 @@ class Segment(NamedTuple):
     bytes: int
     #: Hex: of the file.
     sha256: str
+
+
+class EventSource(Protocol):
+    """The part of a log that sealing reads."""
+
+    def head(self, namespace: str) -> Head:
+        """Return the newest version of a namespace."""
+        ...
+
+    def read(self, namespace: str, *, after: int, limit: int) -> Sequence[RecordedEvent]:
+        """Return up to `limit` events after a version."""
+        ...
 
 
 class Archive:
@@ -144,7 +155,7 @@ class Archive:
                 after = page[-1].version
         return events
 
-    def seal(self, log: EventLog, namespace: str, *, min_events: int = 1) -> list[Segment]:
+    def seal(self, log: EventSource, namespace: str, *, min_events: int = 1) -> list[Segment]:
         """Seal what `namespace` has after the last segment, if it is at least `min_events`; return the new segments.
 
         A segment is written under another name, read back and compared with the log's chain, renamed, and only then
@@ -187,7 +198,7 @@ class Archive:
             raise ForeignFile(f"{path} is damaged: it is not what was sealed; restore it from a backup")
 
     def _write(
-        self, log: EventLog, namespace: str, folder: Path, after: int, last: int, previous_hash: bytes
+        self, log: EventSource, namespace: str, folder: Path, after: int, last: int, previous_hash: bytes
     ) -> Segment:
         """Write versions over `after` up to `last` to a new segment."""
         name = f"{after + 1:012}-{last:012}.parquet"

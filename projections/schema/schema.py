@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from recollect.events.log import GENESIS
+from recollect.events.chain import GENESIS
 
 #: Changed with every change of the SQL files or of what handlers write; a model of another version is built anew.
 SCHEMA_VERSION = 6

@@ -14,6 +14,7 @@ from support.events import message_draft
 from support.postgres import new_database
 
 from recollect.events.backends.open_log import open_log
+from recollect.events.chain import GENESIS
 from recollect.events.errors import (
     EventIdConflict,
     InvalidEvent,
@@ -24,7 +25,7 @@ from recollect.events.errors import (
     VersionConflict,
 )
 from recollect.events.integrity.verify import verify
-from recollect.events.log import GENESIS, EventLog, each_head, version_at
+from recollect.events.log import EventLog, each_head, version_at
 
 BACKENDS = ("postgres", "sqlite")
 

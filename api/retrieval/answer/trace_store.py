@@ -16,12 +16,11 @@ import orjson
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
+from recollect.api.settings import TRACES_BYTES_MAX
 from recollect.events.envelope import now_us, rfc3339
 
 _logger = logging.getLogger(__name__)
 
-#: All files together; the oldest goes first.
-TRACES_BYTES_MAX = 64 << 20
 #: Files that share them.
 _FILES = 8
 #: Traces that wait to be written; more are dropped.

@@ -43,14 +43,6 @@ MEASURES = (
 )
 #: What is measured of an item itself, beside the logit of there being an answer.
 ITEM_MEASURES = ("behind", "coverage", "dense", "window", "late", "graph")
-#: An answer is kept from this probability on, and an item of it from that one on; chosen so that own questions keep
-#: 98 % of their recall (see docs/benchmarks.md).
-ANSWER_MIN = 0.08
-#: The same for keywords alone, which can tell less: better too much than nothing.
-KEYWORD_ANSWER_MIN = 0.04
-ITEM_MIN = 0.0003
-#: The same when nobody asked, and memory only prepares a turn: junk costs more than what is missing.
-PASSIVE_ITEM_MIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
