@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.api.analytics.tables import Tables
-from recollect.events.log import EventLog, each_head
+from recollect.events.backends.log import EventLog, each_head
 from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import Archive
 from recollect.jobs.queue.backlog import unfolded

@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 
 from recollect.api.retrieval.answer.trace_store import trace_files
-from recollect.events.log import EventLog, each_head
+from recollect.events.backends.log import EventLog, each_head
 from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import SEGMENT_COLUMNS, Archive
 from recollect.projections.read_models.read_models import ReadModels

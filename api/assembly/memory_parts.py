@@ -13,8 +13,8 @@ from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import present
 from recollect.api.settings import Settings
+from recollect.events.backends.log import EventLog
 from recollect.events.integrity.log_identity import open_log_of
-from recollect.events.log import EventLog
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.llm.client import Llm
 from recollect.jobs.queue.backlog import Lag

@@ -18,7 +18,7 @@ from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recollect.api.analytics.tables import Tables
-    from recollect.events.log import EventLog
+    from recollect.events.backends.log import EventLog
     from recollect.events.storage.archive import Archive
     from recollect.projections.read_models.read_models import ReadModels
 

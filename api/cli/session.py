@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recollect.events.backends.log import EventLog, each_head
 from recollect.events.envelope import Head
 from recollect.events.integrity.log_identity import open_log_of
 from recollect.events.limits import check_namespace
-from recollect.events.log import EventLog, each_head
 from recollect.events.storage.archive import Archive
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft
 from recollect.events.limits import BATCH_EVENTS_MAX, REQUEST_BYTES_MAX
-from recollect.events.log import EventLog
 from recollect.events.progress import OnCount
 
 

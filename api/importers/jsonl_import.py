@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from recollect.api.importers.batches import Imported, append_all
+from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
-from recollect.events.log import EventLog
 from recollect.events.progress import OnCount
 from recollect.events.validation import draft, json_object
 

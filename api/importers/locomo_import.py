@@ -11,9 +11,9 @@ from typing import Any, cast
 import orjson
 
 from recollect.api.importers.batches import Imported, append_all
+from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput
-from recollect.events.log import EventLog
 from recollect.events.progress import OnCount
 from recollect.events.validation import producer_draft
 

@@ -23,12 +23,12 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
 from recollect.api.retrieval.understanding.query import present
 from recollect.api.settings import Settings, load_settings
+from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidInput, NotFound, first_problem
 from recollect.events.integrity.verify import Verdict, verify
 from recollect.events.limits import check_namespace
-from recollect.events.log import each_head
 from recollect.events.progress import OnPartProgress
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window, fit_window

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import NotFound, StorageError
 from recollect.events.limits import check_namespace
-from recollect.events.log import EventLog
 from recollect.projections.queries.memory_id_queries import Referent
 from recollect.projections.read_models.read_models import ReadModels
 

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from recollect.api.folder_locks import changing_model
+from recollect.events.backends.log import EventLog, each_head
 from recollect.events.errors import InvalidInput, StorageError
-from recollect.events.log import EventLog, each_head
 from recollect.events.progress import OnPartProgress
 from recollect.projections.embeddings.active_model import Spaces
 from recollect.projections.embeddings.embedder import NO_MODEL, Embedder

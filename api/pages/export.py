@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from recollect.events.log import EventLog
+from recollect.events.backends.log import EventLog
 
 
 def export_lines(log: EventLog, namespace: str) -> Iterator[bytes]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
+from recollect.events.backends.log import EventLog
 from recollect.events.envelope import rfc3339
 from recollect.events.errors import InvalidInput
-from recollect.events.log import EventLog
 from recollect.projections.queries.page_queries import LISTS
 from recollect.projections.queries.snapshot import Snapshot
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from recollect.events.backends.log import EventLog
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidInput
-from recollect.events.log import EventLog
 
 _SQLITE = "sqlite:///"
 

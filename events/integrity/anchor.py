@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
+from recollect.events.backends.log import EventLog
 from recollect.events.envelope import Head
 from recollect.events.errors import InvalidInput
 from recollect.events.integrity.verify import Problem, Verdict
-from recollect.events.log import EventLog
 from recollect.events.storage.atomic_file import write_atomically
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import apsw
 
+from recollect.events.backends.log import each_head
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import now_us
 from recollect.events.errors import ForeignFile, InvalidInput, StorageError
 from recollect.events.integrity.parallel_verify import audit
-from recollect.events.log import each_head
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync
 from recollect.events.storage.database import connect, rename_database, storage_errors

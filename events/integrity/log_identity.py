@@ -14,10 +14,10 @@ from pathlib import Path
 
 import orjson
 
+from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import open_log, sqlite_path
 from recollect.events.envelope import now_us
 from recollect.events.errors import LogMissing, StorageError
-from recollect.events.log import EventLog
 from recollect.events.storage.atomic_file import sync
 from recollect.events.storage.database import connect, rename_database, storage_errors
 

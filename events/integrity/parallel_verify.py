@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from recollect.events.backends.log import EventLog
 from recollect.events.envelope import Head
 from recollect.events.integrity.anchor import Anchor
 from recollect.events.integrity.verify import PROBLEMS_MAX, Verdict, verify
-from recollect.events.log import EventLog
 from recollect.events.progress import OnProgress
 from recollect.events.storage.process_pool import process_pool
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from recollect.events.backends.log import EventLog
 from recollect.events.chain import GENESIS, leaf_of, link
 from recollect.events.envelope import RecordedEvent
-from recollect.events.log import EventLog
 from recollect.events.progress import OnProgress
 
 #: Problems named in one verdict. One flipped bit gives one or two; hundreds mean that the file as a whole is suspect.

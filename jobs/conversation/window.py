@@ -9,11 +9,10 @@ from typing import NamedTuple
 from recollect.events.envelope import EventDraft
 from recollect.jobs.conversation.topics import topic_changed
 from recollect.jobs.derivation.append_derived import derive
-from recollect.jobs.derivation.derived_events import conversation_compacted
+from recollect.jobs.derivation.derived_events import Summary, conversation_compacted
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import lines
 from recollect.jobs.summarising.extractive import summarise
-from recollect.jobs.summarising.summaries import Summary
 from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens

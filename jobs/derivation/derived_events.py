@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.events.envelope import DAY_US, EventDraft, instant
 from recollect.events.validation import draft
-from recollect.jobs.summarising.summaries import Summary
 from recollect.projections.queries.episode_queries import EpisodeRow
+
+
+class Summary(NamedTuple):
+    """A summary and its sizes, in estimated tokens."""
+
+    text: str
+    token_count: int
+    source_tokens: int
 
 
 def derived_id(job: str, *of: str) -> str:

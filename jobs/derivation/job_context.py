@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from recollect.events.log import EventLog
+from recollect.events.backends.log import EventLog
 from recollect.jobs.job_settings import JobSettings
 from recollect.jobs.llm.client import Llm
 from recollect.projections.embeddings.vectors import VectorsInUse

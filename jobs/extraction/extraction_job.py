@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from recollect.events.backends.log import EventLog
 from recollect.events.catalogue import (
     DateMention,
     Entity,
@@ -23,7 +24,6 @@ from recollect.events.catalogue import (
     Relationship,
 )
 from recollect.events.envelope import EventDraft, RecordedEvent, instant
-from recollect.events.log import EventLog
 from recollect.jobs.derivation.append_derived import derive_all
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from recollect.events.backends.log import EventLog, each_head
 from recollect.events.errors import RecollectError
-from recollect.events.log import EventLog, each_head
 from recollect.projections.embeddings.vectors import VectorsInUse
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.read_models import ReadModels

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from recollect.jobs.derivation.derived_events import Summary
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.llm.client import Llm
 from recollect.jobs.summarising.extractive import summarise
@@ -29,14 +30,6 @@ _TOKENS_MAX = 16_000
 _OVER_MAX = 1.25
 #: What a summary of turns without any words says.
 _WORDLESS = "(nothing was said)"
-
-
-class Summary(NamedTuple):
-    """A summary and its sizes, in estimated tokens."""
-
-    text: str
-    token_count: int
-    source_tokens: int
 
 
 def summary_of(

@@ -22,8 +22,8 @@ from projection_bench import bulk_load, in_batches
 from table import compare, heading, seconds
 
 from recollect.api.cli.session import open_models
+from recollect.events.backends.log import each_head
 from recollect.events.backends.sqlite_log import SqliteLog
-from recollect.events.log import each_head
 from recollect.events.validation import drafts
 from recollect.projections.read_models.parallel_rebuild import rebuild
 from recollect.projections.read_models.read_models import ReadModels

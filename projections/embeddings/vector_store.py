@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recollect.events.log import EventLog
+from recollect.events.backends.log import EventLog
 from recollect.events.storage.database import connect, storage_errors
 from recollect.projections.embeddings.passages import PARTS, Passage
 from recollect.projections.embeddings.token_codes import Codes, Vector

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import apsw
 
+from recollect.events.backends.log import EventLog
 from recollect.events.envelope import RecordedEvent
-from recollect.events.log import EventLog
 from recollect.projections.projector.event_handlers import fold
 from recollect.projections.projector.write_batch import Changes, EntityNames
 from recollect.projections.schema.schema import model_row

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from recollect.events.backends.log import EventLog
 from recollect.events.envelope import RecordedEvent
-from recollect.events.log import EventLog
 
 #: Events between two sources that are read over: fewer reads cost less than the events between.
 _GAP_EVENTS = 50

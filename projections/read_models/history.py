@@ -21,9 +21,9 @@ from urllib.parse import quote
 
 import apsw
 
+from recollect.events.backends.log import EventLog, version_at
 from recollect.events.envelope import microseconds, now_us
 from recollect.events.errors import InvalidInput, StillBuilding, StorageError
-from recollect.events.log import EventLog, version_at
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import storage_errors
 from recollect.projections.projection_settings import AS_OF_BYTES_MAX, AS_OF_FILES_MAX

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import apsw
 
+from recollect.events.backends.log import EventLog
 from recollect.events.errors import ForeignFile, LogRewound, ProjectionFailed, StorageError
-from recollect.events.log import EventLog
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import BUSY_TIMEOUT_MS, connect, storage_errors
 from recollect.projections.projection_settings import OPEN_MODELS_MAX

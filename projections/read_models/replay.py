@@ -11,10 +11,10 @@ from pathlib import Path
 
 import apsw
 
+from recollect.events.backends.log import EventLog
 from recollect.events.chain import GENESIS
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
-from recollect.events.log import EventLog
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync
 from recollect.projections.projector.event_handlers import fold

@@ -21,8 +21,8 @@ from support.events import message
 from support.postgres import PostgresServer, new_database
 from support.server import Server, begin, serving
 
+from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import open_log
-from recollect.events.log import EventLog
 from recollect.projections.read_models.layout import generations, namespace_folder
 
 _CLIENTS = 8

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from support.dying import NAMESPACES, Death, Life, program, script
 
+from recollect.events.backends.log import EventLog
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import RecordedEvent
 from recollect.events.integrity.verify import verify
-from recollect.events.log import EventLog
 from recollect.projections.read_models.layout import namespace_folder
 from recollect.projections.read_models.read_models import ReadModels
 

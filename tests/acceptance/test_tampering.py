@@ -18,12 +18,12 @@ import pytest
 from support.postgres import new_database
 from support.tampering import COLUMNS, Key, RawText, Stored, fill, tamper
 
+from recollect.events.backends.log import EventLog, each_head
 from recollect.events.backends.postgres_log import PostgresLog
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import Head
 from recollect.events.errors import StorageError
 from recollect.events.integrity.verify import verify
-from recollect.events.log import EventLog, each_head
 
 _SQLITE_CHANGES = 1_000
 _SQLITE_BYTES = 200

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from support.events import Event, events
 from support.postgres import new_database
 
+from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import open_log
 from recollect.events.envelope import RecordedEvent
-from recollect.events.log import EventLog
 from recollect.events.validation import drafts
 from recollect.projections.projector import event_handlers, projector
 from recollect.projections.projector.write_batch import Changes

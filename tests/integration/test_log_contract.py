@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.events import message_draft
 from support.postgres import new_database
 
+from recollect.events.backends.log import EventLog, each_head, version_at
 from recollect.events.backends.open_log import open_log
 from recollect.events.chain import GENESIS
 from recollect.events.errors import (
@@ -25,7 +26,6 @@ from recollect.events.errors import (
     VersionConflict,
 )
 from recollect.events.integrity.verify import verify
-from recollect.events.log import EventLog, each_head, version_at
 
 BACKENDS = ("postgres", "sqlite")
 

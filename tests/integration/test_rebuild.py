@@ -10,8 +10,8 @@ from support.command_line import recollect
 from support.events import message
 
 from recollect.api.cli.session import open_models
+from recollect.events.backends.log import each_head
 from recollect.events.backends.sqlite_log import SqliteLog
-from recollect.events.log import each_head
 from recollect.events.storage.file_lock import file_lock
 from recollect.events.validation import drafts
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder

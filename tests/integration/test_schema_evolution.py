@@ -12,12 +12,12 @@ from support.events import PAYLOADS, message_draft
 from support.read_models import connection_of
 
 from recollect.events import upcast
+from recollect.events.backends.log import each_head
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.catalogue import EVENT_CLASSES
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import NewerFile
 from recollect.events.integrity.verify import verify
-from recollect.events.log import each_head
 from recollect.events.storage.database import connect
 from recollect.events.validation import draft
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.events import message_draft
 
+from recollect.events.backends.log import each_head
 from recollect.events.backends.open_log import open_log
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidInput
 from recollect.events.integrity.anchor import read_anchor, write_anchor
 from recollect.events.integrity.parallel_verify import audit
 from recollect.events.integrity.verify import Verdict, verify
-from recollect.events.log import each_head
 
 _EVENTS = 30
 

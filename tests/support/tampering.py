@@ -11,9 +11,9 @@ from uuid import UUID
 
 from support.events import PAYLOADS, Event
 
+from recollect.events.backends.log import EventLog
 from recollect.events.chain import GENESIS, leaf, link
 from recollect.events.envelope import EventDraft
-from recollect.events.log import EventLog
 from recollect.events.validation import drafts
 
 COLUMNS = (

@@ -6,7 +6,7 @@ import pytest
 
 from recollect.events.envelope import EventDraft
 from recollect.jobs.derivation import derived_events
-from recollect.jobs.summarising.summaries import Summary
+from recollect.jobs.derivation.derived_events import Summary
 from recollect.projections.queries.episode_queries import EpisodeRow
 
 _TURNS = [

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recollect.api.retrieval.contract.result import Item, Source
+from recollect.events.backends.log import EventLog
 from recollect.events.envelope import RecordedEvent
-from recollect.events.log import EventLog
 from recollect.projections.projector.episode_events import tells, told
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.queries.summary_sources import read_events

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.time_budget import Budget
 from recollect.api.retrieval.understanding.query import Query
-from recollect.events.log import EventLog
+from recollect.events.backends.log import EventLog
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import Roster
