@@ -20,7 +20,7 @@ _WANTED = (
 )
 
 
-def moment(value: object) -> int | datetime | None:
+def parse_as_of(value: object) -> int | datetime | None:
     """Return the version or the aware time that `value` names; None when it is None.
 
     Parameters:
@@ -50,7 +50,7 @@ def moment(value: object) -> int | datetime | None:
     raise InvalidInput(_WANTED, field="as_of")
 
 
-def past_us(value: object, *, field: str) -> int:
+def parse_past_us(value: object, *, field: str) -> int:
     """Return the time that `value` names, in microseconds since 1970 UTC; the present for None.
 
     Raises:
@@ -60,7 +60,7 @@ def past_us(value: object, *, field: str) -> int:
     if value is None:
         return present_us
     try:
-        found = moment(value)
+        found = parse_as_of(value)
     except InvalidInput:
         found = None
     if not isinstance(found, datetime):
@@ -73,4 +73,4 @@ def past_us(value: object, *, field: str) -> int:
 #: What callers of Python may give: a version, an aware time, or either of them as text.
 AsOf = int | datetime | str | None
 #: The same as a field of a request.
-AsOfField = Annotated[int | AwareDatetime | None, BeforeValidator(moment)]
+AsOfField = Annotated[int | AwareDatetime | None, BeforeValidator(parse_as_of)]

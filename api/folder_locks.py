@@ -13,7 +13,7 @@ from recollect.events.storage.file_lock import file_lock
 
 
 @contextmanager
-def serving(data: Path) -> Generator[None]:
+def serving_lock(data: Path) -> Generator[None]:
     """Hold the folder's server lock. Other commands may work beside a server: SQLite orders their writes.
 
     Raises:
@@ -25,7 +25,7 @@ def serving(data: Path) -> Generator[None]:
 
 
 @contextmanager
-def changing_model(data: Path) -> Generator[None]:
+def model_change_lock(data: Path) -> Generator[None]:
     """Hold the right to change the folder's embedding model.
 
     Raises:

@@ -124,14 +124,14 @@ def microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def instant(us: int) -> datetime:
+def datetime_of(us: int) -> datetime:
     """Return the moment `us` microseconds after 1970, in UTC."""
     return _EPOCH + timedelta(microseconds=us)
 
 
 def rfc3339(us: int) -> str:
     """Return the moment as text, such as ``2026-11-20T09:00:00Z``; microseconds only when there are any."""
-    return instant(us).isoformat().replace("+00:00", "Z")
+    return datetime_of(us).isoformat().replace("+00:00", "Z")
 
 
 @overload

@@ -21,14 +21,14 @@ Format = Literal["table", "json", "csv", "parquet"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryResult:
     """The rows of an answer, by the names of its columns."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
 
 
-def ask(tables: Tables, sql: str, *, on_progress: OnProgress | None = None) -> Answer:
+def run_query(tables: Tables, sql: str, *, on_progress: OnProgress | None = None) -> QueryResult:
     """Run one SELECT and return its rows.
 
     Only the tables that it names are loaded. It sees nothing outside them: no file, no network, no setting.
@@ -46,12 +46,12 @@ def ask(tables: Tables, sql: str, *, on_progress: OnProgress | None = None) -> A
         tables.load({name.lower() for name in tables.connection.get_table_names(sql)}, on_progress=on_progress)
         tables.lock()
         found = tables.connection.execute(statements[0])
-        return Answer(tuple(column[0] for column in found.description or ()), found.fetchall())
+        return QueryResult(tuple(column[0] for column in found.description or ()), found.fetchall())
     except duckdb.Error as error:
         raise InvalidInput(str(error).strip().replace("\n", " "), field="sql") from None
 
 
-def render(answer: Answer, kind: Format) -> bytes:
+def render(answer: QueryResult, kind: Format) -> bytes:
     """Return the answer as text: `table`, `json` (a list of objects) or `csv` (with a header)."""
     match kind:
         case "json":
@@ -79,7 +79,7 @@ def write_parquet(tables: Tables, sql: str, path: Path, *, on_progress: OnProgre
         InvalidInput: as `ask`, or the file cannot be written.
     """
     # Checked as a question, kept as a table of the temporary database, and written by a connection that may write.
-    ask(tables, f"SELECT 1 FROM ({sql.rstrip().rstrip(';')}) LIMIT 0", on_progress=on_progress)
+    run_query(tables, f"SELECT 1 FROM ({sql.rstrip().rstrip(';')}) LIMIT 0", on_progress=on_progress)
     try:
         tables.connection.execute(f"CREATE TABLE answer AS {sql}")
         tables.connection.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from recollect.api.retrieval.answer.trace_store import Traces
+from recollect.api.retrieval.answer.trace_store import TraceStore
 from recollect.api.retrieval.namespace_search import Thresholds
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.retriever import Retriever
@@ -16,12 +16,12 @@ from recollect.api.settings import Settings
 from recollect.events.backends.log import EventLog
 from recollect.events.integrity.log_identity import open_log_of
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.llm.client import Llm
-from recollect.jobs.queue.backlog import Lag
-from recollect.jobs.queue.broker import open_records
-from recollect.jobs.queue.run_store import Records
+from recollect.jobs.llm.client import LlmClient
+from recollect.jobs.queue.backlog import BacklogMonitor
+from recollect.jobs.queue.broker import open_run_store
+from recollect.jobs.queue.run_store import RunStore
 from recollect.jobs.queue.workers import Workers
-from recollect.projections.embeddings.active_model import Spaces
+from recollect.projections.embeddings.active_model import ActiveModel
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
@@ -35,26 +35,26 @@ class MemoryParts:
     log: EventLog
     read_models: ReadModels
     #: The embedding model in use, and its vectors.
-    active_model: Spaces
+    active_model: ActiveModel
     #: Read models of the past.
     history: History
     #: The cross-encoder, if one is set.
     reranker: Reranker | None
     retriever: Retriever
-    trace_store: Traces
+    trace_store: TraceStore
     #: What jobs work with.
     job_context: JobContext
     #: How far the projections are behind the log.
-    backlog: Lag
+    backlog: BacklogMonitor
     #: Runs, attempts and dead letters of jobs, wherever they run.
-    run_store: Records
+    run_store: RunStore
     #: Worker and scheduler threads, or the sender of their messages; None when nobody else works on the folder.
     workers: Workers | None
 
     @property
     def vectors(self) -> Vectors:
         """Return the vectors in use; those of another model after a change, here or by another process."""
-        return self.active_model.in_use()
+        return self.active_model.vectors()
 
     def close(self) -> None:
         """Finish running work, and release the files."""
@@ -104,12 +104,12 @@ def open_parts(
     job_context = JobContext(
         log=log,
         models=read_models,
-        vectors_in_use=active_model.in_use,
+        vectors_in_use=active_model.vectors,
         settings=settings,
-        llm=Llm(settings.llm, data) if settings.llm.llm else None,
+        llm=LlmClient(settings.llm, data) if settings.llm.llm else None,
     )
-    backlog = Lag(log, read_models, active_model.in_use)
-    run_store = open_records(settings.queue.broker, data)
+    backlog = BacklogMonitor(log, read_models, active_model.vectors)
+    run_store = open_run_store(settings.queue.broker, data)
     # On a broker of its own others work, who have to be notified.
     wanted = workers or schedule or settings.queue.broker != "memory://"
     return MemoryParts(
@@ -120,7 +120,7 @@ def open_parts(
         history=history,
         reranker=reranker,
         retriever=_open_retriever(settings, read_models, history, active_model, reranker, clock),
-        trace_store=Traces(data / "traces", bytes_max=settings.storage.traces_bytes_max),
+        trace_store=TraceStore(data / "traces", bytes_max=settings.storage.traces_bytes_max),
         job_context=job_context,
         backlog=backlog,
         run_store=run_store,
@@ -128,9 +128,9 @@ def open_parts(
     )
 
 
-def _open_active_model(settings: Settings, read_models: ReadModels) -> Spaces:
+def _open_active_model(settings: Settings, read_models: ReadModels) -> ActiveModel:
     embedding = settings.embedding
-    return Spaces(
+    return ActiveModel(
         settings.storage.data,
         read_models,
         embedding.embedding_model,
@@ -143,7 +143,7 @@ def _open_retriever(
     settings: Settings,
     read_models: ReadModels,
     history: History,
-    active_model: Spaces,
+    active_model: ActiveModel,
     reranker: Reranker | None,
     clock: Callable[[], datetime],
 ) -> Retriever:
@@ -157,7 +157,7 @@ def _open_retriever(
     return Retriever(
         read_models,
         history,
-        active_model.in_use,
+        active_model.vectors,
         budget_ms=retrieval.retrieval_budget_ms,
         thresholds=thresholds,
         reranker=reranker,
@@ -166,11 +166,11 @@ def _open_retriever(
 
 
 def _start_workers(
-    job_context: JobContext, run_store: Records, backlog: Lag, *, work: bool, schedule: bool | None
+    job_context: JobContext, run_store: RunStore, backlog: BacklogMonitor, *, work: bool, schedule: bool | None
 ) -> Workers:
     if work:
         job_context.vectors_in_use().embedder.start()
     started = Workers(job_context, run_store, backlog, work=work, schedule=work if schedule is None else schedule)
-    job_context.log.on_append(started.news)
+    job_context.log.on_append(started.notify)
     started.start()
     return started

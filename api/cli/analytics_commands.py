@@ -13,7 +13,7 @@ import orjson
 import typer
 
 from recollect.api.cli.progress import bars
-from recollect.api.cli.session import archive_of, opened_log, settings_of
+from recollect.api.cli.session import archive_of, load_cli_settings, open_cli_log
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def sql(
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
 ) -> None:
     """Ask the log, the read models and the traces in SQL (DuckDB's), read-only."""
-    from recollect.api.analytics.sql_queries import ask, render, write_parquet  # noqa: PLC0415
+    from recollect.api.analytics.sql_queries import render, run_query, write_parquet  # noqa: PLC0415
 
     text = sys.stdin.read() if query == "-" else query
     if output_format not in ("table", "json", "csv", "parquet"):
@@ -43,7 +43,7 @@ def sql(
             assert output is not None
             typer.echo(f"{write_parquet(tables, text, output, on_progress=on_progress)} rows are in {output}")
             return
-        content = render(ask(tables, text, on_progress=on_progress), output_format)
+        content = render(run_query(tables, text, on_progress=on_progress), output_format)
     if output is None:
         sys.stdout.buffer.write(content)
         return
@@ -57,7 +57,7 @@ def stats(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
     """Print events by day, type and namespace, tiers, lag, sizes and compression."""
     from recollect.api.analytics.stats import stats as compute  # noqa: PLC0415
 
-    settings = settings_of(context.obj)
+    settings = load_cli_settings(context.obj)
     with _opened(context) as (tables, log, archive, models), bars() as shown:
         found = compute(
             tables,
@@ -100,8 +100,8 @@ def _opened(context: typer.Context) -> Generator[tuple[Tables, EventLog, Archive
     from recollect.api.analytics.tables import opened_tables  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
-    data = settings_of(context.obj).storage.data
-    with opened_log(context.obj) as log, closing(ReadModels(data, log)) as models:
+    data = load_cli_settings(context.obj).storage.data
+    with open_cli_log(context.obj) as log, closing(ReadModels(data, log)) as models:
         archive = archive_of(log, data)
         with opened_tables(log, archive, models, data / "traces") as tables:
             yield tables, log, archive, models

@@ -11,7 +11,7 @@ import orjson
 import typer
 
 from recollect.api.cli.progress import bars
-from recollect.api.cli.session import settings_of
+from recollect.api.cli.session import load_cli_settings
 from recollect.api.retrieval.contract.request import Ranking
 from recollect.events.errors import InvalidInput
 
@@ -45,7 +45,7 @@ def compaction(
         days = [int(day) for day in after.split(",")]
     except ValueError:
         raise InvalidInput("give whole numbers of days with commas between them", field="--after") from None
-    settings = settings_of(context.obj)
+    settings = load_cli_settings(context.obj)
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as data, bars() as shown:
         stages, report = run_compaction_bench(
             _files(folder),
@@ -86,7 +86,7 @@ def retrieval(
     with ExitStack() as stack:
         data = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-bench-")))
         shown = stack.enter_context(bars())
-        settings = settings_of(context.obj)
+        settings = load_cli_settings(context.obj)
         report = run_retrieval_bench(
             files,
             data,

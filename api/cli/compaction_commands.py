@@ -9,7 +9,7 @@ import typer
 
 from recollect.api.cli.memory_commands import OneOrAll
 from recollect.api.cli.progress import bars
-from recollect.api.cli.session import namespaces_of, opened_memory
+from recollect.api.cli.session import iter_namespaces, open_cli_memory
 from recollect.projections.queries.episode_queries import TIERS
 
 
@@ -25,11 +25,11 @@ def compact(
     events: Counter[str] = Counter()
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
-    with opened_memory(context.obj) as memory, bars() as shown:
+    with open_cli_memory(context.obj) as memory, bars() as shown:
         shown.show("loading the model", 0, 1)
         memory.parts.vectors.embedder.start()
         memory.parts.vectors.embedder.wait_ready(600)
-        names = list(namespaces_of(memory.parts.log, namespace))
+        names = list(iter_namespaces(memory.parts.log, namespace))
         for number, name in enumerate(names):
             shown.show("compacting", number, len(names))
             held = memory.tiers(name)

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from recollect.api.cli.progress import bars
-from recollect.api.cli.session import opened_log
-from recollect.api.importers.batches import Imported
+from recollect.api.cli.session import open_cli_log
+from recollect.api.importers.batches import ImportResult
 from recollect.events.errors import InvalidInput
 
 app = typer.Typer(help="Import events. Importing the same again adds nothing.", no_args_is_help=True)
@@ -33,7 +33,7 @@ def jsonl(
         lines = sys.stdin.buffer if str(file) == "-" else file.open("rb")
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", field=str(file)) from error
-    with lines, opened_log(context.obj) as log, bars() as shown:
+    with lines, open_cli_log(context.obj) as log, bars() as shown:
         imported = import_jsonl(
             log, lines, namespace=namespace, on_progress=lambda done: shown.show("importing", done, None)
         )
@@ -45,10 +45,10 @@ def locomo(context: typer.Context, file: _File) -> None:
     """Import LoCoMo conversations, each to the namespace locomo-<sample_id>."""
     from recollect.api.importers.locomo_import import import_locomo  # noqa: PLC0415
 
-    with opened_log(context.obj) as log, bars() as shown:
+    with open_cli_log(context.obj) as log, bars() as shown:
         imported = import_locomo(log, file, on_progress=lambda done: shown.show("importing", done, None))
     _tell(imported)
 
 
-def _tell(imported: Imported) -> None:
+def _tell(imported: ImportResult) -> None:
     typer.echo(f"{imported.added} events imported, {imported.known} were there already")

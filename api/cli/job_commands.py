@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.api.cli.session import opened_memory, settings_of
+from recollect.api.cli.session import load_cli_settings, open_cli_memory
 from recollect.events.errors import InvalidInput
 
 app = typer.Typer(help="What runs in the background: runs, processes, dead letters.", invoke_without_command=True)
@@ -30,7 +30,7 @@ def scheduler(context: typer.Context) -> None:
 def _run(context: typer.Context, *, work: bool, schedule: bool) -> None:
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
-    settings = settings_of(context.obj)
+    settings = load_cli_settings(context.obj)
     if settings.queue.broker == "memory://":
         raise InvalidInput(
             "is memory://, which ends with its process; `recollect serve` works and schedules by itself there. For "
@@ -61,11 +61,11 @@ def jobs(context: typer.Context) -> None:
     """Show the last run of every job, the processes, the queues, and the dead letters."""
     if context.invoked_subcommand is not None:
         return
-    from recollect.api.operations.health import background, run_json  # noqa: PLC0415
+    from recollect.api.operations.health import background_state, run_json  # noqa: PLC0415
     from recollect.events.envelope import now_us, rfc3339  # noqa: PLC0415
 
-    with opened_memory(context.obj) as memory:
-        back = background(memory.parts)
+    with open_cli_memory(context.obj) as memory:
+        back = background_state(memory.parts)
     for run in back.runs:
         shown = run_json(run)
         state = f"ended {shown['ended']}" if shown["ended"] else "goes on"
@@ -74,11 +74,11 @@ def jobs(context: typer.Context) -> None:
         typer.echo(f"  {counts} {run.error or ''}".rstrip())
     for beat in back.beats:
         alive = "alive" if beat.is_alive(now_us()) else "DEAD"
-        typer.echo(f"{beat.role} {beat.host} process {beat.pid}: {alive}, last heard of {rfc3339(beat.beat_us)}")
+        typer.echo(f"{beat.role} {beat.host} process {beat.pid}: {alive}, last heard of {rfc3339(beat.seen_at_us)}")
     typer.echo(f"{len(back.behind)} of {back.namespaces} namespaces have something to do")
     for letter in back.dead_letters:
         last = letter.error.strip().splitlines()[-1]
-        typer.echo(f"dead letter {letter.id}: {letter.actor}{letter.arguments}, {rfc3339(letter.died_us)}: {last}")
+        typer.echo(f"dead letter {letter.id}: {letter.actor}{letter.arguments}, {rfc3339(letter.failed_at_us)}: {last}")
     if back.problem:
         typer.echo(back.problem, err=True)
         raise typer.Exit(1)
@@ -87,7 +87,7 @@ def jobs(context: typer.Context) -> None:
 @app.command()
 def show(context: typer.Context, letter_id: Annotated[str, typer.Argument(help="The id of a dead letter.")]) -> None:
     """Show a dead letter with its error."""
-    with opened_memory(context.obj) as memory:
+    with open_cli_memory(context.obj) as memory:
         found = [letter for letter in memory.parts.run_store.dead_letters() if letter.id == letter_id]
     if not found:
         raise InvalidInput("no dead letter has this id; `recollect jobs` lists them", field="letter_id")
@@ -106,7 +106,7 @@ def requeue(
 
     if (letter_id is None) is not every:
         raise InvalidInput("give the id of a dead letter, or --all", field="letter_id")
-    with opened_memory(context.obj) as memory:
+    with open_cli_memory(context.obj) as memory:
         count = requeue_letters(memory.parts, letter_id)
     if not count and letter_id is not None:
         raise InvalidInput("no dead letter has this id; `recollect jobs` lists them", field="letter_id")

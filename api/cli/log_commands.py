@@ -11,10 +11,10 @@ import typer
 
 from recollect.api.cli.memory_commands import CORES, OneOrAll, Processes
 from recollect.api.cli.progress import bars
-from recollect.api.cli.session import archive_of, heads_of, opened_log, settings_of
+from recollect.api.cli.session import archive_of, list_heads, load_cli_settings, open_cli_log
 from recollect.events.backends.open_log import sqlite_path
 from recollect.events.errors import InvalidInput, LogMissing
-from recollect.events.integrity.verify import Verdict
+from recollect.events.integrity.verify import VerifyResult
 
 
 def init(
@@ -25,11 +25,11 @@ def init(
     ] = False,
 ) -> None:
     """Make the data folder with an empty log, or check that its log is there."""
-    from recollect.api.folder_locks import serving  # noqa: PLC0415
+    from recollect.api.folder_locks import serving_lock  # noqa: PLC0415
     from recollect.events.integrity.log_identity import open_log_of, put_aside  # noqa: PLC0415
 
-    settings = settings_of(context.obj)
-    with serving(settings.storage.data):
+    settings = load_cli_settings(context.obj)
+    with serving_lock(settings.storage.data):
         try:
             log = open_log_of(settings.storage.data, settings.storage.log_url)
         except LogMissing:
@@ -56,23 +56,25 @@ def verify(
     """Recompute the hash chains of the log; exit 1 when something was altered, removed or reordered."""
     from recollect.events.backends.open_log import open_log  # noqa: PLC0415
     from recollect.events.integrity.anchor import read_anchor, write_anchor  # noqa: PLC0415
-    from recollect.events.integrity.parallel_verify import audit  # noqa: PLC0415
+    from recollect.events.integrity.parallel_verify import verify_all  # noqa: PLC0415
 
-    verdicts: list[Verdict] = []
-    with opened_log(context.obj) as log, bars() as shown:
-        heads = heads_of(log, namespace)
+    verdicts: list[VerifyResult] = []
+    with open_cli_log(context.obj) as log, bars() as shown:
+        heads = list_heads(log, namespace)
         kept = None if anchor is None else read_anchor(anchor, log)
         if kept is not None and namespace is not None:
             kept = kept._replace(heads={name: head for name, head in kept.heads.items() if name == namespace})
-        reopen = partial(open_log, settings_of(context.obj).storage.log_url)
+        reopen = partial(open_log, load_cli_settings(context.obj).storage.log_url)
         on_progress = partial(shown.show, "verifying")
-        for verdict in audit(log, heads, open_log=reopen, processes=processes, anchor=kept, on_progress=on_progress):
+        for verdict in verify_all(
+            log, heads, open_log=reopen, processes=processes, anchor=kept, on_progress=on_progress
+        ):
             verdicts.append(verdict)
-            state = "intact" if verdict.ok else "BROKEN"
+            state = "intact" if verdict.is_intact else "BROKEN"
             typer.echo(f"{verdict.namespace}: {state}, {verdict.version} events, hash {verdict.hash.hex()}")
             for problem in verdict.problems:
-                typer.echo(f"  version {problem.version}: {problem.what}")
-        broken = sum(not verdict.ok for verdict in verdicts)
+                typer.echo(f"  version {problem.version}: {problem.message}")
+        broken = sum(not verdict.is_intact for verdict in verdicts)
         if save_anchor is not None and not broken:
             write_anchor(save_anchor, log.log_id, verdicts)
     raise typer.Exit(1 if broken else 0)
@@ -82,21 +84,21 @@ def backup(context: typer.Context, folder: Annotated[Path, typer.Argument(help="
     """Copy the log, its archive included, while it is in use; the copy is verified."""
     from recollect.events.integrity.backup import backup as backup_log  # noqa: PLC0415
 
-    with opened_log(context.obj), bars() as shown:
+    with open_cli_log(context.obj), bars() as shown:
         events = backup_log(_log_file(context), folder, on_progress=partial(shown.show, "copying"))
     typer.echo(f"{events} events, verified, are in {folder}")
 
 
 def restore(context: typer.Context, folder: Annotated[Path, typer.Argument(help="What `backup` wrote.")]) -> None:
     """Put a verified backup in the place of the log; the log that was there is kept beside it."""
-    from recollect.api.folder_locks import serving  # noqa: PLC0415
+    from recollect.api.folder_locks import serving_lock  # noqa: PLC0415
     from recollect.events.backends.open_log import open_log  # noqa: PLC0415
     from recollect.events.integrity.backup import restore as restore_log  # noqa: PLC0415
     from recollect.events.integrity.log_identity import remember_log_id  # noqa: PLC0415
 
     log = _log_file(context)
-    settings = settings_of(context.obj)
-    with serving(settings.storage.data), bars() as shown:
+    settings = load_cli_settings(context.obj)
+    with serving_lock(settings.storage.data), bars() as shown:
         events = restore_log(folder, log, on_progress=partial(shown.show, "copying"))
         with closing(open_log(settings.storage.log_url)) as restored:
             remember_log_id(settings.storage.data, restored.log_id)
@@ -106,7 +108,7 @@ def restore(context: typer.Context, folder: Annotated[Path, typer.Argument(help=
 
 def _log_file(context: typer.Context) -> Path:
     """Return the file of a log in SQLite."""
-    url = settings_of(context.obj).storage.log_url
+    url = load_cli_settings(context.obj).storage.log_url
     path = sqlite_path(url)
     if path is None:
         raise InvalidInput(
@@ -128,11 +130,11 @@ def archive(
 ) -> None:
     """Seal the log into Parquet segments, each verified against the hash chain."""
     pruned = 0
-    with opened_log(context.obj) as log, bars() as shown:
+    with open_cli_log(context.obj) as log, bars() as shown:
         if prune and log.archive is None:
             raise InvalidInput("only a log in SQLite can be pruned", field="--prune")
-        sealed = archive_of(log, settings_of(context.obj).storage.data)
-        heads = heads_of(log, namespace)
+        sealed = archive_of(log, load_cli_settings(context.obj).storage.data)
+        heads = list_heads(log, namespace)
         for number, head in enumerate(heads, start=1):
             shown.show("sealing", number, len(heads))
             new = sealed.seal(log, head.namespace, min_events=min_events)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from recollect.api.as_of import moment
+from recollect.api.as_of import parse_as_of
 from recollect.api.cli.progress import Bars, bars
 from recollect.api.cli.session import (
-    heads_of,
-    namespaces_of,
+    iter_namespaces,
+    list_heads,
+    load_cli_settings,
+    open_cli_log,
+    open_cli_memory,
     open_models,
-    opened_log,
-    opened_memory,
-    settings_of,
 )
 from recollect.events.errors import InvalidInput
 from recollect.events.validation import drafts_from_json
@@ -55,7 +55,7 @@ def serve(
     """Serve the memory over HTTP, with worker and scheduler in this process."""
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
 
-    settings = settings_of(context.obj, host=host, port=port)
+    settings = load_cli_settings(context.obj, host=host, port=port)
     # What the server says of itself, such as which model it uses; of its libraries only warnings.
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("recollect").setLevel(logging.INFO)
@@ -81,9 +81,9 @@ def append(
 
     body = sys.stdin.buffer.read() if event == "-" else event.encode(errors="surrogateescape")
     drafts, expected_version = drafts_from_json(body)
-    with opened_log(context.obj) as log:
+    with open_cli_log(context.obj) as log:
         if has_references(drafts):
-            with closing(ReadModels(settings_of(context.obj).storage.data, log)) as models:
+            with closing(ReadModels(load_cli_settings(context.obj).storage.data, log)) as models:
                 check_references(log, models, namespace, drafts)
         for one in log.append(namespace, drafts, expected_version=expected_version):
             typer.echo(f"{one.version}\t{one.id}{'	duplicate' if one.duplicate else ''}")
@@ -104,7 +104,7 @@ def retrieve(
     as_json: _AsJson = False,
 ) -> None:
     """Print what the memory has for a query. Waits for the model and embeds what is not embedded yet."""
-    with opened_memory(context.obj) as memory, bars() as shown:
+    with open_cli_memory(context.obj) as memory, bars() as shown:
         version = memory.version(namespace, as_of)
         if version is not None:
             # Here there is time to wait for it, which the retrieval itself has not.
@@ -116,7 +116,7 @@ def retrieve(
         memory.parts.vectors.embedder.start()
         memory.parts.read_models.catch_up(namespace)
         memory.parts.vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
-        memory.parts.vectors.embed_news(namespace, on_progress=partial(shown.show, "embedding"))
+        memory.parts.vectors.embed_new(namespace, on_progress=partial(shown.show, "embedding"))
         result = memory.retrieve(
             namespace, query, limit=limit, budget_tokens=budget_tokens, as_of=version, also=also or (), format=form
         )
@@ -140,13 +140,13 @@ def export(
     """Write the log as lines of JSON, which `import jsonl` takes back."""
     from recollect.api.pages.export import export_lines  # noqa: PLC0415
 
-    with opened_log(context.obj) as log, bars() as shown:
+    with open_cli_log(context.obj) as log, bars() as shown:
         try:
             target = sys.stdout.buffer if output is None else output.open("wb")
         except OSError as error:
             raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
         with target:
-            for name in namespaces_of(log, namespace):
+            for name in iter_namespaces(log, namespace):
                 total = log.head(name).version
                 for done, line in enumerate(export_lines(log, name), start=1):
                     target.write(line)
@@ -166,7 +166,7 @@ def embed(
     """Embed what has no vectors yet, or change the model while everything goes on serving."""
     if undo and (model or namespace):
         raise InvalidInput("stands alone", field="--undo")
-    with opened_memory(context.obj) as memory, bars() as shown:
+    with open_cli_memory(context.obj) as memory, bars() as shown:
         if undo:
             typer.echo(f"{memory.undo_embed()} is in use again")
             return
@@ -189,39 +189,41 @@ def replay(
 
     Exits with 1 when one cannot be built, or is different.
     """
-    from recollect.projections.read_models.parallel_rebuild import rebuild  # noqa: PLC0415
+    from recollect.projections.read_models.parallel_rebuild import rebuild_all  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     if as_of is not None:
         if check:
             raise InvalidInput("stands alone", field="--check")
-        with opened_memory(context.obj) as memory, bars() as shown:
+        with open_cli_memory(context.obj) as memory, bars() as shown:
             _replay_past(memory, namespace, as_of, shown)
         return
-    settings = settings_of(context.obj)
+    settings = load_cli_settings(context.obj)
     failed = 0
-    with opened_log(context.obj) as log, closing(ReadModels(settings.storage.data, log)) as models, bars() as shown:
-        heads = heads_of(log, namespace)
+    with open_cli_log(context.obj) as log, closing(ReadModels(settings.storage.data, log)) as models, bars() as shown:
+        heads = list_heads(log, namespace)
         reopen = partial(open_models, settings.storage.data, settings.storage.log_url)
         on_progress = partial(shown.show, "checking" if check else "replaying")
         work = "check" if check else "replay"
-        for done in rebuild(heads, models, open_models=reopen, work=work, processes=processes, on_progress=on_progress):
+        for done in rebuild_all(
+            heads, models, open_models=reopen, work=work, processes=processes, on_progress=on_progress
+        ):
             if done.error is not None:
                 failed += 1
                 typer.echo(f"{done.namespace}: FAILED: {done.error}")
             elif done.check is None:
                 typer.echo(f"{done.namespace}: {done.version} events replayed")
             else:
-                failed += not done.check.equal
-                verdict = "equal" if done.check.equal else "DIFFERENT"
+                failed += not done.check.is_equal
+                verdict = "equal" if done.check.is_equal else "DIFFERENT"
                 typer.echo(f"{done.namespace}: {verdict} at version {done.version}, digest {done.check.live_digest}")
     raise typer.Exit(1 if failed else 0)
 
 
 def _replay_past(memory: Recollect, namespace: str | None, as_of: str, shown: Bars) -> None:
     """Build or find the read models as of a moment; print the version, the digest and the file of each."""
-    named = moment(as_of)
-    for name in namespaces_of(memory.parts.log, namespace):
+    named = parse_as_of(as_of)
+    for name in iter_namespaces(memory.parts.log, namespace):
         head = memory.parts.log.head(name).version
         if namespace is None and isinstance(named, int) and named > head:
             typer.echo(f"{name}: has no version {named}, the newest is {head}")

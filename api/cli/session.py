@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recollect.projections.read_models.read_models import ReadModels
 
 
-def settings_of(data: Path | None, **values: str | int | None) -> Settings:
+def load_cli_settings(data: Path | None, **values: str | int | None) -> Settings:
     """Return the settings of the environment with the options of a command, as far as they are given, over them."""
     from recollect.api.settings import load_settings  # noqa: PLC0415
 
@@ -28,9 +28,9 @@ def settings_of(data: Path | None, **values: str | int | None) -> Settings:
 
 
 @contextmanager
-def opened_log(data: Path | None) -> Generator[EventLog]:
+def open_cli_log(data: Path | None) -> Generator[EventLog]:
     """Lend the log."""
-    settings = settings_of(data)
+    settings = load_cli_settings(data)
     log = open_log_of(settings.storage.data, settings.storage.log_url)
     try:
         yield log
@@ -39,15 +39,15 @@ def opened_log(data: Path | None) -> Generator[EventLog]:
 
 
 @contextmanager
-def opened_memory(data: Path | None) -> Generator[Recollect]:
+def open_cli_memory(data: Path | None) -> Generator[Recollect]:
     """Lend the memory, without workers: a command does its work itself."""
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
-    with Recollect(settings=settings_of(data), workers=False) as memory:
+    with Recollect(settings=load_cli_settings(data), workers=False) as memory:
         yield memory
 
 
-def namespaces_of(log: EventLog, namespace: str | None) -> Iterator[str]:
+def iter_namespaces(log: EventLog, namespace: str | None) -> Iterator[str]:
     """Yield `namespace`, or all of them when it is None."""
     if namespace is not None:
         yield check_namespace(namespace)
@@ -55,7 +55,7 @@ def namespaces_of(log: EventLog, namespace: str | None) -> Iterator[str]:
         yield from (head.namespace for head in each_head(log))
 
 
-def heads_of(log: EventLog, namespace: str | None) -> list[Head]:
+def list_heads(log: EventLog, namespace: str | None) -> list[Head]:
     """Return the head of `namespace`, or all heads when it is None."""
     return list(each_head(log)) if namespace is None else [log.head(check_namespace(namespace))]
 

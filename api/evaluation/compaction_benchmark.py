@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from recollect.api.evaluation.retrieval_benchmark import Bench, Conversation, read_conversation
+from recollect.api.evaluation.retrieval_benchmark import Conversation, RetrievalBenchmark, read_conversation
 from recollect.api.evaluation.scores import Report, Score
 from recollect.events.envelope import microseconds
 from recollect.events.progress import OnPartProgress
@@ -56,7 +56,7 @@ def run_compaction_bench(
         InvalidInput: a file has another shape.
     """
     conversations = [_in_the_past(read_conversation(file), max(days, default=0)) for file in files]
-    bench = Bench(data, embedding_model, runtime)
+    bench = RetrievalBenchmark(data, embedding_model, runtime)
     try:
         bench.wait(on_progress)
         scores: list[Score] = []
@@ -99,7 +99,11 @@ def _last(conversation: Conversation) -> datetime:
 
 
 def _compact(
-    bench: Bench, conversations: Sequence[Conversation], day: int, settings: JobSettings, on_progress: OnPartProgress
+    bench: RetrievalBenchmark,
+    conversations: Sequence[Conversation],
+    day: int,
+    settings: JobSettings,
+    on_progress: OnPartProgress,
 ) -> None:
     context = replace(bench.parts.job_context, settings=settings)
     for number, conversation in enumerate(conversations, start=1):
@@ -108,7 +112,7 @@ def _compact(
         on_progress(f"compacting after {day} days", number, len(conversations))
 
 
-def _stage(bench: Bench, conversations: Sequence[Conversation], name: str, spent_seconds: float) -> Stage:
+def _stage(bench: RetrievalBenchmark, conversations: Sequence[Conversation], name: str, spent_seconds: float) -> Stage:
     episodes: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
     events = 0

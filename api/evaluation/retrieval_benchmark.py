@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, get_args
 import orjson
 
 from recollect.api.assembly.memory_parts import open_parts
-from recollect.api.evaluation.scores import ADVERSARIAL, Report, Score, recall_at_10, score_of
-from recollect.api.evaluation.unanswerable_questions import FOREIGN_QUESTIONS
+from recollect.api.evaluation.scores import ADVERSARIAL, Report, Score, recall_at_10, score_question
+from recollect.api.evaluation.unanswerable_questions import GENERAL_QUESTIONS
 from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import load_settings
@@ -54,7 +54,7 @@ class Conversation(NamedTuple):
         return f"bench-{self.name}"
 
 
-class Bench:
+class RetrievalBenchmark:
     """A memory to measure: conversations loaded into namespaces of their own, and asked."""
 
     def __init__(self, data: Path, embedding_model: str, runtime: RuntimeChoice = "auto") -> None:
@@ -88,7 +88,7 @@ class Bench:
         extract(context, conversation.namespace, now_us())
         self.parts.read_models.catch_up(conversation.namespace)
         what = f"embedding {conversation.name}"
-        self.parts.vectors.embed_news(
+        self.parts.vectors.embed_new(
             conversation.namespace, on_progress=lambda done, total: on_progress(what, done, total)
         )
 
@@ -115,7 +115,9 @@ class Bench:
             self.degraded.update(dict.fromkeys(result.degraded))
             ids = [item.id for item in result.items]
             sessions = [item.session_id for item in result.items]
-            score = score_of(set_name, question, ids, sessions, result.latency_ms, ranking=ranking, held_out=held_out)
+            score = score_question(
+                set_name, question, ids, sessions, result.latency_ms, ranking=ranking, held_out=held_out
+            )
             scores.append(score)
             if keep is not None:
                 keep(_kept(conversation, question, score, result))
@@ -153,7 +155,7 @@ def run_retrieval_bench(
     Raises:
         InvalidInput: a file has another shape.
     """
-    bench = Bench(data, embedding_model, runtime)
+    bench = RetrievalBenchmark(data, embedding_model, runtime)
     try:
         bench.wait(on_progress)
         conversations = [read_conversation(file) for file in files]
@@ -185,13 +187,15 @@ def held_out(conversations: Sequence[Conversation]) -> set[str]:
     return found
 
 
-def foreign_questions(conversation: Conversation, conversations: Sequence[Conversation]) -> Iterator[tuple[str, str]]:
+def unanswerable_questions(
+    conversation: Conversation, conversations: Sequence[Conversation]
+) -> Iterator[tuple[str, str]]:
     """Yield (kind, question) that `conversation` has no answer to.
 
     Of general knowledge and nonsense; of other conversations of its set, as they are; and those with the names of the
     people who do speak here, or else the names alone would give them away.
     """
-    for query in FOREIGN_QUESTIONS:
+    for query in GENERAL_QUESTIONS:
         yield "general", query
     peers = [one for one in conversations if one.set_name == conversation.set_name and one is not conversation]
     for number, other in enumerate(peers[:3]):
@@ -212,12 +216,14 @@ def _names(conversation: Conversation) -> list[str]:
     return list(dict.fromkeys(event["payload"]["name"] for event in conversation.events if "name" in event["payload"]))
 
 
-def _gate_notes(bench: Bench, conversations: Sequence[Conversation], on_progress: OnPartProgress) -> list[str]:
+def _gate_notes(
+    bench: RetrievalBenchmark, conversations: Sequence[Conversation], on_progress: OnPartProgress
+) -> list[str]:
     """Return how many foreign questions get no answer, by set and kind."""
     asked: Counter[tuple[str, str]] = Counter()
     silent: Counter[tuple[str, str]] = Counter()
     for done, conversation in enumerate(conversations, start=1):
-        for kind, query in foreign_questions(conversation, conversations):
+        for kind, query in unanswerable_questions(conversation, conversations):
             asked[conversation.set_name, kind] += 1
             silent[conversation.set_name, kind] += not bench.answers(conversation, query)
         on_progress("asking what is not there", done, len(conversations))

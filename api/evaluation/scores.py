@@ -75,7 +75,7 @@ class Report:
         return "\n".join([*lines, *self.notes, *(f"degraded: {part}" for part in self.degraded)])
 
 
-def score_of(
+def score_question(
     set_name: str,
     question: dict[str, Any],
     ids: Sequence[str],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: General knowledge, things that were never spoken of, and nonsense. None is taken from a collection.
-FOREIGN_QUESTIONS = (
+GENERAL_QUESTIONS = (
     "What is the boiling point of tungsten?",
     "Who was the third emperor of the Ming dynasty?",
     "When did the Berlin airlift end?",

@@ -9,7 +9,7 @@ from types import FrameType
 
 import uvicorn
 
-from recollect.api.folder_locks import serving
+from recollect.api.folder_locks import serving_lock
 from recollect.api.http.app import create_app
 from recollect.api.memory.recollect import Recollect
 from recollect.api.settings import Settings
@@ -30,7 +30,7 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: b
         FolderInUse: another server works on the folder. InvalidInput: the address cannot be used.
         StorageError: the folder or the log cannot be used.
     """
-    with serving(settings.storage.data), _listen(settings.server.host, settings.server.port) as listener:
+    with serving_lock(settings.storage.data), _listen(settings.server.host, settings.server.port) as listener:
         memory = Recollect(settings=settings, workers=workers)
         config = uvicorn.Config(
             create_app(memory),

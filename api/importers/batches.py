@@ -12,7 +12,7 @@ from recollect.events.progress import OnCount
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportResult:
     """What an import did."""
 
     #: Events recorded now.
@@ -21,12 +21,12 @@ class Imported:
     known: int = 0
 
 
-def append_all(log: EventLog, events: Iterable[tuple[str, EventDraft]], on_progress: OnCount) -> Imported:
+def append_all(log: EventLog, events: Iterable[tuple[str, EventDraft]], on_progress: OnCount) -> ImportResult:
     """Append (namespace, event) pairs in their order, events of one namespace in a row as one batch.
 
     What comes before an error is recorded, the error included in nothing: `events` may raise.
     """
-    imported = Imported()
+    imported = ImportResult()
     batch: list[EventDraft] = []
     namespace, size = "", 0
 

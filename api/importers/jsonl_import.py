@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from recollect.api.importers.batches import Imported, append_all
+from recollect.api.importers.batches import ImportResult, append_all
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput
@@ -17,7 +17,7 @@ from recollect.events.validation import draft, json_object
 _GIVEN_BY_LOG = ("version", "recorded_at", "hash")
 
 
-def import_jsonl(log: EventLog, lines: Iterable[bytes], *, namespace: str | None, on_progress: OnCount) -> Imported:
+def import_jsonl(log: EventLog, lines: Iterable[bytes], *, namespace: str | None, on_progress: OnCount) -> ImportResult:
     """Append the events in `lines` and return how many were new. Importing the same again adds nothing.
 
     Parameters:

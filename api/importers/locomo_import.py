@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import orjson
 
-from recollect.api.importers.batches import Imported, append_all
+from recollect.api.importers.batches import ImportResult, append_all
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput
@@ -23,7 +23,7 @@ _SESSION = re.compile(r"session_(\d+)")
 _BETWEEN_TURNS = timedelta(seconds=20)
 
 
-def import_locomo(log: EventLog, path: Path, *, on_progress: OnCount) -> Imported:
+def import_locomo(log: EventLog, path: Path, *, on_progress: OnCount) -> ImportResult:
     """Append the conversations in `path`, each to the namespace ``locomo-<sample_id>``, and return how many were new.
 
     Event ids are ``<sample_id>:<dia_id>``, so importing the same again adds nothing.

@@ -18,13 +18,13 @@ from recollect.api.retrieval.contract.result import RetrieveResult, Source
 from recollect.api.retrieval.understanding.query import present
 from recollect.api.settings import Settings
 from recollect.events.envelope import Appended, EventDraft
-from recollect.events.integrity.verify import Verdict
+from recollect.events.integrity.verify import VerifyResult
 from recollect.events.progress import OnPartProgress
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window
 from recollect.jobs.queue.nightly import Compaction
 from recollect.projections.queries.episode_queries import TierTotals
-from recollect.projections.read_models.read_models import Check
+from recollect.projections.read_models.read_models import ReplayCheck
 
 
 class AsyncRecollect:
@@ -156,11 +156,11 @@ class AsyncRecollect:
         """Do what `Recollect.replay` does."""
         return await asyncio.to_thread(self.memory.replay, namespace)
 
-    async def check(self, namespace: str) -> Check:
+    async def check(self, namespace: str) -> ReplayCheck:
         """Do what `Recollect.check` does."""
         return await asyncio.to_thread(self.memory.check, namespace)
 
-    async def verify(self, namespace: str) -> Verdict:
+    async def verify(self, namespace: str) -> VerifyResult:
         """Do what `Recollect.verify` does."""
         return await asyncio.to_thread(self.memory.verify, namespace)
 

@@ -10,13 +10,13 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from recollect.api.as_of import AsOf, moment, past_us
+from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
 from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.memory.references import check_references, has_references
-from recollect.api.operations.model_change import change_model, embed_missing, loaded, no_progress, undo_change
-from recollect.api.pages.entity_neighbourhood import graph
+from recollect.api.operations.model_change import change_model, embed_missing, no_progress, undo_change, wait_for_model
+from recollect.api.pages.entity_neighbourhood import entity_neighbourhood
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page, checked_limit, list_events, list_namespaces, list_rows
-from recollect.api.retrieval.answer.expansion import sources_of
+from recollect.api.retrieval.answer.expansion import read_sources
 from recollect.api.retrieval.answer.trace_store import find_trace, list_traces
 from recollect.api.retrieval.append_retrieval import turn_request
 from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -27,7 +27,7 @@ from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidInput, NotFound, first_problem
-from recollect.events.integrity.verify import Verdict, verify
+from recollect.events.integrity.verify import VerifyResult, verify
 from recollect.events.limits import check_namespace
 from recollect.events.progress import OnPartProgress
 from recollect.events.validation import producer_drafts
@@ -36,7 +36,7 @@ from recollect.jobs.queue.nightly import Compaction, compact_steps, preview
 from recollect.jobs.queue.settling import settle
 from recollect.projections.queries.episode_queries import TierTotals
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.read_models.read_models import Check
+from recollect.projections.read_models.read_models import ReplayCheck
 
 #: An event, as a mapping in the shape of the catalogue or as an instance of it.
 Event = Mapping[str, Any] | Envelope
@@ -202,7 +202,7 @@ class Recollect:
     def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
         """Return what is related to an entity within `depth` steps, 1 to 5; errors are those of `list`."""
         with self._reading(namespace, as_of) as snapshot:
-            return graph(snapshot, entity, depth)
+            return entity_neighbourhood(snapshot, entity, depth)
 
     def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
         """Return a page of namespaces with their heads, by name."""
@@ -228,7 +228,7 @@ class Recollect:
         Raises:
             InvalidInput: it is neither a version nor a time, or not there yet.
         """
-        named = moment(as_of)
+        named = parse_as_of(as_of)
         return None if named is None else self.parts.history.version(check_namespace(namespace), named)
 
     def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
@@ -241,7 +241,7 @@ class Recollect:
         Raises:
             InvalidInput: `now` is no time, or lies in the future. InvalidNamespace: the name. StorageError: the disk.
         """
-        at_us = past_us(now, field="now")
+        at_us = parse_past_us(now, field="now")
         work = preview if dry_run else compact_steps
         return work(self.parts.job_context, check_namespace(namespace), at_us)
 
@@ -258,10 +258,10 @@ class Recollect:
             InvalidInput: `now` is no time, or lies in the future; or the model cannot be loaded. InvalidNamespace: the
             name. ProjectionFailed: the namespace is parked. NotSettled: others keep appending. StorageError: the disk.
         """
-        now_us = past_us(now, field="now")
+        now_us = parse_past_us(now, field="now")
         check_namespace(namespace)
         if self.parts.vectors.embedder.state != "off":
-            loaded(self.parts.vectors.embedder, no_progress)
+            wait_for_model(self.parts.vectors.embedder, no_progress)
         settle(self.parts.job_context, self.parts.backlog, namespace, now_us)
 
     def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
@@ -288,7 +288,7 @@ class Recollect:
             InvalidNamespace: the name. StorageError: the disk.
         """
         with self._reading(namespace) as snapshot:
-            return [*sources_of(episode_id, snapshot, self.parts.log, namespace)]
+            return [*read_sources(episode_id, snapshot, self.parts.log, namespace)]
 
     def replay(self, namespace: str) -> int:
         """Rebuild the read model of `namespace` from the log; return the events folded.
@@ -298,11 +298,11 @@ class Recollect:
         """
         return self.parts.read_models.replay(check_namespace(namespace))
 
-    def check(self, namespace: str) -> Check:
+    def check(self, namespace: str) -> ReplayCheck:
         """Rebuild the read model beside the live one and compare the two."""
         return self.parts.read_models.check(check_namespace(namespace))
 
-    def verify(self, namespace: str) -> Verdict:
+    def verify(self, namespace: str) -> VerifyResult:
         """Recompute the hash chain of `namespace` and compare it with what is stored."""
         return verify(self.parts.log, check_namespace(namespace))
 
@@ -325,8 +325,8 @@ class Recollect:
             InvalidNamespace: the name. StorageError: the folder cannot be read or written.
         """
         if model is None:
-            vectors = self.parts.active_model.in_use()
-            loaded(vectors.embedder, on_progress)
+            vectors = self.parts.active_model.vectors()
+            wait_for_model(vectors.embedder, on_progress)
             names = (head.namespace for head in each_head(self.parts.log))
             chosen = names if namespace is None else [check_namespace(namespace)]
             return embed_missing(self.parts.read_models, vectors, chosen, on_progress)

@@ -10,43 +10,43 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import RecollectError
-from recollect.jobs.queue.backlog import Behind, summed
-from recollect.jobs.queue.run_store import ROLES, Beat, DeadLetter, Run
+from recollect.jobs.queue.backlog import Backlog, summed
+from recollect.jobs.queue.run_store import ROLES, DeadLetter, Heartbeat, Run
 
 #: Namespaces that are looked at for one answer; more are reported as "at least".
 _BEHIND_MAX = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Background:
+class BackgroundState:
     """What goes on behind the answers."""
 
-    behind: list[Behind]
+    behind: list[Backlog]
     #: Namespaces in the log, as far as they were counted.
     namespaces: int
     queues: dict[str, int]
     runs: list[Run]
-    beats: list[Beat]
+    beats: list[Heartbeat]
     dead_letters: list[DeadLetter]
     #: What could not be looked up: the broker is away.
     problem: str | None
 
 
-def background(parts: MemoryParts) -> Background:
+def background_state(parts: MemoryParts) -> BackgroundState:
     """Look at everything that runs behind the answers; nothing here raises when a part is away."""
-    behind, namespaces, problem = list[Behind](), 0, None
-    queues, runs, beats, dead = dict[str, int](), list[Run](), list[Beat](), list[DeadLetter]()
+    behind, namespaces, problem = list[Backlog](), 0, None
+    queues, runs, beats, dead = dict[str, int](), list[Run](), list[Heartbeat](), list[DeadLetter]()
     try:
-        behind, namespaces = parts.backlog.behind(_BEHIND_MAX)
+        behind, namespaces = parts.backlog.backlogs(_BEHIND_MAX)
     except RecollectError as error:
         problem = f"log: {error}"
     try:
         if parts.workers is not None:
             queues = parts.workers.queue_depths()
-        runs, beats, dead = parts.run_store.runs(), parts.run_store.beats(), parts.run_store.dead_letters()
+        runs, beats, dead = parts.run_store.runs(), parts.run_store.heartbeats(), parts.run_store.dead_letters()
     except Exception as error:
         problem = f"broker: {type(error).__name__}: {error}"
-    return Background(
+    return BackgroundState(
         behind=behind,
         namespaces=namespaces,
         queues=queues,
@@ -59,7 +59,7 @@ def background(parts: MemoryParts) -> Background:
 
 def health(parts: MemoryParts) -> dict[str, Any]:
     """Return how the parts are, and whether something needs a look."""
-    back, present_us = background(parts), now_us()
+    back, present_us = background_state(parts), now_us()
     parked = [
         {"namespace": one.namespace, "version": one.version, "error": one.error} for one in parts.read_models.parked()
     ]
@@ -84,7 +84,7 @@ def health(parts: MemoryParts) -> dict[str, Any]:
                 "role": beat.role,
                 "host": beat.host,
                 "pid": beat.pid,
-                "last_beat": rfc3339(beat.beat_us),
+                "last_beat": rfc3339(beat.seen_at_us),
                 "alive": beat.is_alive(present_us),
             }
             for beat in back.beats
@@ -98,9 +98,9 @@ def run_json(run: Run) -> dict[str, Any]:
     """Return a run as the outside sees it."""
     return {
         "job": run.job,
-        "slot": rfc3339(run.slot_us),
-        "started": rfc3339(run.started_us),
-        "ended": None if run.ended_us is None else rfc3339(run.ended_us),
+        "slot": rfc3339(run.scheduled_at_us),
+        "started": rfc3339(run.started_at_us),
+        "ended": None if run.ended_at_us is None else rfc3339(run.ended_at_us),
         "namespaces": run.namespaces,
         "events": run.events,
         "errors": run.errors,
@@ -110,7 +110,7 @@ def run_json(run: Run) -> dict[str, Any]:
 
 def metrics(parts: MemoryParts) -> bytes:
     """Return the same in the text format of Prometheus."""
-    back, present_us = background(parts), now_us()
+    back, present_us = background_state(parts), now_us()
     registry = CollectorRegistry()
 
     def gauge(name: str, what: str, values: dict[str, float], label: str | None = None) -> None:
@@ -131,9 +131,9 @@ def metrics(parts: MemoryParts) -> bytes:
     gauge("parked_namespaces", "Namespaces that stopped at an event", {"": len(parts.read_models.parked())})
     gauge("queue_messages", "Messages that wait", dict[str, float](back.queues), "queue")
     gauge("dead_letters", "Messages that failed for good", {"": len(back.dead_letters)})
-    gauge("job_last_started_seconds", "When a job last began", {r.job: r.started_us / 1e6 for r in back.runs}, "job")
+    gauge("job_last_started_seconds", "When a job last began", {r.job: r.started_at_us / 1e6 for r in back.runs}, "job")
     gauge("job_last_errors", "Namespaces that failed in the last run", {r.job: r.errors for r in back.runs}, "job")
-    gauge("job_running", "Whether a job is going on", {r.job: float(r.ended_us is None) for r in back.runs}, "job")
+    gauge("job_running", "Whether a job is going on", {r.job: float(r.ended_at_us is None) for r in back.runs}, "job")
     roles = [beat.role for beat in back.beats if beat.is_alive(present_us)]
     alive = {role: float(roles.count(role)) for role in ROLES}
     gauge("processes_alive", "Workers and schedulers that were heard of lately", alive, "role")
@@ -144,7 +144,7 @@ def metrics(parts: MemoryParts) -> bytes:
     return generate_latest(registry)
 
 
-def _problems(back: Background, present_us: int) -> list[str]:
+def _problems(back: BackgroundState, present_us: int) -> list[str]:
     """Say what needs a look, and what to do about it."""
     problems = [back.problem] if back.problem else []
     alive = {beat.role for beat in back.beats if beat.is_alive(present_us)}

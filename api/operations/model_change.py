@@ -7,14 +7,19 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from recollect.api.folder_locks import changing_model
+from recollect.api.folder_locks import model_change_lock
 from recollect.events.backends.log import EventLog, each_head
 from recollect.events.errors import InvalidInput, StorageError
 from recollect.events.progress import OnPartProgress
-from recollect.projections.embeddings.active_model import Spaces
+from recollect.projections.embeddings.active_model import ActiveModel
 from recollect.projections.embeddings.embedder import NO_MODEL, Embedder
-from recollect.projections.embeddings.model_files import model_name, model_tag
-from recollect.projections.embeddings.model_record import Choice, Model, read_choice, write_choice
+from recollect.projections.embeddings.model_files import model_fingerprint, model_name
+from recollect.projections.embeddings.model_record import (
+    ModelRecord,
+    RecordedModel,
+    read_model_record,
+    write_model_record,
+)
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -29,7 +34,7 @@ def no_progress(_what: str, _done: int, _total: int | None) -> None:
     """Show nothing."""
 
 
-def loaded(embedder: Embedder, on_progress: OnPartProgress) -> None:
+def wait_for_model(embedder: Embedder, on_progress: OnPartProgress) -> None:
     """Wait until the model is ready, however long it is fetched.
 
     Raises:
@@ -47,12 +52,12 @@ def embed_missing(models: ReadModels, vectors: Vectors, namespaces: Iterable[str
     done = 0
     for namespace in namespaces:
         models.catch_up(namespace)
-        done += vectors.embed_news(namespace, on_progress=partial(on_progress, namespace))
+        done += vectors.embed_new(namespace, on_progress=partial(on_progress, namespace))
     return done
 
 
 def change_model(
-    data: Path, log: EventLog, models: ReadModels, spaces: Spaces, name: str, on_progress: OnPartProgress
+    data: Path, log: EventLog, models: ReadModels, spaces: ActiveModel, name: str, on_progress: OnPartProgress
 ) -> int:
     """Embed everything with the model `name` beside the one in use, then make it the one in use.
 
@@ -66,15 +71,15 @@ def change_model(
         raise InvalidInput(
             "name a model or its path; to turn embeddings off, set RECOLLECT_EMBEDDING_MODEL to none", field="model"
         )
-    with changing_model(data):
+    with model_change_lock(data):
         embedder = spaces.embedder(model_name(name))
-        loaded(embedder, on_progress)
+        wait_for_model(embedder, on_progress)
         vectors = spaces.open(embedder)
         try:
             done = _embed_all(log, models, vectors, on_progress)
             _swap(data, log, spaces, vectors)
         finally:
-            if spaces.in_use() is not vectors:
+            if spaces.vectors() is not vectors:
                 vectors.close()
     return done
 
@@ -85,22 +90,22 @@ def undo_change(data: Path) -> str:
     Raises:
         InvalidInput: there is none, or its files are not what they were. FolderInUse: another process changes it.
     """
-    with changing_model(data):
-        choice = read_choice(data)
+    with model_change_lock(data):
+        choice = read_model_record(data)
         if choice is None or choice.previous is None:
             raise InvalidInput("the model was never changed, or there was none before", field="undo")
         previous = choice.previous
         try:
-            tag = model_tag(previous.name)
+            tag = model_fingerprint(previous.name)
         except (OSError, ValueError) as error:
             raise InvalidInput(f"the files of {previous.name} cannot be read: {error}", field="undo") from error
-        if tag != previous.tag:
+        if tag != previous.fingerprint:
             raise InvalidInput(
                 f"{previous.name} is another model now, whose vectors would not fit; put back its files, or embed "
                 "with it as with any new one (--model)",
                 field="undo",
             )
-        write_choice(data, Choice(current=previous, previous=choice.current))
+        write_model_record(data, ModelRecord(current=previous, previous=choice.current))
     return previous.name
 
 
@@ -115,25 +120,25 @@ def _embed_all(log: EventLog, models: ReadModels, vectors: Vectors, on_progress:
     return done
 
 
-def _swap(data: Path, log: EventLog, spaces: Spaces, vectors: Vectors) -> None:
+def _swap(data: Path, log: EventLog, spaces: ActiveModel, vectors: Vectors) -> None:
     """Make the model of `vectors` the one in use, and remove the vectors that nobody can go back to."""
-    new = Model(vectors.embedder.name, vectors.embedder.model_tag)
-    recorded, before = read_choice(data), spaces.model()
+    new = RecordedModel(vectors.embedder.name, vectors.embedder.fingerprint)
+    recorded, before = read_model_record(data), spaces.model()
     if recorded is not None and recorded.current == new:
         return
-    if before is not None and before.tag == new.tag:
+    if before is not None and before.fingerprint == new.fingerprint:
         # The same model by another name, or named for the first time: what came before it stays so.
         before = None if recorded is None else recorded.previous
-    spaces.take_up(vectors, before)
+    spaces.activate(vectors, before)
     # Nothing is removed at the first change: until then the environment named the model, and a server may have
     # another environment than this process.
     if recorded is not None:
-        _remove_others(log, vectors, {new.tag} if before is None else {new.tag, before.tag})
+        _remove_others(log, vectors, {new.fingerprint} if before is None else {new.fingerprint, before.fingerprint})
 
 
 def _remove_others(log: EventLog, vectors: Vectors, kept: set[str]) -> None:
     try:
         for head in each_head(log):
-            vectors.remove_others(head.namespace, kept)
+            vectors.remove_other_models(head.namespace, kept)
     except StorageError:
         _logger.warning("vectors of earlier models are still there; the next change removes them", exc_info=True)

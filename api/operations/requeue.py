@@ -21,7 +21,8 @@ def requeue(parts: MemoryParts, letter_id: str | None) -> int:
     broker = open_broker(parts.run_store, parts.settings.queue)
     declared = declare_actors(broker, parts.job_context, parts.run_store)
     actors: dict[str, Any] = {
-        actor.actor_name: actor for actor in (declared.project, declared.embed, declared.think, declared.run)
+        actor.actor_name: actor
+        for actor in (declared.project, declared.embed, declared.process_background, declared.run)
     }
     count = 0
     try:
@@ -33,7 +34,7 @@ def requeue(parts: MemoryParts, letter_id: str | None) -> int:
                 actor.fn(*letter.arguments)
             else:
                 actor.send(*letter.arguments)
-            parts.run_store.take(letter.id)
+            parts.run_store.pop_dead_letter(letter.id)
             count += 1
     finally:
         broker.close()

@@ -14,7 +14,7 @@ DEPTH_MAX = 5
 _EDGES_MAX = 500
 
 
-def graph(snapshot: Snapshot, entity: str, depth: int) -> dict[str, Any]:
+def entity_neighbourhood(snapshot: Snapshot, entity: str, depth: int) -> dict[str, Any]:
     """Return what is related to `entity`, a name, an alias or a document's id, within `depth` steps.
 
     Each edge has its weight, by type, and its distance. What contradicts is shown and not gone on from.

@@ -12,17 +12,22 @@ from numpy.typing import NDArray
 
 from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
 from recollect.api.retrieval.contract.time_budget import PARTLY, Budget
-from recollect.api.retrieval.ranking.candidates import DEPTH, Candidates, Mask, candidates
-from recollect.api.retrieval.ranking.features import Signals, feature_matrix, near_spans_of, spans_of, telling_of
+from recollect.api.retrieval.ranking.candidates import DEPTH, Candidates, Mask, select_candidates
+from recollect.api.retrieval.ranking.features import SearchSignals, feature_matrix, near_spans_of, spans_of, telling_of
 from recollect.api.retrieval.ranking.ranked_episodes import Ranked
-from recollect.api.retrieval.ranking.weighted_sum import LISTS, reciprocal, weighted
-from recollect.api.retrieval.search.entity_graph import naming, reach
-from recollect.api.retrieval.search.keyword_search import Keywords, keywords, substring_matches
+from recollect.api.retrieval.ranking.weighted_sum import LISTS, reciprocal_rank, weighted_sum
+from recollect.api.retrieval.search.entity_graph import episodes_naming, spread_activation
+from recollect.api.retrieval.search.keyword_search import KeywordScores, keyword_scores, substring_matches
 from recollect.api.retrieval.search.search_context import Asked
-from recollect.api.retrieval.search.semantic_search import QueryVectors, Semantics, late, semantics
+from recollect.api.retrieval.search.semantic_search import (
+    QueryVectors,
+    SemanticScores,
+    late_interaction_scores,
+    semantic_scores,
+)
 from recollect.events.envelope import microseconds
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.search_index.episode_arrays import Ints, Roster
+from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
 
 #: Vector searches at once; they share one model, so more would only wait.
 _THREADS = 4
@@ -67,9 +72,9 @@ class EpisodeSearch:
         matrix = feature_matrix(asked.snapshot.episodes, roster, picked.rows, asked.query, signals)
         if ranking == "weighted":
             words = len(asked.query.question.split())
-            scores = weighted(matrix, words, semantic=signals.semantics is not None)
+            scores = weighted_sum(matrix, words, semantic=signals.semantics is not None)
         else:
-            scores = reciprocal(picked, LISTS[ranking])
+            scores = reciprocal_rank(picked, LISTS[ranking])
         # Equal scores: the newest first.
         order = np.lexsort((-picked.rows, -scores))
         if ranking != "weighted":
@@ -89,7 +94,7 @@ class EpisodeSearch:
             # The search itself says why there are no vectors.
             return None
 
-    def _begin(self, asked: Asked) -> Future[Semantics] | None:
+    def _begin(self, asked: Asked) -> Future[SemanticScores] | None:
         """Start the vector search in another thread; None when there can be none."""
         vectors, snapshot, budget = asked.vectors, asked.snapshot, asked.budget
         embedder = vectors.embedder
@@ -97,7 +102,7 @@ class EpisodeSearch:
             budget.miss("semantic", embedder.reason)
             return None
         try:
-            pending = vectors.pending(asked.namespace, snapshot)
+            pending = vectors.backlog(asked.namespace, snapshot)
         except Exception as error:
             budget.miss("semantic", f"{type(error).__name__}: {error}")
             return None
@@ -106,15 +111,15 @@ class EpisodeSearch:
         if pending.missing == pending.total and pending.total:
             return None
 
-        def search() -> Semantics:
+        def search() -> SemanticScores:
             embedding = self._query_vectors.of(asked.query.text, embedder)
             # Here, since loading it for the first time can take longer than there is.
             index = vectors.index(asked.namespace, snapshot)
-            return semantics(index, embedding, asked.roster, snapshot.version)
+            return semantic_scores(index, embedding, asked.roster, snapshot.version)
 
         return self._pool.submit(_timed(search, budget, "semantic"))
 
-    def _finish(self, semantic: Future[Semantics] | None, budget: Budget) -> Semantics | None:
+    def _finish(self, semantic: Future[SemanticScores] | None, budget: Budget) -> SemanticScores | None:
         """Return what the vector search found, if it is there in time."""
         if semantic is None:
             return None
@@ -128,16 +133,16 @@ class EpisodeSearch:
         return None
 
 
-def _keywords(asked: Asked) -> Keywords:
+def _keywords(asked: Asked) -> KeywordScores:
     query = asked.query
-    return keywords(asked.snapshot, asked.held, query.words, german=query.german)
+    return keyword_scores(asked.snapshot, asked.held, query.words, german=query.german)
 
 
 @dataclass(frozen=True, slots=True)
-class _Hints:
+class _SearchHints:
     """What SQLite finds."""
 
-    keywords: Keywords
+    keywords: KeywordScores
     #: Strength of what each episode names, if something is asked for by name.
     graph: NDArray[np.float64] | None
     #: Versions of what names a date that is asked for.
@@ -148,7 +153,7 @@ class _Hints:
     allowed: Mask
 
 
-def _hints(asked: Asked, found: Keywords, excluded: Sequence[int]) -> _Hints:
+def _hints(asked: Asked, found: KeywordScores, excluded: Sequence[int]) -> _SearchHints:
     roster, budget, query, snapshot = asked.roster, asked.budget, asked.query, asked.snapshot
     lists: dict[str, Ints] = {}
     strength = budget.run("graph", snapshot, lambda: _related(asked)) if query.entities else None
@@ -160,20 +165,20 @@ def _hints(asked: Asked, found: Keywords, excluded: Sequence[int]) -> _Hints:
         if matches is not None:
             lists["substring"] = roster.rows_of(matches)
     telling = None
-    if query.spans:
-        telling = budget.run("dates", snapshot, lambda: telling_of(snapshot.episodes, query.spans))
+    if query.time_ranges:
+        telling = budget.run("dates", snapshot, lambda: telling_of(snapshot.episodes, query.time_ranges))
     if telling is not None and len(telling):
         lists["date"] = roster.rows_of(telling)
     mask = allowed(roster, asked.request)
     mask[roster.rows_of(np.array(sorted(excluded), np.int64))] = False
-    return _Hints(found, strength, np.empty(0, np.int64) if telling is None else telling, lists, mask)
+    return _SearchHints(found, strength, np.empty(0, np.int64) if telling is None else telling, lists, mask)
 
 
-def _closer(asked: Asked, hints: _Hints, near: Semantics | None) -> tuple[Candidates, Signals]:
+def _closer(asked: Asked, hints: _SearchHints, near: SemanticScores | None) -> tuple[Candidates, SearchSignals]:
     """Return the candidates and their signals; those of keywords alone when vectors fail half way."""
     roster, query, budget = asked.roster, asked.query, asked.budget
-    in_span = spans_of(roster, query.spans)
-    picked = candidates(hints.allowed, hints.keywords, near, hints.lists, in_span)
+    in_span = spans_of(roster, query.time_ranges)
+    picked = select_candidates(hints.allowed, hints.keywords, near, hints.lists, in_span)
     values: Vector | None = None
     if near is not None:
         started_ms = budget.spent_ms
@@ -183,28 +188,30 @@ def _closer(asked: Asked, hints: _Hints, near: Semantics | None) -> tuple[Candid
             budget.miss("semantic", f"{type(error).__name__}: {error}")
             return _closer(asked, hints, None)
         budget.stages_ms["late"] = budget.spent_ms - started_ms
-    return picked, Signals(
+    return picked, SearchSignals(
         keywords=hints.keywords,
         semantics=near,
         late=values,
         graph=hints.graph,
         in_span=in_span,
-        near_span=near_spans_of(roster, query.spans),
+        near_span=near_spans_of(roster, query.time_ranges),
         tells_of_span=hints.telling,
-        ratings=asked.held.shelf.episode_ratings,
+        ratings=asked.held.knowledge.episode_ratings,
         asked_at_us=asked.asked_at_us,
     )
 
 
-def _late(asked: Asked, near: Semantics, found: Keywords, picked: Candidates) -> Vector:
+def _late(asked: Asked, near: SemanticScores, found: KeywordScores, picked: Candidates) -> Vector:
     versions = asked.roster.versions[picked.rows]
-    return late(asked.vectors, asked.namespace, asked.snapshot, asked.query, near.embedding, found.rarity, versions)
+    return late_interaction_scores(
+        asked.vectors, asked.namespace, asked.snapshot, asked.query, near.embedding, found.idf, versions
+    )
 
 
 def _related(asked: Asked) -> NDArray[np.float64]:
     """Return the strength of what each episode names, for the entities of the query."""
     entities = asked.snapshot.entities
-    found = naming(entities, reach(entities, asked.query.entities))
+    found = episodes_naming(entities, spread_activation(entities, asked.query.entities))
     versions = np.fromiter(found, np.int64, len(found))
     order = np.argsort(versions)
     rows, here = asked.roster.live(versions[order])
@@ -213,7 +220,7 @@ def _related(asked: Asked) -> NDArray[np.float64]:
     return strength
 
 
-def allowed(roster: Roster, request: RetrieveRequest) -> Mask:
+def allowed(roster: EpisodeArrays, request: RetrieveRequest) -> Mask:
     """Return which episodes a request may see."""
     mask = np.ones(len(roster), np.bool_)
     if request.since is not None:
@@ -226,8 +233,8 @@ def allowed(roster: Roster, request: RetrieveRequest) -> Mask:
     return mask
 
 
-def _timed(search: Callable[[], Semantics], budget: Budget, part: str) -> Callable[[], Semantics]:
-    def timed() -> Semantics:
+def _timed(search: Callable[[], SemanticScores], budget: Budget, part: str) -> Callable[[], SemanticScores]:
+    def timed() -> SemanticScores:
         started_ms = budget.spent_ms
         try:
             return search()

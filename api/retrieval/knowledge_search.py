@@ -11,12 +11,12 @@ import numpy as np
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.ranking.relevance_gate import probability
 from recollect.api.retrieval.search.search_context import Asked
-from recollect.api.retrieval.understanding.search_terms import terms_of
+from recollect.api.retrieval.understanding.search_terms import search_terms
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.search_index.episode_arrays import Ints
-from recollect.projections.search_index.knowledge_index import Shelf
+from recollect.projections.search_index.knowledge_index import KnowledgeIndex
 
 #: Found by likeness alone: the nearest ones, if they are as near as this (`002`: 0.4).
 _NEAREST = 20
@@ -38,10 +38,10 @@ _NAMESPACES_MAX = 64
 _KIND_MAX = 5
 
 
-class Match(NamedTuple):
+class KnowledgeMatch(NamedTuple):
     """Something known that may belong to the answer."""
 
-    known: KnowledgeItem
+    item: KnowledgeItem
     #: How likely it does.
     probability: float
     #: Whether it is about an entity that the query names, and no participant.
@@ -50,7 +50,7 @@ class Match(NamedTuple):
     ranks: dict[str, int]
 
 
-class NotCompared(Exception):
+class VectorsNotComparable(Exception):
     """The vectors of what is known cannot be read; the message says why."""
 
 
@@ -58,11 +58,11 @@ class KnowledgeSearch:
     """Searches what is known. Safe to use from many threads."""
 
     def __init__(self) -> None:
-        self._matrices: WeakKeyDictionary[Shelf, tuple[str, Vector]] = WeakKeyDictionary()
+        self._matrices: WeakKeyDictionary[KnowledgeIndex, tuple[str, Vector]] = WeakKeyDictionary()
         #: By model and namespace, the vectors of what was known last, by digest.
         self._known: BoundedCache[tuple[str, str], dict[bytes, Vector]] = BoundedCache(_NAMESPACES_MAX)
 
-    def search(self, asked: Asked, rarity: Mapping[str, float], embedding: Vector | None) -> list[Match]:
+    def search(self, asked: Asked, rarity: Mapping[str, float], embedding: Vector | None) -> list[KnowledgeMatch]:
         """Return what is known about a query, most likely first; at most five of a kind.
 
         Parameters:
@@ -72,7 +72,7 @@ class KnowledgeSearch:
         Raises:
             NotCompared: there is an embedding, and none to compare it with can be read.
         """
-        shelf = asked.held.shelf
+        shelf = asked.held.knowledge
         if not shelf.items:
             return []
         coverage = _coverage(asked, shelf, rarity)
@@ -98,9 +98,9 @@ class KnowledgeSearch:
             lists["semantic"] = _first(np.nan_to_num(cosines), _COSINE_MIN)[:_NEAREST]
         return _matches(shelf, places, probabilities, lists)
 
-    def _cosines(self, asked: Asked, shelf: Shelf, embedding: Vector) -> Vector:
+    def _cosines(self, asked: Asked, shelf: KnowledgeIndex, embedding: Vector) -> Vector:
         """Return how near each item is to the query; not a number where it was not embedded yet."""
-        tag = asked.vectors.embedder.model_tag
+        tag = asked.vectors.embedder.fingerprint
         held = self._matrices.get(shelf)
         if held is None or held[0] != tag or np.isnan(held[1][:, 0]).any():
             found = self._vectors(asked, shelf, tag)
@@ -109,14 +109,14 @@ class KnowledgeSearch:
             self._matrices[shelf] = held
         return held[1] @ embedding
 
-    def _vectors(self, asked: Asked, shelf: Shelf, tag: str) -> dict[bytes, Vector]:
+    def _vectors(self, asked: Asked, shelf: KnowledgeIndex, tag: str) -> dict[bytes, Vector]:
         """Return the vectors of what is known, by digest; nearly all are those of before the last thing learned."""
         known = self._known.get((tag, asked.namespace)) or {}
         new = [digest for digest in shelf.digests if digest not in known]
         try:
-            read = asked.vectors.remembered(asked.namespace, asked.snapshot, new)
+            read = asked.vectors.cached_texts(asked.namespace, asked.snapshot, new)
         except Exception as error:
-            raise NotCompared(f"{type(error).__name__}: {error}") from error
+            raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
         known = {digest: known[digest] for digest in shelf.digests if digest in known} | {
             digest: vector for digest, vector in zip(new, read, strict=True) if vector is not None
         }
@@ -124,7 +124,7 @@ class KnowledgeSearch:
         return known
 
 
-def profile(shelf: Shelf, asked_at_us: int) -> list[KnowledgeItem]:
+def profile_items(shelf: KnowledgeIndex, asked_at_us: int) -> list[KnowledgeItem]:
     """Return what holds in every conversation: standing instructions, pinned memories, strong preferences."""
     chosen = [
         item
@@ -143,21 +143,21 @@ _STRONG = 0.9
 _PROFILE_MAX = 20
 
 
-def _coverage(asked: Asked, shelf: Shelf, rarity: Mapping[str, float]) -> Vector:
+def _coverage(asked: Asked, shelf: KnowledgeIndex, rarity: Mapping[str, float]) -> Vector:
     """Return the share of the query's words, by rarity, that each item holds."""
     found = np.zeros(len(shelf.items), np.float32)
     whole = 1e-9
     words = asked.query.words
-    by_word = terms_of(asked.snapshot.keywords, words, german=asked.query.german)
+    by_word = search_terms(asked.snapshot.keywords, words, german=asked.query.german)
     for word, terms in zip(words, by_word, strict=True):
         for forms, share in terms:
-            weight = share * (max(rarity.get(word, 0.0), 0.0) or min(shelf.rarity(form) for form in forms))
+            weight = share * (max(rarity.get(word, 0.0), 0.0) or min(shelf.idf(form) for form in forms))
             whole += weight
-            found[sorted({place for form in forms for place in shelf.holders.get(form, ())})] += weight
+            found[sorted({place for form in forms for place in shelf.rows_with_term.get(form, ())})] += weight
     return found / np.float32(whole)
 
 
-def _about(shelf: Shelf, entities: set[int]) -> Mask:
+def _about(shelf: KnowledgeIndex, entities: set[int]) -> Mask:
     if not entities:
         return np.zeros(len(shelf.items), np.bool_)
     return np.fromiter((not entities.isdisjoint(item.entities) for item in shelf.items), np.bool_, len(shelf.items))
@@ -180,13 +180,13 @@ def _held(items: Sequence[KnowledgeItem], places: Ints, probabilities: Vector, a
 
 
 def _matches(
-    shelf: Shelf,
+    shelf: KnowledgeIndex,
     places: Ints,
     probabilities: Vector,
     lists: Mapping[str, Ints],
-) -> list[Match]:
+) -> list[KnowledgeMatch]:
     ranks = {name: {int(place): rank for rank, place in enumerate(listed, 1)} for name, listed in lists.items()}
-    found: list[Match] = []
+    found: list[KnowledgeMatch] = []
     taken: dict[str, int] = {}
     for at in np.lexsort((-places, -probabilities)):
         place = int(places[at])
@@ -194,5 +194,5 @@ def _matches(
         if probabilities[at] > 0 and taken.get(item.kind, 0) < _KIND_MAX:
             taken[item.kind] = taken.get(item.kind, 0) + 1
             listed = {name: by_place[place] for name, by_place in ranks.items() if place in by_place}
-            found.append(Match(item, float(probabilities[at]), "graph" in listed, listed))
+            found.append(KnowledgeMatch(item, float(probabilities[at]), "graph" in listed, listed))
     return found

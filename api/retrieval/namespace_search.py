@@ -10,9 +10,9 @@ import numpy as np
 from recollect.api.retrieval.contract.request import Kind
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
-from recollect.api.retrieval.knowledge_search import KnowledgeSearch, Match, NotCompared
+from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSearch, VectorsNotComparable
 from recollect.api.retrieval.ranking.ranked_episodes import Ranked
-from recollect.api.retrieval.ranking.relevance_gate import gate, item_measures, measures, probability
+from recollect.api.retrieval.ranking.relevance_gate import answer_measures, item_measures, load_gate, probability
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import Dropped, Found
 from recollect.api.retrieval.search.search_context import Asked
@@ -35,7 +35,7 @@ class Thresholds(NamedTuple):
     passive_item_min: float = PASSIVE_ITEM_MIN
 
 
-class Finder:
+class NamespaceSearch:
     """Finds what one namespace has for a query. Safe to use from many threads."""
 
     def __init__(self, thresholds: Thresholds, reranker: Reranker | None = None) -> None:
@@ -50,7 +50,7 @@ class Finder:
         if self._reranker is not None:
             self._reranker.close()
 
-    def find(self, asked: Asked, excluded: Sequence[int] = ()) -> Found:
+    def search(self, asked: Asked, excluded: Sequence[int] = ()) -> Found:
         """Return what the namespace has.
 
         Parameters:
@@ -58,7 +58,7 @@ class Finder:
         """
         try:
             return self._find(asked, excluded)
-        except NotCompared as error:
+        except VectorsNotComparable as error:
             # Half by meaning and half by keywords would be an order of neither.
             asked.budget.miss("semantic", error)
             return self._find(asked, excluded, by_vectors=False)
@@ -77,7 +77,7 @@ class Finder:
             grounding = max(grounding, *(match.probability for match in matches))
         if request.gate and request.ranking == "weighted" and grounding < self._least(ranked):
             # What is known of somebody who is mentioned belongs to the turn, whatever is asked (`000`: entity mention).
-            named = {match.known.id for match in matches if match.named and request.mode == "passive"}
+            named = {match.item.id for match in matches if match.named and request.mode == "passive"}
             kept = [item for item in items if item.id in named]
             dropped += [
                 Dropped(item.id, item.kind, item.score, "gate: nothing relevant") for item in items if item not in kept
@@ -98,8 +98,8 @@ class Finder:
             order = ranked.order[: asked.request.limit]
             return episode_items(asked, ranked, order, scores[: len(order)]), 1.0
         words = len(asked.query.question.split())
-        model = gate(semantic=ranked.signals.semantics is not None)
-        answer = model.answer(measures(ranked, asked.query), words)
+        model = load_gate(semantic=ranked.signals.semantics is not None)
+        answer = model.answer(answer_measures(ranked, asked.query), words)
         likely = model.items(answer, item_measures(ranked))
         # Some more than are wanted, since what says the same is dropped.
         order = ranked.order[: 2 * asked.request.limit]
@@ -121,7 +121,7 @@ class Finder:
             asked.budget.miss("semantic", asked.vectors.embedder.reason or "the query could not be embedded in time")
         return vector
 
-    def _matches(self, asked: Asked, ranked: Ranked | None, by_vectors: bool) -> list[Match]:
+    def _matches(self, asked: Asked, ranked: Ranked | None, by_vectors: bool) -> list[KnowledgeMatch]:
         kinds = asked.request.kinds
         within_session = asked.request.session_id is not None and asked.request.mode == "active"
         if asked.request.ranking != "weighted" or kinds == _EPISODES_ONLY or within_session:
@@ -133,15 +133,15 @@ class Finder:
         elif by_vectors and not asked.budget.failed("semantic"):
             # No episode is wanted, or none was found, which says nothing about what is known.
             embedding = self._vector(asked)
-        rarity = {} if ranked is None else ranked.signals.keywords.rarity
+        rarity = {} if ranked is None else ranked.signals.keywords.idf
         try:
             found = self._knowledge.search(asked, rarity, embedding)
-        except NotCompared:
+        except VectorsNotComparable:
             raise
         except Exception as error:
             asked.budget.miss("knowledge", f"{type(error).__name__}: {error}")
             return []
-        inside = [match for match in found if _wanted(asked, match.known)]
+        inside = [match for match in found if _wanted(asked, match.item)]
         if not asked.request.gate:
             return inside
         return [match for match in inside if match.probability >= _KNOWLEDGE_MIN or match.named]
@@ -157,13 +157,15 @@ def _wanted(asked: Asked, known: KnowledgeItem) -> bool:
     return (kinds is None or known.kind in kinds) and asked.request.includes(known.occurred_at_us)
 
 
-def _merged(asked: Asked, episodes: Sequence[Item], matches: Sequence[Match], dropped: list[Dropped]) -> list[Item]:
+def _merged(
+    asked: Asked, episodes: Sequence[Item], matches: Sequence[KnowledgeMatch], dropped: list[Dropped]
+) -> list[Item]:
     """Return episodes and what is known in one order; what says the same as something better is dropped."""
     limit = asked.request.limit
     told = {id for item in episodes[:limit] for id in item.source_events}
     known: list[Item] = []
     for match in matches:
-        item = known_item(asked, match.known, match.probability, match.ranks)
+        item = known_item(asked, match.item, match.probability, match.ranks)
         # The words themselves say more than what was read out of them.
         by = next((id for id in item.source_events if id in told), None) if item.kind == "fact" else None
         if by is not None:
@@ -224,7 +226,7 @@ def episode_item(asked: Asked, version: int, score: float, ranks: Mapping[str, i
         occurred_at_us=episode.occurred_at_us,
         session_id=episode.session_id,
         speaker=episode.speaker,
-        outdated=episode.id in asked.held.shelf.outdated,
+        outdated=episode.id in asked.held.knowledge.outdated,
         authoritative=episode.role == "user",
     )
 

@@ -14,30 +14,30 @@ from datetime import datetime
 
 import uuid_utils
 
-from recollect.api.retrieval.answer.answer_guidance import aids
-from recollect.api.retrieval.answer.expansion import expanded
+from recollect.api.retrieval.answer.answer_guidance import answer_guidance
+from recollect.api.retrieval.answer.expansion import expand_summaries
 from recollect.api.retrieval.answer.explanation import explanation
-from recollect.api.retrieval.answer.prompt_context import Line, compose, fit
+from recollect.api.retrieval.answer.prompt_context import Line, arrange, fit_to_budget
 from recollect.api.retrieval.contract.request import RetrieveRequest
-from recollect.api.retrieval.contract.result import AnswerAids, Item, RetrieveResult
+from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.retrieval.contract.time_budget import Budget
-from recollect.api.retrieval.namespace_search import Finder, Thresholds
+from recollect.api.retrieval.namespace_search import NamespaceSearch, Thresholds
 from recollect.api.retrieval.ranking.ranked_episodes import Ranked
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import Found
 from recollect.api.retrieval.search.search_context import Asked
-from recollect.api.retrieval.turn_context import Situation, always, situation
+from recollect.api.retrieval.turn_context import ConversationState, conversation_state, standing_items
 from recollect.api.retrieval.understanding.query import asked_at, present, understand
 from recollect.api.settings import RETRIEVAL_BUDGET_MS
-from recollect.events.envelope import instant, microseconds
+from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
 from recollect.events.storage.database import DatabaseError
-from recollect.projections.embeddings.vectors import VectorsInUse
+from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
-from recollect.projections.search_index.index_cache import MemoryIndexes
+from recollect.projections.search_index.index_cache import IndexCache
 from recollect.projections.text.tokens import estimate_tokens
 
 _logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ _logger = logging.getLogger(__name__)
 _CATCH_UP_SHARE = 0.6
 #: "Remember when …" searches deeper, and may say more.
 _DEEPER = 2
-_NOWHERE = Situation("asked", (), ())
+_NOWHERE = ConversationState("asked", (), ())
 
 
 @dataclass(slots=True)
@@ -59,8 +59,8 @@ class _Answer:
     wanted: tuple[Item, ...] = ()
     lines: tuple[Line, ...] = ()
     context: str = ""
-    aids: AnswerAids = field(default_factory=AnswerAids)
-    where: Situation = _NOWHERE
+    aids: AnswerGuidance = field(default_factory=AnswerGuidance)
+    where: ConversationState = _NOWHERE
     found: tuple[Found, ...] = ()
 
 
@@ -80,7 +80,7 @@ class Retriever:
         self,
         models: ReadModels,
         history: History,
-        vectors_in_use: VectorsInUse,
+        vectors_in_use: CurrentVectors,
         *,
         budget_ms: float = RETRIEVAL_BUDGET_MS,
         thresholds: Thresholds | None = None,
@@ -92,8 +92,8 @@ class Retriever:
         self._history = history
         self._vectors_in_use = vectors_in_use
         self._budget_ms = budget_ms
-        self._memory = MemoryIndexes()
-        self._finder = Finder(thresholds or Thresholds(), reranker)
+        self._memory = IndexCache()
+        self._finder = NamespaceSearch(thresholds or Thresholds(), reranker)
 
     def retrieve(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:
         """Return what the memory of `namespace` has for `request`.
@@ -162,8 +162,8 @@ class Retriever:
                 return
             extra: list[Item] = []
             if request.mode == "passive":
-                answer.where = situation(asked, self._finder.episodes.vector_of(asked), exclude)
-                extra = always(asked, answer.where)
+                answer.where = conversation_state(asked, self._finder.episodes.vector_of(asked), exclude)
+                extra = standing_items(asked, answer.where)
                 request = _deeper(request, answer.where)
                 asked = replace(asked, request=request)
             found = [self._find(asked, answer.where.visible)]
@@ -185,27 +185,27 @@ class Retriever:
         names = {(item.namespace, item.id) for item in ranked}
         items = [*ranked, *(item for item in extra if (item.namespace, item.id) not in names)]
         answer.wanted = tuple(items)
-        lines = fit(items, request.budget_tokens, asked.query.words)
-        lines, answer.context = compose(lines, answer.where.observations, request.format, request.budget_tokens)
+        lines = fit_to_budget(items, request.budget_tokens, asked.query.words)
+        lines, answer.context = arrange(lines, answer.where.observations, request.format, request.budget_tokens)
         kept = {id(line.item) for line in lines}
         answer.lines = tuple(lines)
         answer.items = tuple(item for item in items if id(item) in kept)
         cited = [item for item in ranked if id(item) in kept]
-        answer.aids = aids(asked, cited, max((one.grounding for one in found), default=0.0))
+        answer.aids = answer_guidance(asked, cited, max((one.grounding for one in found), default=0.0))
         asked.budget.stages_ms["assemble"] = asked.budget.spent_ms - started_ms
 
     def _find(self, asked: Asked, excluded: Sequence[int]) -> Found:
-        found = self._finder.find(asked, excluded)
+        found = self._finder.search(asked, excluded)
         if not asked.request.expand:
             return found
-        return replace(found, items=expanded(found.items, asked.snapshot, asked.log, asked.namespace))
+        return replace(found, items=expand_summaries(found.items, asked.snapshot, asked.log, asked.namespace))
 
     def _moment(self, namespace: str, request: RetrieveRequest, past: int) -> datetime:
         """Return the moment that the version `past` stands for: the one asked for, or when it was recorded."""
         if isinstance(request.as_of, datetime):
             return request.as_of
         events = self._models.log.read(namespace, after=past - 1, limit=1) if past else []
-        return instant(events[0].recorded_at_us if events else 0)
+        return datetime_of(events[0].recorded_at_us if events else 0)
 
     def _find_also(
         self, namespace: str, request: RetrieveRequest, budget: Budget, then: datetime | None
@@ -239,7 +239,7 @@ class Retriever:
         started_ms = budget.spent_ms
         query = understand(request.query, snapshot, asked_at=at, session_id=request.session_id)
         budget.stages_ms["understand"] = budget.spent_ms - started_ms
-        held = budget.run("memory", snapshot, lambda: self._memory.of(snapshot))
+        held = budget.run("memory", snapshot, lambda: self._memory.get(snapshot))
         if held is None:
             return None
         vectors = self._vectors_in_use()
@@ -274,7 +274,7 @@ class Retriever:
             budget.miss("projection", f"{progress.behind} of {progress.head} events not folded yet")
 
 
-def _deeper(request: RetrieveRequest, where: Situation) -> RetrieveRequest:
+def _deeper(request: RetrieveRequest, where: ConversationState) -> RetrieveRequest:
     """Return what a passive retrieval asks for: more to remember something by, less when the window is full."""
     if where.trigger == "remember":
         wider = {

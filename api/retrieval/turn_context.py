@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from recollect.api.retrieval.contract.result import Item
-from recollect.api.retrieval.knowledge_search import profile
+from recollect.api.retrieval.knowledge_search import profile_items
 from recollect.api.retrieval.namespace_search import episode_item, known_item
 from recollect.api.retrieval.search.search_context import Asked
 from recollect.projections.embeddings.token_codes import Vector
@@ -30,7 +30,7 @@ _RECENT_EPISODES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class ConversationState:
     """Where the running conversation stands."""
 
     trigger: Trigger
@@ -40,7 +40,7 @@ class Situation:
     observations: tuple[str, ...]
 
 
-def situation(asked: Asked, message: Vector | None, exclude: Collection[str] = ()) -> Situation:
+def conversation_state(asked: Asked, message: Vector | None, exclude: Collection[str] = ()) -> ConversationState:
     """Return where the conversation of `asked` stands.
 
     Parameters:
@@ -51,15 +51,18 @@ def situation(asked: Asked, message: Vector | None, exclude: Collection[str] = (
     turns = _turns(asked, session, exclude) if session is not None else []
     observed = asked.snapshot.sessions.observations(session) if session is not None else []
     visible = (*turns, *asked.snapshot.episodes.versions_of(exclude))
-    return Situation(_trigger(asked, turns, message), visible, tuple(row.text for row in observed))
+    return ConversationState(_trigger(asked, turns, message), visible, tuple(row.text for row in observed))
 
 
-def always(asked: Asked, where: Situation) -> list[Item]:
+def standing_items(asked: Asked, where: ConversationState) -> list[Item]:
     """Return what every turn is given: the profile, the newest memories, and at first the last episodes."""
     kinds = asked.request.kinds
-    items = [known_item(asked, known, 1.0, {"profile": 1}) for known in profile(asked.held.shelf, asked.asked_at_us)]
+    items = [
+        known_item(asked, known, 1.0, {"profile": 1})
+        for known in profile_items(asked.held.knowledge, asked.asked_at_us)
+    ]
     names = {item.id for item in items}
-    newest = sorted(asked.held.shelf.items, key=lambda known: (-known.occurred_at_us, known.id))
+    newest = sorted(asked.held.knowledge.items, key=lambda known: (-known.occurred_at_us, known.id))
     recent = [
         known
         for known in newest
@@ -87,7 +90,7 @@ def _trigger(asked: Asked, turns: list[int], message: Vector | None) -> Trigger:
         tokens = asked.snapshot.episodes.session_tokens(request.session_id)
         if tokens > _WINDOW_FULL * request.window_tokens:
             return "window full"
-    if asked.query.cues.remember:
+    if asked.query.intent.remember:
         return "remember"
     if asked.query.entities:
         return "entity mention"
@@ -95,11 +98,11 @@ def _trigger(asked: Asked, turns: list[int], message: Vector | None) -> Trigger:
 
 
 def _is_new_topic(asked: Asked, turns: list[int], message: Vector) -> bool:
-    if len(turns) < 2 or asked.query.continued or asked.query.cues.small_talk:
+    if len(turns) < 2 or asked.query.continued or asked.query.intent.small_talk:
         return False
     last = turns[-_TOPIC_TURNS:]
     try:
-        vectors = asked.vectors.of_turns(asked.namespace, asked.snapshot, last)
+        vectors = asked.vectors.vectors_of_episodes(asked.namespace, asked.snapshot, last)
     except Exception:
         # The search itself says what is wrong with the vectors.
         return False

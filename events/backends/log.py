@@ -113,7 +113,7 @@ def each_head(log: EventLog) -> Iterator[Head]:
         after = page[-1].namespace
 
 
-def version_at(log: EventLog, namespace: str, moment_us: int) -> int:
+def version_recorded_by(log: EventLog, namespace: str, moment_us: int) -> int:
     """Return the newest version that was recorded at or before `moment_us`; 0 when none was.
 
     By binary search: within a namespace, the time of recording never goes back.

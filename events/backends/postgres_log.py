@@ -22,7 +22,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
-from recollect.events.backends.staging import Key, Row, StagedHead, Staging, StoredId
+from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
 from recollect.events.chain import GENESIS
 from recollect.events.envelope import Head, RecordedEvent, now_us
 from recollect.events.errors import (
@@ -121,7 +121,7 @@ class PostgresLog(GroupCommitLog):
         self._conninfo, self._place = _conninfo(url, lock_seconds_max)
         self._reconnect_seconds_max = reconnect_seconds_max
         self._closed = False
-        self._writing: psycopg.Connection[Row] | None = None
+        self._writing: psycopg.Connection[StoredEvent] | None = None
         with self._storage_errors():
             self._writing = self._connect()
             try:
@@ -136,7 +136,7 @@ class PostgresLog(GroupCommitLog):
             max_size=_READERS_MAX,
             timeout=reconnect_seconds_max,
             reconnect_timeout=reconnect_seconds_max,
-            check=ConnectionPool[psycopg.Connection[Row]].check_connection,
+            check=ConnectionPool[psycopg.Connection[StoredEvent]].check_connection,
             name="recollect-log",
             open=True,
         )
@@ -185,10 +185,10 @@ class PostgresLog(GroupCommitLog):
         if self._writing is not None:
             self._writing.close()
 
-    def _connect(self) -> psycopg.Connection[Row]:
+    def _connect(self) -> psycopg.Connection[StoredEvent]:
         return psycopg.connect(self._conninfo, autocommit=True)
 
-    def _select(self, query: LiteralString, values: Sequence[Any]) -> list[Row]:
+    def _select(self, query: LiteralString, values: Sequence[Any]) -> list[StoredEvent]:
         if self._closed:
             raise StorageError("the log is closed")
         with self._storage_errors(), self._readers.connection() as reader:
@@ -300,8 +300,8 @@ class _Lost(Exception):
 
 
 def _lock(
-    connection: psycopg.Connection[Row], requests: Sequence[AppendRequest], fresh: set[str]
-) -> tuple[list[StagedHead], dict[tuple[Key, StoredId], Row]]:
+    connection: psycopg.Connection[StoredEvent], requests: Sequence[AppendRequest], fresh: set[str]
+) -> tuple[list[StagedHead], dict[tuple[Key, StoredId], StoredEvent]]:
     """Begin a transaction; lock the heads of `requests`, made where they are new, and find the events known already."""
     names = sorted({request.namespace for request in requests})
     pairs = {
@@ -314,7 +314,7 @@ def _lock(
         connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         connection.execute(_BEGIN_HEADS, (GENESIS, names))
         locked = connection.execute(_LOCK_HEADS, (names,), binary=True)
-        known: dict[tuple[Key, StoredId], Row] = {}
+        known: dict[tuple[Key, StoredId], StoredEvent] = {}
         if pairs:
             # After the lock, and in a snapshot of its own: what another writer has just recorded is seen.
             wanted = ([name for name, _ in pairs], [event_id for _, event_id in pairs])
@@ -325,7 +325,7 @@ def _lock(
 
 
 def _finish(
-    connection: psycopg.Connection[Row], staging: Staging, moved: Sequence[StagedHead], before: dict[str, int]
+    connection: psycopg.Connection[StoredEvent], staging: Staging, moved: Sequence[StagedHead], before: dict[str, int]
 ) -> None:
     """Write what was staged, move the heads and commit."""
     if not moved:
@@ -369,7 +369,7 @@ def _unmark(requests: Sequence[AppendRequest], made: set[str]) -> None:
             ]
 
 
-def _prepare(connection: psycopg.Connection[Row], place: str) -> str:
+def _prepare(connection: psycopg.Connection[StoredEvent], place: str) -> str:
     """Bring the schema up to date and return the log's id."""
     if connection.info.server_version < SERVER_VERSION_MIN:
         raise StorageError(f"{place} runs PostgreSQL {connection.info.server_version // 10_000}; 15 or newer is needed")
@@ -391,7 +391,7 @@ def _prepare(connection: psycopg.Connection[Row], place: str) -> str:
     return rows[0][0]
 
 
-def _migrations_applied(connection: psycopg.Connection[Row], place: str) -> int:
+def _migrations_applied(connection: psycopg.Connection[StoredEvent], place: str) -> int:
     """Return how many migrations the schema has seen; raise `ForeignFile` when it is somebody else's."""
     tables = connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = %s LIMIT 1", (_SCHEMA,)).fetchall()
     if not tables:

@@ -16,7 +16,7 @@ import uuid_utils
 
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
-from recollect.events.backends.staging import Key, Row, StagedHead, Staging, StoredId
+from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
 from recollect.events.chain import GENESIS
 from recollect.events.envelope import Head, RecordedEvent, now_us
 from recollect.events.errors import (
@@ -135,7 +135,7 @@ class SqliteLog(GroupCommitLog):
                 if after < pruned:
                     sealed = self.archive.read(namespace, after=after, limit=min(limit, pruned - after))
                 span = (base + max(after, pruned), base | _VERSION_MASK, limit - len(sealed))
-                rows: list[Row] = reader.execute(_READ, span).fetchall()
+                rows: list[StoredEvent] = reader.execute(_READ, span).fetchall()
                 # SQLite trusts the order of its tree: a damaged key would be handed out as if it were ours.
                 if any(row[0] != head[0] for row in rows):
                     raise apsw.CorruptError("a row is not where its position says")
@@ -274,19 +274,19 @@ class SqliteLog(GroupCommitLog):
         The key is taken only if the namespace gets an event in this transaction.
         """
         marks = ", ".join("?" * len(namespaces))
-        rows: list[Row] = self._connection.execute(_HEADS_OF.format(marks=marks), tuple(namespaces)).fetchall()
+        rows: list[StoredEvent] = self._connection.execute(_HEADS_OF.format(marks=marks), tuple(namespaces)).fetchall()
         heads = [StagedHead(*row) for row in rows]
         new = namespaces - {head.namespace for head in heads}
         if new:
-            newest: Row = self._connection.execute("SELECT coalesce(max(key), 0) FROM heads").fetchall()[0]
+            newest: StoredEvent = self._connection.execute("SELECT coalesce(max(key), 0) FROM heads").fetchall()[0]
             heads += [StagedHead(namespace, key) for key, namespace in enumerate(sorted(new), start=newest[0] + 1)]
         return heads
 
-    def _find(self, key: Key, stored_id: StoredId) -> Row | None:
-        row: Row | None = self._connection.execute(_FIND, (key, stored_id)).fetchone()
+    def _find(self, key: Key, stored_id: StoredId) -> StoredEvent | None:
+        row: StoredEvent | None = self._connection.execute(_FIND, (key, stored_id)).fetchone()
         if row is not None:
             return row
-        pruned: Row | None = self._connection.execute(_FIND_PRUNED, (key, stored_id)).fetchone()
+        pruned: StoredEvent | None = self._connection.execute(_FIND_PRUNED, (key, stored_id)).fetchone()
         if pruned is None:
             return None
         event = self._archived(pruned[1], pruned[0])
@@ -295,9 +295,9 @@ class SqliteLog(GroupCommitLog):
     def _archived(self, namespace: str, version: int) -> RecordedEvent:
         return self.archive.read(namespace, after=version - 1, limit=1)[0]
 
-    def _head_row(self, namespace: str) -> Row:
+    def _head_row(self, namespace: str) -> StoredEvent:
         with self._reader() as reader:
-            row: Row | None = reader.execute(_HEAD, (namespace,)).fetchone()
+            row: StoredEvent | None = reader.execute(_HEAD, (namespace,)).fetchone()
         return row or (0, 0, GENESIS, 0)
 
     def _prune(self, connection: apsw.Connection, namespace: str, key: int, pruned: int, last: int) -> None:
@@ -306,12 +306,14 @@ class SqliteLog(GroupCommitLog):
         span = ((key << _VERSION_BITS) + pruned, (key << _VERSION_BITS) + last)
         connection.execute("BEGIN IMMEDIATE")
         try:
-            found: Row | None = connection.execute("SELECT hash FROM events WHERE position = ?", span[1:]).fetchone()
+            found: StoredEvent | None = connection.execute(
+                "SELECT hash FROM events WHERE position = ?", span[1:]
+            ).fetchone()
             if found is None or [event.hash for event in sealed] != [found[0]]:
                 raise ForeignFile(f"{self._path}: version {last} of {namespace!r} is not what was sealed; run verify")
             connection.execute(_KEEP_IDS, span)
             # Only this transaction may delete: the trigger is back before anybody else sees the file.
-            trigger: Row = connection.execute(_DELETE_TRIGGER).fetchall()[0]
+            trigger: StoredEvent = connection.execute(_DELETE_TRIGGER).fetchall()[0]
             connection.execute("DROP TRIGGER events_refuse_delete")
             connection.execute("DELETE FROM events WHERE position > ? AND position <= ?", span)
             connection.execute(trigger[0])
@@ -360,7 +362,7 @@ def _prepare(connection: apsw.Connection, path: Path, checkpoint_pages: int) -> 
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute("INSERT INTO log (log_id) VALUES (?)", (str(uuid_utils.uuid7()),))
         connection.execute(f"PRAGMA user_version={len(migrations)}")
-        row: Row = connection.execute("SELECT log_id FROM log").fetchall()[0]
+        row: StoredEvent = connection.execute("SELECT log_id FROM log").fetchall()[0]
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
@@ -395,7 +397,7 @@ def _given_id(stored_id: str | bytes) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def _head_row(head: StagedHead) -> Row:
+def _head_row(head: StagedHead) -> StoredEvent:
     """Return the parameters of `_MOVE_HEAD`."""
     return head.key, head.namespace, head.version, head.hash, head.recorded_at_us
 
@@ -407,5 +409,5 @@ def _head(namespace: Any, version: Any, chain_hash: Any) -> Head:
     return Head(namespace, version, chain_hash)
 
 
-def _recorded(namespace: str, row: Row) -> RecordedEvent:
+def _recorded(namespace: str, row: StoredEvent) -> RecordedEvent:
     return RecordedEvent(namespace, row[1], _given_id(row[2]), *row[3:])

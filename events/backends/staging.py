@@ -20,7 +20,7 @@ Key = int | str
 StoredId = str | bytes
 #: An event as it is stored: key, version, stored id, type, schema_version, occurred_at_us, recorded_at_us, session_id,
 #: actor, causation_id, correlation_id, encoding, payload, leaf, hash.
-Row = tuple[Any, ...]
+StoredEvent = tuple[Any, ...]
 
 
 class StagedHead:
@@ -64,15 +64,15 @@ class Staging:
         now_us: int,
         heads: Iterable[StagedHead],
         stored_id: Callable[[str], StoredId],
-        find: Callable[[Key, StoredId], Row | None],
+        find: Callable[[Key, StoredId], StoredEvent | None],
     ) -> None:
         self._now_us = now_us
         self._stored_id = stored_id
         self._find = find
         self.heads = {head.namespace: head for head in heads}
-        self.rows: list[Row] = []
+        self.rows: list[StoredEvent] = []
         #: Staged rows with a producer's id, by (key, stored id): it may come twice in one transaction.
-        self._by_id: dict[tuple[Key, StoredId], Row] = {}
+        self._by_id: dict[tuple[Key, StoredId], StoredEvent] = {}
 
     def stage(self, requests: Sequence[AppendRequest]) -> None:
         """Give each request's events their versions and rows, or the request its refusal."""
@@ -159,7 +159,7 @@ def _check_through(draft: EventDraft, version: int, at: int) -> None:
         )
 
 
-def _same_content(row: Row, draft: EventDraft) -> bool:
+def _same_content(row: StoredEvent, draft: EventDraft) -> bool:
     """Tell whether a recorded row says what `draft` says. A time that the producer left out is the log's own."""
     return row[3:5] == (draft.type, draft.schema_version) and (
         draft.occurred_at_us in (None, row[5])

@@ -14,7 +14,7 @@ import orjson
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import Head
 from recollect.events.errors import InvalidInput
-from recollect.events.integrity.verify import Problem, Verdict
+from recollect.events.integrity.verify import ChainProblem, VerifyResult
 from recollect.events.storage.atomic_file import write_atomically
 
 
@@ -25,7 +25,7 @@ class Anchor(NamedTuple):
     #: By namespace.
     heads: dict[str, Head]
 
-    def problem(self, log: EventLog, namespace: str) -> Problem | None:
+    def find_problem(self, log: EventLog, namespace: str) -> ChainProblem | None:
         """Return what is not as the anchor says: the event that was the head is missing or is another one now."""
         kept = self.heads.get(namespace)
         if kept is None:
@@ -37,10 +37,10 @@ class Anchor(NamedTuple):
             what = f"rewritten: the hash at version {kept.version} is not the anchor's"
         else:
             return None
-        return Problem(version=kept.version, what=what)
+        return ChainProblem(version=kept.version, message=what)
 
 
-def write_anchor(path: Path, log_id: str, verdicts: Iterable[Verdict]) -> None:
+def write_anchor(path: Path, log_id: str, verdicts: Iterable[VerifyResult]) -> None:
     """Write the ends of verified chains to `path`, as a whole or not at all.
 
     Raises:

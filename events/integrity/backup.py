@@ -13,7 +13,7 @@ from recollect.events.backends.log import each_head
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import now_us
 from recollect.events.errors import ForeignFile, InvalidInput, StorageError
-from recollect.events.integrity.parallel_verify import audit
+from recollect.events.integrity.parallel_verify import verify_all
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync
 from recollect.events.storage.database import connect, rename_database, storage_errors
@@ -98,12 +98,12 @@ def _verified(folder: Path) -> int:
     log = SqliteLog(folder / LOG_NAME)
     try:
         events = 0
-        for verdict in audit(log, each_head(log), open_log=lambda: log):
-            if not verdict.ok:
+        for verdict in verify_all(log, each_head(log), open_log=lambda: log):
+            if not verdict.is_intact:
                 problem = verdict.problems[0]
                 raise ForeignFile(
                     f"{folder}: the chain of namespace {verdict.namespace!r} is broken at version {problem.version} "
-                    f"({problem.what}); `recollect verify` says more"
+                    f"({problem.message}); `recollect verify` says more"
                 )
             events += verdict.version
     finally:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import Head
 from recollect.events.integrity.anchor import Anchor
-from recollect.events.integrity.verify import PROBLEMS_MAX, Verdict, verify
+from recollect.events.integrity.verify import PROBLEMS_MAX, VerifyResult, verify
 from recollect.events.progress import OnProgress
 from recollect.events.storage.process_pool import process_pool
 
@@ -28,7 +28,7 @@ class _Span(NamedTuple):
 _Task = list[_Span]
 
 
-def audit(
+def verify_all(
     log: EventLog,
     heads: Iterable[Head],
     *,
@@ -37,7 +37,7 @@ def audit(
     anchor: Anchor | None = None,
     task_events: int = TASK_EVENTS,
     on_progress: OnProgress | None = None,
-) -> Iterator[Verdict]:
+) -> Iterator[VerifyResult]:
     """Yield the verdict on each of `heads`' namespaces, in their order; a long chain is walked in parts side by side.
 
     Parameters:
@@ -51,7 +51,7 @@ def audit(
     total = sum(head.version for head in wanted)
     tasks = list(_tasks(wanted, task_events))
     done = 0
-    parts: list[Verdict] = []
+    parts: list[VerifyResult] = []
     for task, verdicts in zip(tasks, _run(log, tasks, open_log, processes), strict=True):
         for span, verdict in zip(task, verdicts, strict=True):
             done += span.events
@@ -87,7 +87,7 @@ def _tasks(heads: list[Head], task_events: int) -> Iterator[_Task]:
 
 def _run(
     log: EventLog, tasks: list[_Task], open_log: Callable[[], EventLog], processes: int
-) -> Iterator[list[Verdict]]:
+) -> Iterator[list[VerifyResult]]:
     if processes == 1 or len(tasks) < 2:
         yield from (_walk(log, task) for task in tasks)
         return
@@ -99,15 +99,17 @@ def _close(log: EventLog) -> None:
     log.close()
 
 
-def _walk(log: EventLog, task: _Task) -> list[Verdict]:
+def _walk(log: EventLog, task: _Task) -> list[VerifyResult]:
     return [verify(log, span.namespace, after=span.after, until=span.until) for span in task]
 
 
-def _joined(parts: list[Verdict], log: EventLog, anchor: Anchor | None) -> Verdict:
+def _joined(parts: list[VerifyResult], log: EventLog, anchor: Anchor | None) -> VerifyResult:
     """Return the verdict on a whole chain."""
     problems = [problem for part in parts for problem in part.problems]
     end = parts[-1]
-    differs = None if anchor is None else anchor.problem(log, end.namespace)
+    differs = None if anchor is None else anchor.find_problem(log, end.namespace)
     if differs is not None:
         problems.append(differs)
-    return Verdict(namespace=end.namespace, version=end.version, hash=end.hash, problems=tuple(problems[:PROBLEMS_MAX]))
+    return VerifyResult(
+        namespace=end.namespace, version=end.version, hash=end.hash, problems=tuple(problems[:PROBLEMS_MAX])
+    )

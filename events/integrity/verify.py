@@ -16,16 +16,16 @@ _BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class ChainProblem:
     """One thing that is not as it was recorded."""
 
     #: The version at which it shows.
     version: int
-    what: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class VerifyResult:
     """What a walk along one namespace's chain found."""
 
     namespace: str
@@ -33,10 +33,10 @@ class Verdict:
     version: int
     #: The chain's hash at that version. Kept elsewhere, it proves later that nothing before it has changed.
     hash: bytes
-    problems: tuple[Problem, ...]
+    problems: tuple[ChainProblem, ...]
 
     @property
-    def ok(self) -> bool:
+    def is_intact(self) -> bool:
         """Whether the log is as it was recorded."""
         return not self.problems
 
@@ -48,7 +48,7 @@ def verify(
     after: int = 0,
     until: int | None = None,
     on_progress: OnProgress | None = None,
-) -> Verdict:
+) -> VerifyResult:
     """Recompute every leaf and link of `namespace` and compare them with what is stored.
 
     Parameters:
@@ -72,7 +72,7 @@ def verify(
         walk.arrive(last)
         if until is None:
             _compare_head(walk, log, namespace)
-    return Verdict(
+    return VerifyResult(
         namespace=namespace,
         version=walk.version,
         hash=walk.hash or GENESIS,
@@ -115,7 +115,7 @@ class _Walk:
         self.version = version
         #: None when the event that the walk starts behind is missing, which the walk up to there reports.
         self.hash = chain_hash
-        self.problems: list[Problem] = []
+        self.problems: list[ChainProblem] = []
 
     def step(self, event: RecordedEvent) -> None:
         """Check one event against the walk so far, then stand on it."""
@@ -139,7 +139,7 @@ class _Walk:
 
     def report(self, version: int, what: str) -> None:
         """Note a problem."""
-        self.problems.append(Problem(version=version, what=what))
+        self.problems.append(ChainProblem(version=version, message=what))
 
 
 def _matches(recompute: Callable[[], bytes], stored: bytes) -> bool:

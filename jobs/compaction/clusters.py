@@ -27,19 +27,19 @@ def cluster(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot
     known = snapshot.knowledge.clustered_ids()
     if len(texts) < 2 or len(known ^ texts.keys()) <= _CHANGED_SHARE * len(texts):
         return []
-    vectors = context.vectors_in_use().of_texts(namespace, snapshot, list(texts.values()))
+    vectors = context.vectors_in_use().vectors_of_texts(namespace, snapshot, list(texts.values()))
     if vectors is None:
         return []
     ids = list(texts)
     found: list[dict[str, Any]] = []
-    for members in grouped(vectors, context.settings.compaction.cluster_similarity):
+    for members in group_vectors(vectors, context.settings.compaction.cluster_similarity):
         said = [texts[ids[at]] for at in members]
         label = " ".join(keywords(snapshot, said, tokens_max=_LABEL_TOKENS)) or said[0]
         found.append({"label": label, "memory_ids": [ids[at] for at in members]})
     return [memories_clustered(ids, found, now_us)]
 
 
-def grouped(vectors: Vector, similarity: float) -> list[list[int]]:
+def group_vectors(vectors: Vector, similarity: float) -> list[list[int]]:
     """Group rows around leaders: each joins the nearest group whose mean is near enough, or begins one.
 
     Parameters:

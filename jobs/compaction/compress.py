@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import islice
 
 from recollect.events.envelope import DAY_US, EventDraft
-from recollect.jobs.compaction.session_batches import due_groups
+from recollect.jobs.compaction.session_batches import due_batches
 from recollect.jobs.derivation.derived_events import episodes_compressed
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.summarising.summaries import summary_of
+from recollect.jobs.summarising.summaries import summarise_episodes
 from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -24,13 +24,13 @@ def compress(context: JobContext, namespace: str, now_us: int, snapshot: Snapsho
     # A read model that has grown too large is compressed at once.
     large = snapshot.progress.file_size_bytes() > settings.compaction.model_bytes_max
     cutoff_us = now_us - (0 if large else int(settings.compaction.compress_after_hours * _HOUR_US))
-    groups = due_groups(snapshot, cutoff_us, settings.compaction.compressed_turns_max)
+    groups = due_batches(snapshot, cutoff_us, settings.compaction.compressed_turns_max)
     return [_compressed(context, namespace, snapshot, group) for group in islice(groups, _GROUPS_MAX)]
 
 
 def _compressed(context: JobContext, namespace: str, snapshot: Snapshot, group: Sequence[EpisodeRow]) -> EventDraft:
     settings = context.settings
-    summary = summary_of(context, namespace, snapshot, group, share=settings.compaction.compressed_share)
+    summary = summarise_episodes(context, namespace, snapshot, group, share=settings.compaction.compressed_share)
     return episodes_compressed(
         group, summary, expires_after_us=int(settings.compaction.compressed_expires_after_days * DAY_US)
     )

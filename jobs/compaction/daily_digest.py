@@ -8,26 +8,26 @@ from datetime import UTC, datetime
 from recollect.events.envelope import DAY_US, EventDraft
 from recollect.jobs.derivation.derived_events import day_digested
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.summarising.summaries import summary_of
-from recollect.projections.projector.episode_updates import DIGESTS_KEPT
+from recollect.jobs.summarising.summaries import summarise_episodes
+from recollect.projections.projector.episode_updates import DAILY_DIGESTS_MAX
 from recollect.projections.queries.snapshot import Snapshot
 
 #: Episodes that a day's digest is made of: the first ones of the day.
 _EPISODES_MAX = 2_000
 
 
-def digest_days(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
+def add_daily_digests(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `day.digested` for those of the last days (UTC) that are over, had turns, and are not told yet."""
     known = snapshot.sessions.digest_days()
     today = now_us // DAY_US
     drafts: list[EventDraft] = []
-    for day in range(today - DIGESTS_KEPT, today):
+    for day in range(today - DAILY_DIGESTS_MAX, today):
         name = datetime.fromtimestamp(day * DAY_US // 1_000_000, UTC).date().isoformat()
         if name in known:
             continue
         turns = snapshot.episodes.live_between(day * DAY_US, (day + 1) * DAY_US, limit=_EPISODES_MAX)
         if turns:
-            summary = summary_of(
+            summary = summarise_episodes(
                 context, namespace, snapshot, turns, tokens_max=context.settings.compaction.digest_tokens
             )
             drafts.append(day_digested(day, name, summary.text, turns))

@@ -13,7 +13,7 @@ _logger = logging.getLogger(__name__)
 _FREE_SHARE = 0.25
 
 
-def keep_size(context: JobContext, namespace: str) -> bool:
+def limit_file_size(context: JobContext, namespace: str) -> bool:
     """Rebuild a read model that is too large and has much free space in it; return whether it was."""
     with context.models.reading(namespace) as snapshot:
         too_large = snapshot.progress.file_size_bytes() > context.settings.compaction.model_bytes_max

@@ -13,7 +13,7 @@ from recollect.projections.queries.snapshot import Snapshot
 _IDS_MAX = 500
 
 
-def cap(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
+def enforce_retention_limit(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return what takes a namespace back to its cap: memories become stale, summaries expire.
 
     Least important is what has the least confidence, then what was said least often, then what is oldest.

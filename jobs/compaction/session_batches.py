@@ -9,7 +9,7 @@ from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 
 
-def due_groups(snapshot: Snapshot, cutoff_us: int, turns_max: int) -> Iterator[list[EpisodeRow]]:
+def due_batches(snapshot: Snapshot, cutoff_us: int, turns_max: int) -> Iterator[list[EpisodeRow]]:
     """Yield the raw episodes from before `cutoff_us` in groups, each to become one summary.
 
     A session that has been quiet since is one group. Of a session that goes on, and of messages without a session, each

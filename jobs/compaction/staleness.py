@@ -15,7 +15,7 @@ _LOSS_MIN = 0.1
 _FACTS_MAX = 500
 
 
-def age(_: JobContext, __: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
+def mark_stale(_: JobContext, __: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `memory.status_changed` to stale for memories past their time to live."""
     return [
         memory_stale(memory.id, "past its time to live", now_us)
@@ -24,7 +24,7 @@ def age(_: JobContext, __: str, now_us: int, snapshot: Snapshot) -> Sequence[Eve
     ]
 
 
-def decay(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
+def decay_confidence(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `facts.decayed` for inferred facts, by half-life since they last changed; stale below the floor."""
     settings = context.settings
     decayed: dict[str, float] = {}

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from recollect.events.envelope import EventDraft, instant
-from recollect.jobs.conversation.topics import changes
-from recollect.jobs.derivation.append_derived import derive_all
+from recollect.events.envelope import EventDraft, datetime_of
+from recollect.jobs.conversation.topics import topic_boundaries
+from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import observations_recorded, observations_reflected, turns_summarised
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.summarising.episode_rows import lines
+from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
@@ -32,7 +32,7 @@ _ITEMS_MAX = 20
 def observe(context: JobContext, namespace: str, _: int) -> int:
     """Observe what is due, condense observations that are too many, shorten long messages; return events appended."""
     steps = (_observations, _reflections, _short_forms)
-    return sum(derive_all(context, namespace, partial(step, context, namespace)) for step in steps)
+    return sum(append_all_derived(context, namespace, partial(step, context, namespace)) for step in steps)
 
 
 def _observations(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequence[EventDraft]:
@@ -43,13 +43,13 @@ def _observations(context: JobContext, namespace: str, snapshot: Snapshot) -> Se
 
 def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_id: str) -> EventDraft:
     turns = snapshot.episodes.unobserved_turns(session_id, limit=_TURNS_READ_MAX)
-    vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in turns])
+    vectors = context.vectors_in_use().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
     observations: list[str] = []
     left = context.settings.conversation.observations_tokens_max
     for segment in _segments(turns, [vectors.get(turn.version) for turn in turns]):
         tokens_max = min(_LINE_TOKENS_MAX, int(_SHARE * sum(estimate_tokens(turn.line()) for turn in segment)) + 12)
         text = summarise(segment, [vectors.get(turn.version) for turn in segment], tokens_max)
-        line = f"[{instant(segment[0].occurred_at_us):%Y-%m-%d}] {text}"
+        line = f"[{datetime_of(segment[0].occurred_at_us):%Y-%m-%d}] {text}"
         if text and estimate_tokens(line) <= left:
             observations.append(line)
             left -= estimate_tokens(line)
@@ -59,7 +59,7 @@ def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_i
 def _segments(turns: Sequence[EpisodeRow], vectors: Sequence[Any]) -> Iterator[list[EpisodeRow]]:
     """Yield runs of turns about one topic, none too long."""
     known = [vector for vector in vectors if vector is not None]
-    starts = set(changes(known)) if len(known) == len(turns) else set[int]()
+    starts = set(topic_boundaries(known)) if len(known) == len(turns) else set[int]()
     segment: list[EpisodeRow] = []
     for at, turn in enumerate(turns):
         if segment and (at in starts or len(segment) == _TURNS_MAX):
@@ -78,9 +78,9 @@ def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Seq
     for session_id, occurred_at_us in sessions:
         observations = snapshot.sessions.observations(session_id)
         texts = [observation.text for observation in observations]
-        vectors = context.vectors_in_use().of_texts(namespace, snapshot, texts)
+        vectors = context.vectors_in_use().vectors_of_texts(namespace, snapshot, texts)
         known = [None] * len(texts) if vectors is None else list(vectors)
-        kept = summarise(lines(texts), known, settings.conversation.reflect_tokens // 2, whole=True).splitlines()
+        kept = summarise(plain_rows(texts), known, settings.conversation.reflect_tokens // 2, whole=True).splitlines()
         events = list(dict.fromkeys(observation.event_id for observation in observations))
         drafts.append(observations_reflected(session_id, kept, source_events=events, occurred_at_us=occurred_at_us))
     return drafts

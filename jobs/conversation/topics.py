@@ -22,7 +22,7 @@ _DEPTH = 1.0
 _ALIKE = 0.35
 
 
-def likenesses(vectors: Sequence[Vector]) -> list[float]:
+def similarities(vectors: Sequence[Vector]) -> list[float]:
     """Return for each turn but the first the cosine to the mean of the few before it."""
     found: list[float] = []
     for at in range(1, len(vectors)):
@@ -32,13 +32,13 @@ def likenesses(vectors: Sequence[Vector]) -> list[float]:
     return found
 
 
-def changes(vectors: Sequence[Vector]) -> list[int]:
+def topic_boundaries(vectors: Sequence[Vector]) -> list[int]:
     """Return the turns, by index, that begin a new topic; never the first one.
 
     Parameters:
         vectors: of the turns in order, normalised.
     """
-    alike = likenesses(vectors)
+    alike = similarities(vectors)
     found: list[int] = []
     for at, likeness in enumerate(alike, start=1):
         if at < _SAMPLE_MIN or likeness >= _ALIKE:
@@ -51,4 +51,4 @@ def changes(vectors: Sequence[Vector]) -> list[int]:
 
 def topic_changed(vectors: Sequence[Vector]) -> bool:
     """Tell whether the last turn begins a new topic."""
-    return len(vectors) - 1 in changes(vectors)
+    return len(vectors) - 1 in topic_boundaries(vectors)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from recollect.events.envelope import EventDraft
 from recollect.jobs.conversation.topics import topic_changed
-from recollect.jobs.derivation.append_derived import derive
+from recollect.jobs.derivation.append_derived import append_derived
 from recollect.jobs.derivation.derived_events import Summary, conversation_compacted
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.summarising.episode_rows import lines
+from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
@@ -52,13 +52,15 @@ def fit_window(context: JobContext, namespace: str, session_id: str, budget_toke
     The summary is an episode; what it stands for stays in the memory, and expires when its time comes. Called again
     without news it returns the same bytes and appends nothing.
     """
-    compacted = derive(context, namespace, partial(_compaction, context, namespace, session_id, budget_tokens)) > 0
+    compacted = (
+        append_derived(context, namespace, partial(_compaction, context, namespace, session_id, budget_tokens)) > 0
+    )
     context.models.catch_up(namespace)
     with context.models.reading(namespace) as snapshot:
         turns = snapshot.episodes.session_turns(session_id)
         summaries = snapshot.episodes.session_summaries(session_id)
         recent = turns[-_TOPIC_TURNS:]
-        vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in recent])
+        vectors = context.vectors_in_use().vectors_of_episodes(namespace, snapshot, [turn.version for turn in recent])
         known = [vectors[turn.version] for turn in recent if turn.version in vectors]
         version = snapshot.version
     messages = _summary_message([summary.text for summary in summaries], budget_tokens)
@@ -96,7 +98,7 @@ def _compaction(
     if not old:
         return []
     source_tokens = sum(estimate_tokens(turn.line()) for turn in old)
-    vectors = context.vectors_in_use().of_turns(namespace, snapshot, [turn.version for turn in old])
+    vectors = context.vectors_in_use().vectors_of_episodes(namespace, snapshot, [turn.version for turn in old])
     tokens_max = max(16, min(summary_tokens // 2, int(settings.compaction.compressed_share * source_tokens)))
     text = summarise(old, [vectors.get(turn.version) for turn in old], tokens_max) or "(nothing was said)"
     return [conversation_compacted(session_id, old, Summary(text, estimate_tokens(text), source_tokens))]
@@ -114,7 +116,7 @@ def _summary_message(summaries: Sequence[str], budget_tokens: int) -> list[dict[
     tokens_max = max(16, int(_SUMMARY_SHARE * budget_tokens) - 8)
     text = " ".join(summaries)
     if estimate_tokens(text) > tokens_max:
-        text = summarise(lines(summaries), [None] * len(summaries), tokens_max)
+        text = summarise(plain_rows(summaries), [None] * len(summaries), tokens_max)
     return [{"role": "system", "name": "recollect", "content": f"[Conversation summary: {text}]"}]
 
 

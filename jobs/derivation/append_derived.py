@@ -21,10 +21,10 @@ _APPENDS_MAX = 50
 _ROUNDS_MAX = 10_000
 
 #: What a job decides from a read model: events with deterministic ids.
-Decide = Callable[[Snapshot], Sequence[EventDraft]]
+Plan = Callable[[Snapshot], Sequence[EventDraft]]
 
 
-def derive(context: JobContext, namespace: str, decide: Decide) -> int:
+def append_derived(context: JobContext, namespace: str, decide: Plan) -> int:
     """Append what `decide` makes of the caught-up read model; return how many events are new.
 
     The append expects the version that was decided from. When messages came meanwhile it is tried again as it is; when
@@ -43,7 +43,7 @@ def derive(context: JobContext, namespace: str, decide: Decide) -> int:
     return 0
 
 
-def derive_all(context: JobContext, namespace: str, decide: Decide) -> int:
+def append_all_derived(context: JobContext, namespace: str, decide: Plan) -> int:
     """Call `derive` until there is nothing left to do, or the process ends; return how many events are new.
 
     A decision does a bounded part of the work, so that no read model is held for long.
@@ -52,7 +52,7 @@ def derive_all(context: JobContext, namespace: str, decide: Decide) -> int:
     for _ in range(_ROUNDS_MAX):
         if context.stop.is_set():
             break
-        new = derive(context, namespace, decide)
+        new = append_derived(context, namespace, decide)
         if not new:
             break
         total += new

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from recollect.events.envelope import DAY_US, EventDraft, instant
+from recollect.events.envelope import DAY_US, EventDraft, datetime_of
 from recollect.events.validation import draft
 from recollect.projections.queries.episode_queries import EpisodeRow
 
@@ -48,7 +48,7 @@ def facts_extracted(
         {
             "id": derived_id("extract", last_id),
             "type": "facts.extracted",
-            "occurred_at": instant(occurred_at_us),
+            "occurred_at": datetime_of(occurred_at_us),
             "actor": "extraction",
             "payload": {"source_events": source_events, "through": through, "extractor": extractor, **items},
         }
@@ -64,7 +64,7 @@ def episodes_compressed(group: Sequence[EpisodeRow], summary: Summary, *, expire
             "id": derived_id("compress", *(raw.id for raw in group)),
             "type": "episodes.compressed",
             "session_id": group[0].session_id,
-            "occurred_at": instant(occurred_at_us),
+            "occurred_at": datetime_of(occurred_at_us),
             "actor": "compaction",
             "payload": {
                 "text": summary.text,
@@ -72,7 +72,7 @@ def episodes_compressed(group: Sequence[EpisodeRow], summary: Summary, *, expire
                 "importance": max(raw.importance for raw in group),
                 "token_count": summary.token_count,
                 "source_tokens": summary.source_tokens,
-                "expires_at": instant(occurred_at_us + expires_after_us),
+                "expires_at": datetime_of(occurred_at_us + expires_after_us),
             },
         }
     )
@@ -85,7 +85,7 @@ def episode_distilled(compressed: EpisodeRow, summary: Summary) -> EventDraft:
             "id": derived_id("distill", compressed.id),
             "type": "episode.distilled",
             "session_id": compressed.session_id,
-            "occurred_at": instant(compressed.occurred_at_us),
+            "occurred_at": datetime_of(compressed.occurred_at_us),
             "actor": "compaction",
             "payload": {
                 "text": summary.text,
@@ -105,7 +105,7 @@ def conversation_compacted(session_id: str, turns: Sequence[EpisodeRow], summary
             "id": derived_id("window", session_id, turns[-1].id),
             "type": "conversation.compacted",
             "session_id": session_id,
-            "occurred_at": instant(turns[-1].occurred_at_us),
+            "occurred_at": datetime_of(turns[-1].occurred_at_us),
             "actor": "window",
             "payload": {
                 "text": summary.text,
@@ -129,7 +129,7 @@ def day_digested(day: int, name: str, text: str, turns: Sequence[EpisodeRow]) ->
         {
             "id": derived_id("digest", name),
             "type": "day.digested",
-            "occurred_at": instant((day + 1) * DAY_US),
+            "occurred_at": datetime_of((day + 1) * DAY_US),
             "actor": "compaction",
             "payload": {"day": name, "text": text, "source_events": [turn.id for turn in turns]},
         }
@@ -142,7 +142,7 @@ def episodes_expired(ids: Sequence[str], now_us: int) -> EventDraft:
         {
             "id": derived_id("expire", *ids),
             "type": "episodes.expired",
-            "occurred_at": instant(now_us),
+            "occurred_at": datetime_of(now_us),
             "actor": "compaction",
             "payload": {"episode_ids": ids},
         }
@@ -155,7 +155,7 @@ def memory_stale(memory_id: str, reason: str, now_us: int) -> EventDraft:
         {
             "id": derived_id("stale", memory_id, str(now_us)),
             "type": "memory.status_changed",
-            "occurred_at": instant(now_us),
+            "occurred_at": datetime_of(now_us),
             "actor": "compaction",
             "payload": {"memory_id": memory_id, "status": "stale", "reason": reason},
         }
@@ -168,7 +168,7 @@ def facts_decayed(confidences: Mapping[str, float], now_us: int) -> EventDraft:
         {
             "id": derived_id("decay", str(now_us), *confidences),
             "type": "facts.decayed",
-            "occurred_at": instant(now_us),
+            "occurred_at": datetime_of(now_us),
             "actor": "compaction",
             "payload": {"facts": [{"fact_id": id, "confidence": confidence} for id, confidence in confidences.items()]},
         }
@@ -185,7 +185,7 @@ def memories_merged(kept_id: str, merged_ids: Sequence[str], similarity: float, 
         {
             "id": derived_id("merge", kept_id, *merged_ids),
             "type": "memories.merged",
-            "occurred_at": instant(now_us),
+            "occurred_at": datetime_of(now_us),
             "actor": "compaction",
             "payload": {
                 "kept_id": kept_id,
@@ -207,7 +207,7 @@ def memories_clustered(ids: Sequence[str], clusters: Sequence[Mapping[str, Any]]
         {
             "id": derived_id("cluster", str(now_us), *ids),
             "type": "memories.clustered",
-            "occurred_at": instant(now_us),
+            "occurred_at": datetime_of(now_us),
             "actor": "compaction",
             "payload": {"clusters": clusters},
         }
@@ -221,7 +221,7 @@ def observations_recorded(session_id: str, turns: Sequence[EpisodeRow], observat
             "id": derived_id("observe", session_id, turns[-1].id),
             "type": "observations.recorded",
             "session_id": session_id,
-            "occurred_at": instant(turns[-1].occurred_at_us),
+            "occurred_at": datetime_of(turns[-1].occurred_at_us),
             "actor": "observer",
             "payload": {
                 "observations": observations,
@@ -241,7 +241,7 @@ def observations_reflected(
             "id": derived_id("reflect", session_id, *source_events),
             "type": "observations.reflected",
             "session_id": session_id,
-            "occurred_at": instant(occurred_at_us),
+            "occurred_at": datetime_of(occurred_at_us),
             "actor": "reflector",
             "payload": {"observations": observations, "source_events": source_events},
         }
@@ -254,7 +254,7 @@ def turns_summarised(turns: Sequence[EpisodeRow], texts: Sequence[str]) -> Event
         {
             "id": derived_id("shorten", *(turn.id for turn in turns)),
             "type": "turns.summarised",
-            "occurred_at": instant(max(turn.occurred_at_us for turn in turns)),
+            "occurred_at": datetime_of(max(turn.occurred_at_us for turn in turns)),
             "actor": "observer",
             "payload": {
                 "summaries": [{"event_id": turn.id, "text": text} for turn, text in zip(turns, texts, strict=True)]

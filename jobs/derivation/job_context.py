@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from recollect.events.backends.log import EventLog
 from recollect.jobs.job_settings import JobSettings
-from recollect.jobs.llm.client import Llm
-from recollect.projections.embeddings.vectors import VectorsInUse
+from recollect.jobs.llm.client import LlmClient
+from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.read_models.read_models import ReadModels
 
 
@@ -19,10 +19,10 @@ class JobContext:
 
     log: EventLog
     models: ReadModels
-    vectors_in_use: VectorsInUse
+    vectors_in_use: CurrentVectors
     settings: JobSettings = field(default_factory=JobSettings)
     #: The language model; None: the rules do the work.
-    llm: Llm | None = None
+    llm: LlmClient | None = None
     #: Set when the process ends; a job then stops at the next point where nothing is half done.
     stop: threading.Event = field(default_factory=threading.Event)
 

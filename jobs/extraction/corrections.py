@@ -32,7 +32,7 @@ _BACK_MAX = 40
 _WORDS_MAX = 3
 
 
-def correction(
+def find_correction(
     speaker: str,
     session_id: str | None,
     text: str,

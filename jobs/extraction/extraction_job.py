@@ -23,13 +23,19 @@ from recollect.events.catalogue import (
     Question,
     Relationship,
 )
-from recollect.events.envelope import EventDraft, RecordedEvent, instant
-from recollect.jobs.derivation.append_derived import derive_all
+from recollect.events.envelope import EventDraft, RecordedEvent, datetime_of
+from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.extraction.llm_extractor import read_with
-from recollect.jobs.extraction.rule_extractor import SECONDS_MAX, Found, ReadingTimeout, Said, read
-from recollect.projections.projector.episode_events import told
+from recollect.jobs.extraction.llm_extractor import extract_by_llm
+from recollect.jobs.extraction.rule_extractor import (
+    SECONDS_MAX,
+    ExtractedItem,
+    IncomingMessage,
+    ReadingTimeout,
+    extract_by_rules,
+)
+from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -71,7 +77,7 @@ def extract(context: JobContext, namespace: str, now_us: int, *, seconds_max: fl
     Parameters:
         seconds_max: processor time that the rules may take for one message; the rest of it is left out.
     """
-    return derive_all(context, namespace, partial(_extraction, context, namespace, now_us, seconds_max))
+    return append_all_derived(context, namespace, partial(_extraction, context, namespace, now_us, seconds_max))
 
 
 def _extraction(
@@ -115,31 +121,33 @@ def _extraction(
 
 
 def _read(
-    context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[Said], seconds_max: float
-) -> tuple[list[Found], str]:
+    context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[IncomingMessage], seconds_max: float
+) -> tuple[list[ExtractedItem], str]:
     """Return what is read in `messages`, and who read it: the language model, or the rules where there is none.
 
     Dates and questions are read by the rules in any case: they do that exactly.
     """
     before = snapshot.knowledge.latest_statements(_KNOWN_MAX)
-    by_rules: list[Found] = []
+    by_rules: list[ExtractedItem] = []
     for said in messages:
         if context.stop.is_set():
             raise InterruptedError("the worker stops; the messages are read again")
         by_rules += _read_by_rules(namespace, said, before, seconds_max)
     people = [said for said in messages if not said.assistant]
-    by_llm = read_with(context.llm, namespace, people) if context.llm is not None and people else None
+    by_llm = extract_by_llm(context.llm, namespace, people) if context.llm is not None and people else None
     if by_llm is None or context.llm is None:
         return by_rules, RULES
     exact = [one for one in by_rules if one.kind in ("dates", "questions", "procedures")]
     return [*by_llm, *exact], context.llm.name
 
 
-def _read_by_rules(namespace: str, said: Said, before: list[PriorStatement], seconds_max: float) -> list[Found]:
+def _read_by_rules(
+    namespace: str, said: IncomingMessage, before: list[PriorStatement], seconds_max: float
+) -> list[ExtractedItem]:
     """Return what the rules read in a message, in the time that it may take."""
-    found: list[Found] = []
+    found: list[ExtractedItem] = []
     try:
-        found.extend(islice(read(said, before, seconds_max=seconds_max), _ITEMS_MAX))
+        found.extend(islice(extract_by_rules(said, before, seconds_max=seconds_max), _ITEMS_MAX))
     except ReadingTimeout:
         _logger.warning(
             "Extraction of event %r in namespace %r took too long; the rest of the message is left out.",
@@ -151,9 +159,9 @@ def _read_by_rules(namespace: str, said: Said, before: list[PriorStatement], sec
 
 def _next_messages(
     log: EventLog, namespace: str, after: int, snapshot: Snapshot, most: int
-) -> tuple[list[Said], RecordedEvent | None]:
+) -> tuple[list[IncomingMessage], RecordedEvent | None]:
     """Return up to `most` messages after the version `after`, and the last event that was looked at."""
-    messages: list[Said] = []
+    messages: list[IncomingMessage] = []
     last: RecordedEvent | None = None
     while after < snapshot.version and len(messages) < most:
         for event in log.read(namespace, after=after, limit=min(1_000, snapshot.version - after)):
@@ -168,25 +176,25 @@ def _next_messages(
     return messages, last
 
 
-def _said(event: RecordedEvent) -> Said | None:
+def _said(event: RecordedEvent) -> IncomingMessage | None:
     """Return what a person said; None for tools and systems."""
     payload = event.data()
     if payload["role"] not in _ROLES:
         return None
-    episode = told(event, payload)
-    return Said(
+    episode = episode_from_event(event, payload)
+    return IncomingMessage(
         event.id,
         event.session_id,
         episode.speaker,
         episode.text,
-        instant(event.occurred_at_us),
+        datetime_of(event.occurred_at_us),
         payload["role"] == "assistant" and payload.get("name") is None,
     )
 
 
-def _recordable(found: Sequence[Found]) -> list[Found]:
+def _recordable(found: Sequence[ExtractedItem]) -> list[ExtractedItem]:
     """Return what the catalogue takes, in one event: a word of a thousand letters must not stop the reading for good."""
-    kept: list[Found] = []
+    kept: list[ExtractedItem] = []
     left = _BYTES_MAX
     for one in found:
         try:
@@ -203,7 +211,7 @@ def _sources(item: dict[str, Any]) -> list[str]:
     return item.get("source_events") or [item["source_event"]]
 
 
-def _by_kind(found: Sequence[Found], confidence_min: float) -> dict[str, list[dict[str, Any]]]:
+def _by_kind(found: Sequence[ExtractedItem], confidence_min: float) -> dict[str, list[dict[str, Any]]]:
     """Sort what was found; what is not sure enough is rejected."""
     kinds: dict[str, list[dict[str, Any]]] = {}
     for kind, item in found:

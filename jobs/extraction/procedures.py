@@ -24,7 +24,7 @@ _MARK = re.compile(r"^\s*+(?:\d++[.)]|[-*•])\s++")
 _STEPS_MAX = 30
 
 
-def procedure(text: str) -> dict[str, Any] | None:
+def find_procedure(text: str) -> dict[str, Any] | None:
     """Return the procedure that a text tells: name, trigger, steps; None when it tells none of two steps or more."""
     listed = _LISTED.search(text)
     if listed is not None:

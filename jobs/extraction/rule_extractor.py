@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality, vocabulary
-from recollect.jobs.extraction.corrections import correction
+from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.excerpt import excerpt
-from recollect.jobs.extraction.procedures import procedure
-from recollect.jobs.extraction.rules import Match, matches
+from recollect.jobs.extraction.procedures import find_procedure
+from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.projections.queries.knowledge_queries import PriorStatement
-from recollect.projections.text.date_ranges import dates
+from recollect.projections.text.date_ranges import find_dates
 from recollect.projections.text.words import WORD
 
 Item = dict[str, Any]
@@ -95,19 +95,19 @@ _CATEGORIES = (
 )
 
 
-class Said(NamedTuple):
+class IncomingMessage(NamedTuple):
     """A message on its way through the rules."""
 
     event_id: str
     session_id: str | None
     speaker: str
     text: str
-    said_at: datetime
+    sent_at: datetime
     #: Whether it is said by one who helps, about whom nothing is to be known.
     assistant: bool
 
 
-class Found(NamedTuple):
+class ExtractedItem(NamedTuple):
     """One thing that was read: its kind, as `facts.extracted` names it, and the payload."""
 
     kind: str
@@ -118,7 +118,9 @@ class ReadingTimeout(Exception):
     """A message took the rules more time than it may; what they had not read is left out."""
 
 
-def read(said: Said, before: list[PriorStatement], *, seconds_max: float = SECONDS_MAX) -> Iterator[Found]:
+def extract_by_rules(
+    said: IncomingMessage, before: list[PriorStatement], *, seconds_max: float = SECONDS_MAX
+) -> Iterator[ExtractedItem]:
     """Yield what the rules read in a message, or in the edges of a long one.
 
     Parameters:
@@ -131,21 +133,21 @@ def read(said: Said, before: list[PriorStatement], *, seconds_max: float = SECON
     """
     end = time.thread_time() + seconds_max
     said = said._replace(text=excerpt(said.text))
-    for date in dates(said.text, said.said_at):
+    for date in find_dates(said.text, said.sent_at):
         item = {"source_event": said.event_id, "text": date.text, "start": date.start, "end": date.end}
-        yield Found("dates", item)
+        yield ExtractedItem("dates", item)
     if said.assistant:
         return
-    how_to = procedure(said.text)
+    how_to = find_procedure(said.text)
     if how_to is not None:
-        yield Found("procedures", how_to | {"source_events": [said.event_id]})
+        yield ExtractedItem("procedures", how_to | {"source_events": [said.event_id]})
     spoken = sentences(said.text)
     for at, sentence in enumerate(spoken):
         if time.thread_time() > end:
             raise ReadingTimeout
         if sentence.asks:
             if len(sentence.text.split()) > 2:
-                yield Found("questions", {"source_event": said.event_id, "text": sentence.text + "?"})
+                yield ExtractedItem("questions", {"source_event": said.event_id, "text": sentence.text + "?"})
             continue
         if any(statement_modality.is_joke(near) for near in spoken[at : at + 2]):
             continue
@@ -155,7 +157,7 @@ def read(said: Said, before: list[PriorStatement], *, seconds_max: float = SECON
             yield found
 
 
-def _statement(said: Said, fact: Item) -> PriorStatement:
+def _statement(said: IncomingMessage, fact: Item) -> PriorStatement:
     """Return a fact with the speaker and session of its message."""
     return PriorStatement(
         session_id=said.session_id,
@@ -166,46 +168,46 @@ def _statement(said: Said, fact: Item) -> PriorStatement:
     )
 
 
-def _read_sentence(said: Said, sentence: Sentence, before: list[PriorStatement]) -> Iterator[Found]:
+def _read_sentence(said: IncomingMessage, sentence: Sentence, before: list[PriorStatement]) -> Iterator[ExtractedItem]:
     """Yield a correction or an instruction when it is one; facts, preferences and names otherwise."""
     text = _ELLIPSIS.sub("and I ", sentence.text) if sentence.text.startswith(("I ", "We ")) else sentence.text
     unreal = statement_modality.Unreal(text)
     doubt = statement_modality.doubt(text)
     facts = [_fact(said, match, doubt) for match in matches(text) if not unreal.covers(match.start)]
-    right = correction(
+    right = find_correction(
         said.speaker, said.session_id, sentence.text, [one.item for one in facts if one.kind == "facts"], before
     )
     if right is not None:
-        yield Found("corrections", right | {"source_events": [said.event_id]})
+        yield ExtractedItem("corrections", right | {"source_events": [said.event_id]})
         return
     if statement_modality.is_instruction(sentence):
-        yield Found("preferences", _instruction(said, sentence))
+        yield ExtractedItem("preferences", _instruction(said, sentence))
         return
     for found in facts:
         yield from _listed(found)
     yield from _people(said, sentence.text)
 
 
-def _fact(said: Said, match: Match, doubt: float) -> Found:
+def _fact(said: IncomingMessage, match: RuleMatch, doubt: float) -> ExtractedItem:
     subject = _subject(said.speaker, match.who)
     confidence = round(match.rule.confidence * doubt, 3)
     source = {"source_events": [said.event_id]}
     if match.rule.kind == "preference":
         value = match.says if subject == said.speaker else f"{subject} {match.says}"
         item = {"category": _category(match.object), "key": match.object, "value": value, "source_type": "inferred"}
-        return Found("preferences", item | {"strength": confidence} | source)
+        return ExtractedItem("preferences", item | {"strength": confidence} | source)
     item: Item = {"subject": subject, "predicate": match.says, "object": match.object, "confidence": confidence}
     item |= {"source_type": "observed"} | source
     if match.rule.type != "fact":
         item["type"] = match.rule.type
-    if match.rule.type == "task" and any(dates(match.object, said.said_at)):
+    if match.rule.type == "task" and any(find_dates(match.object, said.sent_at)):
         item["confidence"] = max(item["confidence"], round(_DATED_TASK * doubt, 3))
     if match.rule.ended:
-        item["valid_until"] = said.said_at
-    return Found("facts", item)
+        item["valid_until"] = said.sent_at
+    return ExtractedItem("facts", item)
 
 
-def _listed(found: Found) -> Iterator[Found]:
+def _listed(found: ExtractedItem) -> Iterator[ExtractedItem]:
     """Yield one item for each of a list: `tea and coffee`; none for what says nothing by itself."""
     name = "key" if found.kind == "preferences" else "object"
     says = found.item["value"].split()[-1] if found.kind == "preferences" else found.item["predicate"]
@@ -222,7 +224,7 @@ def _listed(found: Found) -> Iterator[Found]:
         if says == "decided" and _POINTING.match(clean):
             continue
         if (says_something or (found.kind == "facts" and len(clean.split()) > 2)) and len(clean) <= _CHARS_MAX:
-            yield Found(found.kind, found.item | {name: clean})
+            yield ExtractedItem(found.kind, found.item | {name: clean})
 
 
 def _without_dangling(phrase: str) -> str:
@@ -243,7 +245,7 @@ def _subject(speaker: str, who: str) -> str:
     return relation["name"] or f"{speaker}'s {relation['relation']}"
 
 
-def _people(said: Said, text: str) -> Iterator[Found]:
+def _people(said: IncomingMessage, text: str) -> Iterator[ExtractedItem]:
     """Yield the people that a sentence introduces: `my sister Anna`, `Robert, we call him Bob`."""
     source = {"source_events": [said.event_id]}
     unreal = statement_modality.Unreal(text)
@@ -251,18 +253,20 @@ def _people(said: Said, text: str) -> Iterator[Found]:
         name, relation = match["name"], match["relation"].casefold()
         if name.split()[0] not in vocabulary.NOT_NAMES and not unreal.covers(match.start()):
             description = f"{said.speaker}'s {relation}"
-            yield Found("entities", {"name": name, "type": "person", "description": description} | source)
-            yield Found(
+            yield ExtractedItem("entities", {"name": name, "type": "person", "description": description} | source)
+            yield ExtractedItem(
                 "relationships", {"source": said.speaker, "type": relation, "target": name, "confidence": 0.9} | source
             )
     for match in _ALIAS.finditer(text):
         if {match["name"].split()[0], match["alias"]}.isdisjoint(vocabulary.NOT_NAMES):
-            yield Found("entities", {"name": match["name"], "type": "person", "aliases": [match["alias"]]} | source)
+            yield ExtractedItem(
+                "entities", {"name": match["name"], "type": "person", "aliases": [match["alias"]]} | source
+            )
     for match in _CALL_ME.finditer(text):
-        yield Found("entities", {"name": said.speaker, "type": "person", "aliases": [match["alias"]]} | source)
+        yield ExtractedItem("entities", {"name": said.speaker, "type": "person", "aliases": [match["alias"]]} | source)
 
 
-def _instruction(said: Said, sentence: Sentence) -> Item:
+def _instruction(said: IncomingMessage, sentence: Sentence) -> Item:
     key = " ".join(WORD.findall(sentence.text.casefold())[:8])
     return {
         "category": _category(sentence.text),

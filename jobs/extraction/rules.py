@@ -96,7 +96,7 @@ class Rule(NamedTuple):
     length: int
 
 
-class Match(NamedTuple):
+class RuleMatch(NamedTuple):
     """What a rule read in a sentence."""
 
     rule: Rule
@@ -118,7 +118,7 @@ def rules() -> tuple[Rule, ...]:
     return tuple(sorted(found, key=lambda rule: -rule.length))
 
 
-def matches(sentence: str) -> Iterator[Match]:
+def matches(sentence: str) -> Iterator[RuleMatch]:
     """Yield what the rules read in a sentence that is spelled out: at each clause, the rule that knows most."""
     end = 0
     for begin in _BEGIN.finditer(sentence):
@@ -132,7 +132,7 @@ def matches(sentence: str) -> Iterator[Match]:
             yield found
 
 
-def _at(sentence: str, start: int) -> Match | None:
+def _at(sentence: str, start: int) -> RuleMatch | None:
     """Return what the first rule that fits reads in the clause that begins at `start`."""
     who = _WHO.match(sentence, start)
     for rule in rules():
@@ -146,7 +146,7 @@ def _at(sentence: str, start: int) -> Match | None:
         named = match.groupdict() | ({"who": who["who"]} if who and rule.about_who else {})
         if all(_is_name(named[group], at_start=start == 0) for group in ("name", "who") if named.get(group)):
             values = {name: " ".join(value.split()).strip(" ,") for name, value in named.items() if value}
-            return Match(
+            return RuleMatch(
                 rule,
                 values.get("who", "I"),
                 _filled(rule.says, values),

@@ -32,7 +32,7 @@ _SLACK_SECONDS = 5.0
 Output = TypeVar("Output", bound=BaseModel)
 
 
-class Llm:
+class LlmClient:
     """The language model of the settings. Safe to use from many threads.
 
     Parameters:

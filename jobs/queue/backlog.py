@@ -9,13 +9,13 @@ from typing import Any
 
 from recollect.events.backends.log import EventLog, each_head
 from recollect.events.errors import RecollectError
-from recollect.projections.embeddings.vectors import VectorsInUse
+from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.read_models import ReadModels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Behind:
+class Backlog:
     """What a namespace's projections have before them."""
 
     namespace: str
@@ -34,23 +34,23 @@ class Behind:
         return not self.events and not self.embeddings
 
 
-class Lag:
+class BacklogMonitor:
     """Compares heads with checkpoints; what is settled is not opened again before its head moves."""
 
-    def __init__(self, log: EventLog, models: ReadModels, vectors_in_use: VectorsInUse) -> None:
+    def __init__(self, log: EventLog, models: ReadModels, vectors_in_use: CurrentVectors) -> None:
         self._log = log
         self._models = models
         self._vectors_in_use = vectors_in_use
         self._settled: dict[str, tuple[int, str]] = {}
         self._lock = threading.Lock()
 
-    def behind(self, limit: int | None = None) -> tuple[list[Behind], int]:
+    def backlogs(self, limit: int | None = None) -> tuple[list[Backlog], int]:
         """Return the namespaces that are behind, at most `limit` of them, and how many namespaces were seen.
 
         Raises:
             StorageError: the log cannot be read.
         """
-        found: list[Behind] = []
+        found: list[Backlog] = []
         seen = 0
         tag = self._model_tag()
         for head in each_head(self._log):
@@ -72,7 +72,7 @@ class Lag:
                     break
         return found, seen
 
-    def of(self, namespace: str) -> Behind:
+    def of(self, namespace: str) -> Backlog:
         """Return what the projections of `namespace` have before them; nothing for a parked namespace.
 
         Raises:
@@ -80,10 +80,10 @@ class Lag:
         """
         progress = self._models.progress(namespace)
         if progress.parked is not None:
-            return Behind(namespace=namespace, events=0, oldest_us=None, embeddings=0, messages=0)
+            return Backlog(namespace=namespace, events=0, oldest_us=None, embeddings=0, messages=0)
         oldest = self._log.read(namespace, after=progress.version, limit=1) if progress.behind else []
         with self._models.reading(namespace) as snapshot:
-            return Behind(
+            return Backlog(
                 namespace=namespace,
                 events=progress.behind,
                 oldest_us=oldest[0].recorded_at_us if oldest else None,
@@ -93,15 +93,15 @@ class Lag:
 
     def _without_vectors(self, namespace: str, snapshot: Snapshot) -> int:
         vectors = self._vectors_in_use()
-        return vectors.pending(namespace, snapshot).missing if vectors.embedder.state == "ready" else 0
+        return vectors.backlog(namespace, snapshot).missing if vectors.embedder.state == "ready" else 0
 
     def _model_tag(self) -> str:
         """Return the model that namespaces are settled with; another one has work everywhere."""
         embedder = self._vectors_in_use().embedder
-        return embedder.model_tag if embedder.state == "ready" else ""
+        return embedder.fingerprint if embedder.state == "ready" else ""
 
 
-def summed(behind: Sequence[Behind], present_us: int, *, most: int) -> dict[str, Any]:
+def summed(behind: Sequence[Backlog], present_us: int, *, most: int) -> dict[str, Any]:
     """Return how far projections are behind the log, over the namespaces `behind`.
 
     Parameters:

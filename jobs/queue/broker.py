@@ -14,9 +14,9 @@ from dramatiq.middleware import AgeLimit, Middleware, Retries, ShutdownNotificat
 from recollect.events.envelope import now_us
 from recollect.events.errors import InvalidInput
 from recollect.jobs.job_settings import QueueSettings
-from recollect.jobs.queue.redis_run_store import RedisRecords
-from recollect.jobs.queue.run_store import DeadLetter, Records
-from recollect.jobs.queue.sqlite_run_store import FileRecords
+from recollect.jobs.queue.redis_run_store import RedisRunStore
+from recollect.jobs.queue.run_store import DeadLetter, RunStore
+from recollect.jobs.queue.sqlite_run_store import SqliteRunStore
 
 #: After this a message is dropped: the sweep, or the next slot, has long sent another one.
 _AGE_MS_MAX = 86_400_000
@@ -25,16 +25,16 @@ _HEARTBEAT_MS = 15_000
 _ERROR_CHARS_MAX = 4_000
 
 
-def open_records(url: str, data: Path) -> Records:
+def open_run_store(url: str, data: Path) -> RunStore:
     """Return the records that go with the broker at `url`: a file in the data folder, or the same Redis.
 
     Raises:
         InvalidInput: no broker knows this URL. StorageError: the file cannot be written.
     """
-    return RedisRecords(url) if _is_redis(url) else FileRecords(data / "jobs.db")
+    return RedisRunStore(url) if _is_redis(url) else SqliteRunStore(data / "jobs.db")
 
 
-def open_broker(records: Records, settings: QueueSettings) -> dramatiq.Broker:
+def open_broker(records: RunStore, settings: QueueSettings) -> dramatiq.Broker:
     """Return the broker of the settings: ``memory://`` within this process, ``redis://host:port/db`` across machines.
 
     Nothing is lost with either: a message says only that there may be work, and the sweep finds what got lost.
@@ -69,13 +69,13 @@ def _is_redis(url: str) -> bool:
 class Attempts(Middleware):
     """Counts attempts before the work, so that a message whose worker is killed each time ends as a dead letter."""
 
-    def __init__(self, records: Records, attempts_max: int) -> None:
+    def __init__(self, records: RunStore, attempts_max: int) -> None:
         self._records = records
         self._attempts_max = attempts_max
 
     def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002 -- dramatiq's
         """Count; refuse a message that was tried too often."""
-        if self._records.attempt(message.message_id) > self._attempts_max:
+        if self._records.add_attempt(message.message_id) > self._attempts_max:
             self._bury(message, "its worker died on it every time")
             raise SkipMessage("tried too often")
 
@@ -89,19 +89,19 @@ class Attempts(Middleware):
     ) -> None:
         """Forget the attempts on what went well; bury what failed for good."""
         if exception is None:
-            self._records.settle(message.message_id)
+            self._records.clear_attempts(message.message_id)
         elif message.failed:
             self._bury(message, "".join(traceback.format_exception(exception)))
 
     def _bury(self, message: Any, error: str) -> None:
-        self._records.bury(
+        self._records.add_dead_letter(
             DeadLetter(
                 id=message.message_id,
                 queue=message.queue_name,
                 actor=message.actor_name,
                 arguments=tuple(message.args),
-                died_us=now_us(),
+                failed_at_us=now_us(),
                 error=error[-_ERROR_CHARS_MAX:],
             )
         )
-        self._records.settle(message.message_id)
+        self._records.clear_attempts(message.message_id)

@@ -9,14 +9,14 @@ from functools import partial
 from recollect.events.envelope import EventDraft
 from recollect.jobs.compaction.clusters import cluster
 from recollect.jobs.compaction.compress import compress
-from recollect.jobs.compaction.daily_digest import digest_days
+from recollect.jobs.compaction.daily_digest import add_daily_digests
 from recollect.jobs.compaction.distill import distill
 from recollect.jobs.compaction.duplicates import merge_duplicates
 from recollect.jobs.compaction.expire import expire
-from recollect.jobs.compaction.file_size import keep_size
-from recollect.jobs.compaction.retention_limit import cap
-from recollect.jobs.compaction.staleness import age, decay
-from recollect.jobs.derivation.append_derived import derive_all
+from recollect.jobs.compaction.file_size import limit_file_size
+from recollect.jobs.compaction.retention_limit import enforce_retention_limit
+from recollect.jobs.compaction.staleness import decay_confidence, mark_stale
+from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.extraction_job import extract
 from recollect.projections.queries.snapshot import Snapshot
@@ -26,14 +26,14 @@ Step = Callable[[JobContext, str, int, Snapshot], Sequence[EventDraft]]
 
 #: In this order: a day is told while its words are there, and what was told apart is merged before the cap counts it.
 STEPS: dict[str, Step] = {
-    "digest": digest_days,
+    "digest": add_daily_digests,
     "compress": compress,
     "distill": distill,
     "expire": expire,
-    "age": age,
-    "decay": decay,
+    "age": mark_stale,
+    "decay": decay_confidence,
     "merge": merge_duplicates,
-    "cap": cap,
+    "cap": enforce_retention_limit,
     "cluster": cluster,
 }
 
@@ -56,8 +56,8 @@ def compact_steps(context: JobContext, namespace: str, now_us: int) -> Compactio
     """Do what `compact` does, and tell the events by step."""
     done = {"extract": extract(context, namespace, now_us)}
     for name, step in STEPS.items():
-        done[name] = derive_all(context, namespace, partial(step, context, namespace, now_us))
-    keep_size(context, namespace)
+        done[name] = append_all_derived(context, namespace, partial(step, context, namespace, now_us))
+    limit_file_size(context, namespace)
     return Compaction(namespace=namespace, events={name: count for name, count in done.items() if count})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import redis
 
-from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, Beat, DeadLetter, Run
+from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, DeadLetter, Heartbeat, Run
 
 _PREFIX = "recollect:records"
 #: Runs, pages and attempts are forgotten after this.
@@ -31,7 +31,7 @@ return 1
 """
 
 
-class RedisRecords:
+class RedisRunStore:
     """`Records` in the Redis at `url`."""
 
     def __init__(self, url: str) -> None:
@@ -103,7 +103,7 @@ class RedisRecords:
     def dead_letters(self) -> list[DeadLetter]:
         """See `Records.dead_letters`."""
         values: list[bytes] = self._client.hvals(f"{_PREFIX}:dead")
-        return sorted((_letter(value) for value in values), key=lambda letter: (letter.died_us, letter.id))
+        return sorted((_letter(value) for value in values), key=lambda letter: (letter.failed_at_us, letter.id))
 
     def take(self, letter_id: str) -> DeadLetter | None:
         """See `Records.take`."""
@@ -112,7 +112,7 @@ class RedisRecords:
             return None
         return _letter(value)
 
-    def beat(self, beat: Beat) -> None:
+    def beat(self, beat: Heartbeat) -> None:
         """See `Records.beat`."""
         self._client.set(f"{_PREFIX}:beat:{beat.id}", orjson.dumps(asdict(beat)), ex=_BEATS_SECONDS)
 
@@ -120,11 +120,11 @@ class RedisRecords:
         """See `Records.leave`."""
         self._client.delete(f"{_PREFIX}:beat:{beat_id}")
 
-    def beats(self) -> list[Beat]:
+    def beats(self) -> list[Heartbeat]:
         """See `Records.beats`."""
         keys: list[bytes] = list(self._client.scan_iter(f"{_PREFIX}:beat:*", count=1_000))
         values: list[bytes | None] = self._client.mget(keys) if keys else []
-        found = [Beat(**orjson.loads(value)) for value in values if value is not None]
+        found = [Heartbeat(**orjson.loads(value)) for value in values if value is not None]
         return sorted(found, key=lambda beat: (beat.role, beat.id))
 
     def close(self) -> None:
@@ -142,10 +142,10 @@ def _run(job: str, slot_us: int, fields: dict[bytes, bytes]) -> Run:
 
     return Run(
         job=job,
-        slot_us=slot_us,
-        started_us=number(b"started_us"),
-        touched_us=number(b"touched_us"),
-        ended_us=number(b"ended_us") or None,
+        scheduled_at_us=slot_us,
+        started_at_us=number(b"started_us"),
+        progressed_at_us=number(b"touched_us"),
+        ended_at_us=number(b"ended_us") or None,
         namespaces=number(b"namespaces"),
         events=number(b"events"),
         errors=number(b"errors"),

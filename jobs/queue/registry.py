@@ -13,13 +13,13 @@ from recollect.jobs.queue.nightly import compact
 _SEALED_EVENTS_MIN = 10_000
 
 
-class Live(NamedTuple):
+class LiveJob(NamedTuple):
     """A job that is done when a namespace has news."""
 
     work: Job
 
 
-class Scheduled(NamedTuple):
+class ScheduledJob(NamedTuple):
     """A job that is done for every namespace at its time."""
 
     work: Job
@@ -30,7 +30,7 @@ class Scheduled(NamedTuple):
 def repair(context: JobContext, namespace: str, _: int) -> int:
     """Embed what has no vectors yet, whatever was lost; it appends nothing."""
     context.models.catch_up(namespace)
-    context.vectors_in_use().embed_news(namespace, stop=context.stop)
+    context.vectors_in_use().embed_new(namespace, stop=context.stop)
     return 0
 
 
@@ -45,10 +45,10 @@ def seal(context: JobContext, namespace: str, _: int) -> int:
 
 
 #: In the order in which they are done for news.
-LIVE: dict[str, Live] = {"extract": Live(extract), "observe": Live(observe)}
+LIVE_JOBS: dict[str, LiveJob] = {"extract": LiveJob(extract), "observe": LiveJob(observe)}
 
-SCHEDULED: dict[str, Scheduled] = {
-    "compact": Scheduled(compact, "0 3 * * *"),
-    "repair": Scheduled(repair, "0 5 * * *"),
-    "seal": Scheduled(seal, "0 6 * * sun"),
+SCHEDULED_JOBS: dict[str, ScheduledJob] = {
+    "compact": ScheduledJob(compact, "0 3 * * *"),
+    "repair": ScheduledJob(repair, "0 5 * * *"),
+    "seal": ScheduledJob(seal, "0 6 * * sun"),
 }

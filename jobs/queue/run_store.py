@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 #: After this without a sign of life a worker or scheduler is taken for dead.
-BEAT_SECONDS_MAX = 30.0
+HEARTBEAT_SECONDS_MAX = 30.0
 #: Dead letters that are kept; older ones go first.
 DEAD_LETTERS_MAX = 1_000
 
@@ -22,12 +22,12 @@ class Run:
     """A job in one of its slots. Times are microseconds since 1970 UTC."""
 
     job: str
-    slot_us: int
-    started_us: int
+    scheduled_at_us: int
+    started_at_us: int
     #: When something of it was last done.
-    touched_us: int
+    progressed_at_us: int
     #: None while it goes on.
-    ended_us: int | None
+    ended_at_us: int | None
     namespaces: int
     events: int
     errors: int
@@ -43,31 +43,31 @@ class DeadLetter:
     queue: str
     actor: str
     arguments: tuple[str | int, ...]
-    died_us: int
+    failed_at_us: int
     error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beat:
+class Heartbeat:
     """A sign of life."""
 
     id: str
     role: Role
     host: str
     pid: int
-    beat_us: int
+    seen_at_us: int
 
     def is_alive(self, now_us: int) -> bool:
         """Tell whether it was heard of lately."""
-        return now_us - self.beat_us < BEAT_SECONDS_MAX * 1_000_000
+        return now_us - self.seen_at_us < HEARTBEAT_SECONDS_MAX * 1_000_000
 
 
-def new_beat(role: Role, now_us: int) -> Beat:
+def new_heartbeat(role: Role, now_us: int) -> Heartbeat:
     """Return the first sign of life of this process in `role`."""
-    return Beat(id=secrets.token_hex(4), role=role, host=socket.gethostname(), pid=os.getpid(), beat_us=now_us)
+    return Heartbeat(id=secrets.token_hex(4), role=role, host=socket.gethostname(), pid=os.getpid(), seen_at_us=now_us)
 
 
-class Records(Protocol):
+class RunStore(Protocol):
     """The port: a file beside the data for one machine, Redis for several. Safe to use from many threads."""
 
     def claim(self, job: str, slot_us: int, now_us: int, stale_us: int) -> bool:
@@ -78,15 +78,17 @@ class Records(Protocol):
         """
         ...
 
-    def touch(self, job: str, slot_us: int, now_us: int, *, events: int = 0, error: str | None = None) -> None:
+    def record_progress(
+        self, job: str, slot_us: int, now_us: int, *, events: int = 0, error: str | None = None
+    ) -> None:
         """Count one namespace of a slot."""
         ...
 
-    def finish_page(self, job: str, slot_us: int, after: str) -> None:
+    def finish_batch(self, job: str, slot_us: int, after: str) -> None:
         """Note that a page of namespaces was worked off."""
         ...
 
-    def has_page(self, job: str, slot_us: int, after: str) -> bool:
+    def has_batch(self, job: str, slot_us: int, after: str) -> bool:
         """Tell whether a page was worked off already."""
         ...
 
@@ -98,15 +100,15 @@ class Records(Protocol):
         """Return the last run of every job, by name."""
         ...
 
-    def attempt(self, message_id: str) -> int:
+    def add_attempt(self, message_id: str) -> int:
         """Count an attempt on a message before the work, and return how many that makes."""
         ...
 
-    def settle(self, message_id: str) -> None:
+    def clear_attempts(self, message_id: str) -> None:
         """Forget the attempts on a message that was worked off."""
         ...
 
-    def bury(self, letter: DeadLetter) -> None:
+    def add_dead_letter(self, letter: DeadLetter) -> None:
         """Keep a message that failed for good."""
         ...
 
@@ -114,19 +116,19 @@ class Records(Protocol):
         """Return the messages that failed for good, oldest first."""
         ...
 
-    def take(self, letter_id: str) -> DeadLetter | None:
+    def pop_dead_letter(self, letter_id: str) -> DeadLetter | None:
         """Remove a dead letter and return it; None when somebody else was faster."""
         ...
 
-    def beat(self, beat: Beat) -> None:
+    def heartbeat(self, beat: Heartbeat) -> None:
         """Leave a sign of life."""
         ...
 
-    def leave(self, beat_id: str) -> None:
+    def deregister(self, beat_id: str) -> None:
         """Say that a process ends as it should."""
         ...
 
-    def beats(self) -> list[Beat]:
+    def heartbeats(self) -> list[Heartbeat]:
         """Return the last sign of life of all that did not leave, dead ones too, for a day."""
         ...
 

@@ -14,8 +14,8 @@ from apscheduler.triggers.cron import CronTrigger  # pyright: ignore[reportMissi
 from recollect.events.envelope import microseconds, now_us
 from recollect.jobs.job_settings import QueueSettings
 from recollect.jobs.queue.actors import Actors
-from recollect.jobs.queue.registry import SCHEDULED
-from recollect.jobs.queue.run_store import Records
+from recollect.jobs.queue.registry import SCHEDULED_JOBS
+from recollect.jobs.queue.run_store import RunStore
 
 _logger = logging.getLogger(__name__)
 
@@ -32,14 +32,14 @@ class Scheduler:
     the next start, the latest one of each job; a memory that never saw a slot before waits for its first one.
     """
 
-    def __init__(self, actors: Actors, records: Records, settings: QueueSettings) -> None:
+    def __init__(self, actors: Actors, records: RunStore, settings: QueueSettings) -> None:
         self._actors = actors
         self._records = records
         self._stale_us = int(settings.slot_stale_seconds * 1_000_000)
         zone = ZoneInfo(settings.timezone)
         self._triggers: dict[str, Any] = {
             name: CronTrigger.from_crontab(job.cron, timezone=zone)  # pyright: ignore[reportUnknownMemberType]
-            for name, job in SCHEDULED.items()
+            for name, job in SCHEDULED_JOBS.items()
         }
         self._started_us = now_us()
         self._scheduler: Any = BackgroundScheduler(timezone="UTC")
@@ -65,14 +65,14 @@ class Scheduler:
         with self._lock:
             try:
                 known = {run.job for run in self._records.runs()}
-                for name in SCHEDULED:
+                for name in SCHEDULED_JOBS:
                     self._check(name, known)
             except Exception:
                 # The broker is away, say. The next look makes up for it.
                 _logger.warning("the scheduler could not begin what is due", exc_info=True)
 
     def _check(self, job: str, known: set[str]) -> None:
-        slot_us = self.latest_slot_us(job)
+        slot_us = self.latest_due_us(job)
         if slot_us is None:
             return
         if self._records.claim(job, slot_us, now_us(), self._stale_us):
@@ -82,7 +82,7 @@ class Scheduler:
                 return
             self._actors.run.send(job, slot_us, "")
 
-    def latest_slot_us(self, job: str) -> int | None:
+    def latest_due_us(self, job: str) -> int | None:
         """Return the last time at which `job` was due."""
         trigger = self._triggers[job]
         now = datetime.now(UTC)

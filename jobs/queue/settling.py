@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from recollect.events.errors import NotSettled, ProjectionFailed
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.queue.backlog import Lag
-from recollect.jobs.queue.registry import LIVE
+from recollect.jobs.queue.backlog import BacklogMonitor
+from recollect.jobs.queue.registry import LIVE_JOBS
 
 #: Rounds until the call gives up. A round does all the work that it finds, and the next one handles what the jobs of
 #: this round appended: three are usual. More are needed only while others keep appending.
 ROUNDS_MAX = 100
 
 
-def settle(context: JobContext, lag: Lag, namespace: str, now_us: int, *, rounds_max: int = ROUNDS_MAX) -> None:
+def settle(
+    context: JobContext, lag: BacklogMonitor, namespace: str, now_us: int, *, rounds_max: int = ROUNDS_MAX
+) -> None:
     """Catch up, embed and run the live jobs of `namespace` until no work is left.
 
     Parameters:
@@ -30,8 +32,8 @@ def settle(context: JobContext, lag: Lag, namespace: str, now_us: int, *, rounds
         if progress.parked is not None:
             raise ProjectionFailed(namespace, progress.parked.version, progress.parked.error)
         # Before the jobs: observations are cut where the vectors of the turns show a change of topic.
-        context.vectors_in_use().embed_news(namespace, stop=context.stop)
-        appended = sum(job.work(context, namespace, now_us) for job in LIVE.values())
+        context.vectors_in_use().embed_new(namespace, stop=context.stop)
+        appended = sum(job.work(context, namespace, now_us) for job in LIVE_JOBS.values())
         if not appended and lag.of(namespace).is_settled:
             return
     raise NotSettled(namespace, "the memory is being closed" if context.stop.is_set() else f"{rounds_max} rounds done")

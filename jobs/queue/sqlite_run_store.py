@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from recollect.events.storage.database import connect, storage_errors
-from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, Beat, DeadLetter, Run
+from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, DeadLetter, Heartbeat, Run
 
 #: Slots of a job that are kept.
 _SLOTS_MAX = 30
@@ -30,7 +30,7 @@ _FORGET_RUNS = (
 _FORGET_PAGES = "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELECT slot_us FROM runs WHERE job = ?1)"
 
 
-class FileRecords:
+class SqliteRunStore:
     """`Records` in the file `path`."""
 
     def __init__(self, path: Path) -> None:
@@ -100,7 +100,7 @@ class FileRecords:
             letter.queue,
             letter.actor,
             arguments,
-            letter.died_us,
+            letter.failed_at_us,
             letter.error,
         )
         self._do(
@@ -117,20 +117,22 @@ class FileRecords:
         rows = self._do("DELETE FROM dead_letters WHERE id = ? RETURNING *", letter_id)
         return _letter(rows[0]) if rows else None
 
-    def beat(self, beat: Beat) -> None:
+    def beat(self, beat: Heartbeat) -> None:
         """See `Records.beat`."""
-        row = (beat.id, beat.role, beat.host, beat.pid, beat.beat_us)
+        row = (beat.id, beat.role, beat.host, beat.pid, beat.seen_at_us)
         self._do("INSERT OR REPLACE INTO beats VALUES (?, ?, ?, ?, ?)", *row)
-        self._do("DELETE FROM beats WHERE beat_us < ?", beat.beat_us - _BEATS_US)
+        self._do("DELETE FROM beats WHERE beat_us < ?", beat.seen_at_us - _BEATS_US)
 
     def leave(self, beat_id: str) -> None:
         """See `Records.leave`."""
         self._do("DELETE FROM beats WHERE id = ?", beat_id)
 
-    def beats(self) -> list[Beat]:
+    def beats(self) -> list[Heartbeat]:
         """See `Records.beats`."""
         names = ("id", "role", "host", "pid", "beat_us")
-        return [Beat(**dict(zip(names, row, strict=True))) for row in self._do("SELECT * FROM beats ORDER BY role, id")]
+        return [
+            Heartbeat(**dict(zip(names, row, strict=True))) for row in self._do("SELECT * FROM beats ORDER BY role, id")
+        ]
 
     def close(self) -> None:
         """Close the file."""
@@ -144,5 +146,5 @@ class FileRecords:
 
 def _letter(row: tuple[Any, ...]) -> DeadLetter:
     return DeadLetter(
-        id=row[0], queue=row[1], actor=row[2], arguments=tuple(orjson.loads(row[3])), died_us=row[4], error=row[5]
+        id=row[0], queue=row[1], actor=row[2], arguments=tuple(orjson.loads(row[3])), failed_at_us=row[4], error=row[5]
     )

@@ -13,9 +13,9 @@ from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import RecollectError
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.actors import QUEUES, declare_actors
-from recollect.jobs.queue.backlog import Lag
+from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.broker import open_broker
-from recollect.jobs.queue.run_store import Beat, Records, Role, new_beat
+from recollect.jobs.queue.run_store import Heartbeat, Role, RunStore, new_heartbeat
 from recollect.jobs.queue.scheduler import Scheduler
 
 _logger = logging.getLogger(__name__)
@@ -47,8 +47,8 @@ class Workers:
     def __init__(
         self,
         context: JobContext,
-        records: Records,
-        lag: Lag,
+        records: RunStore,
+        lag: BacklogMonitor,
         *,
         work: bool = True,
         schedule: bool = True,
@@ -72,7 +72,7 @@ class Workers:
         )
         self._scheduler = Scheduler(self.actors, self.records, settings) if schedule else None
         roles: list[Role] = [*(["worker"] if work else []), *(["scheduler"] if schedule else [])]  # pyright: ignore[reportAssignmentType]
-        self._beats: list[Beat] = [new_beat(role, now_us()) for role in roles]
+        self._beats: list[Heartbeat] = [new_heartbeat(role, now_us()) for role in roles]
         self._news: set[str] = set()
         self._has_news = threading.Condition()
         loops = {"notifier": self._notify, "sweep": self._keep_sweeping, "beat": self._keep_beating}
@@ -97,7 +97,7 @@ class Workers:
         for thread in self._threads:
             thread.start()
 
-    def news(self, namespace: str) -> None:
+    def notify(self, namespace: str) -> None:
         """Say that `namespace` has new events. Costs the caller next to nothing."""
         with self._has_news:
             self._news.add(namespace)
@@ -119,7 +119,7 @@ class Workers:
             thread.join(_STOP_MS / 1_000)
         try:
             for beat in self._beats:
-                self.records.leave(beat.id)
+                self.records.deregister(beat.id)
         except Exception:
             _logger.warning("could not sign off", exc_info=True)
         self.broker.close()
@@ -168,7 +168,7 @@ class Workers:
         waited = 0.0
         while not self._context.stop.is_set():
             embedder = self._context.vectors_in_use().embedder
-            tag = embedder.model_tag if embedder.state == "ready" else ""
+            tag = embedder.fingerprint if embedder.state == "ready" else ""
             if tag != known or waited >= self._sweep_seconds:
                 known, waited = tag, 0.0
                 try:
@@ -181,7 +181,7 @@ class Workers:
 
     def _sweep(self) -> None:
         """Tell the workers about the namespaces that are behind."""
-        behind, _ = self._lag.behind(_TOLD_MAX)
+        behind, _ = self._lag.backlogs(_TOLD_MAX)
         for one in behind:
             if self._context.stop.is_set() or not self._send(one.namespace):
                 return
@@ -191,7 +191,7 @@ class Workers:
         while not self._context.stop.is_set():
             try:
                 for beat in self._beats:
-                    self.records.beat(replace(beat, beat_us=now_us()))
+                    self.records.heartbeat(replace(beat, beat_us=now_us()))
             except Exception:
                 _logger.warning("could not leave a sign of life", exc_info=True)
             self._context.stop.wait(_BEAT_SECONDS)

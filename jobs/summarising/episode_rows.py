@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from recollect.projections.queries.episode_queries import EpisodeRow
 
 
-def lines(texts: Iterable[str]) -> list[EpisodeRow]:
+def plain_rows(texts: Iterable[str]) -> list[EpisodeRow]:
     """Return rows of these texts, without a speaker, in order."""
     return [
         EpisodeRow(

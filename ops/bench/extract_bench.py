@@ -8,7 +8,7 @@ from pathlib import Path
 import texts
 from table import compare, heading, seconds
 
-from recollect.jobs.extraction.rule_extractor import Said, read
+from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
 from recollect.jobs.extraction.sentences import sentences
 
 MESSAGES = 5_000
@@ -17,13 +17,15 @@ MESSAGES = 5_000
 def run(_: Path) -> None:
     heading(f"Extraction by rules, {MESSAGES:,} messages (floor: their sentences)")
     said = [
-        Said(event["id"], event.get("session_id"), "Ann", event["payload"]["text"], datetime.now(UTC), assistant=False)
+        IncomingMessage(
+            event["id"], event.get("session_id"), "Ann", event["payload"]["text"], datetime.now(UTC), assistant=False
+        )
         for event in texts.real(MESSAGES)
     ]
 
     def read_all() -> None:
         for one in said:
-            list(read(one, []))
+            list(extract_by_rules(one, []))
 
     read_all()
     ours = MESSAGES / seconds(read_all)

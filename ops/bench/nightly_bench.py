@@ -20,7 +20,7 @@ from table import heading
 
 from recollect.api.memory.recollect import Recollect
 from recollect.api.settings import load_settings
-from recollect.events.envelope import DAY_US, instant, now_us
+from recollect.events.envelope import DAY_US, datetime_of, now_us
 from recollect.events.validation import drafts
 from recollect.jobs.queue.nightly import compact
 from recollect.projections.read_models.layout import namespace_folder
@@ -64,11 +64,13 @@ def _fill(folder: Path) -> None:
             part = source[template * EVENTS : (template + 1) * EVENTS]
             memory.parts.log.append(
                 f"n{number}",
-                drafts([event | {"occurred_at": instant(begun_us + at * 20_000_000)} for at, event in enumerate(part)]),
+                drafts(
+                    [event | {"occurred_at": datetime_of(begun_us + at * 20_000_000)} for at, event in enumerate(part)]
+                ),
             )
             memory.parts.read_models.catch_up(f"n{number}")
             if number < _TEMPLATES:
-                memory.parts.vectors.embed_news(f"n{number}")
+                memory.parts.vectors.embed_new(f"n{number}")
     for number in range(_TEMPLATES, NAMESPACES):
         # The same texts under the same ids in the same log: the vectors are those of the template.
         vectors = namespace_folder(folder, f"n{number % _TEMPLATES}") / "vectors.db"
@@ -83,7 +85,7 @@ def _nightly(folder: Path, told: multiprocessing.Queue[tuple[float, int, int]]) 
         events = 0
         for number in range(NAMESPACES):
             events += compact(memory.parts.job_context, f"n{number}", now_us())
-            memory.parts.vectors.embed_news(f"n{number}")
+            memory.parts.vectors.embed_new(f"n{number}")
         seconds = time.perf_counter() - started
     told.put((seconds, events, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024))
 

@@ -39,7 +39,7 @@ def run(folder: Path) -> None:
     floor = EVENTS / seconds(lambda: bulk_load(log, folder / "bare.db"))
     compare("live, everything but embeddings", EVENTS / seconds(lambda: models.catch_up("a")), floor)
     compare("replay, everything but embeddings", EVENTS / seconds(lambda: models.replay("a")), floor)
-    print(f"digests equal: {models.check('a').equal}")
+    print(f"digests equal: {models.check('a').is_equal}")
     models.close()
     log.close()
 

@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 import texts
 
-from recollect.projections.embeddings.embedder import Embedder, Embedding, State, open_embedder
+from recollect.projections.embeddings.embedder import Embedder, State, TokenEmbedding, open_embedder
 from recollect.projections.embeddings.model_runtime import RuntimeName
 from recollect.projections.embeddings.token_codes import Vector, principal_directions
 from recollect.projections.projection_settings import DEFAULT_MODEL
@@ -25,7 +25,7 @@ class QuickEmbedder:
 
     def __init__(self) -> None:
         self._real: Embedder = open_embedder(DEFAULT_MODEL)
-        self._pool: list[Embedding] = []
+        self._pool: list[TokenEmbedding] = []
         self._made = 0
 
     @property
@@ -34,7 +34,7 @@ class QuickEmbedder:
 
     @property
     def model_tag(self) -> str:
-        return self._real.model_tag
+        return self._real.fingerprint
 
     @property
     def dimensions(self) -> int:
@@ -61,10 +61,10 @@ class QuickEmbedder:
     def embed(self, texts: Sequence[str]) -> Vector:
         return np.stack([one.vector for one in self.embed_tokens(texts)])
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str) -> TokenEmbedding:
         return self._real.embed_query(text)
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[Embedding]:
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
         pool = self._filled_pool()
         rng = np.random.default_rng(self._made)
         self._made += len(texts)
@@ -72,12 +72,12 @@ class QuickEmbedder:
         vectors = np.stack([pool[at].vector for at in chosen])
         vectors += rng.standard_normal(vectors.shape, np.float32) * np.float32(_NOISE)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        return [Embedding(vector, pool[at].tokens) for vector, at in zip(vectors, chosen, strict=True)]
+        return [TokenEmbedding(vector, pool[at].tokens) for vector, at in zip(vectors, chosen, strict=True)]
 
     def basis(self) -> Vector:
         return principal_directions(np.concatenate([one.tokens for one in self._filled_pool()]))
 
-    def _filled_pool(self) -> list[Embedding]:
+    def _filled_pool(self) -> list[TokenEmbedding]:
         if not self._pool:
             said = [event["payload"]["text"] for event in islice(texts.varied(10_000), 0, None, 10_000 // _POOL_TEXTS)]
             self._pool = self._real.embed_tokens(said)

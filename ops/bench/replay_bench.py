@@ -25,7 +25,7 @@ from recollect.api.cli.session import open_models
 from recollect.events.backends.log import each_head
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.read_models.parallel_rebuild import rebuild
+from recollect.projections.read_models.parallel_rebuild import rebuild_all
 from recollect.projections.read_models.read_models import ReadModels
 
 EVENTS = 200_000
@@ -117,9 +117,9 @@ def _many(folder: Path, events: int) -> None:
     floor = events / seconds(bulk)
     models = ReadModels(folder, log)
     reopen = partial(open_models, folder, f"sqlite:///{folder / 'log.db'}")
-    rate = events / seconds(lambda: list(rebuild(heads, models, open_models=reopen, processes=processes)))
+    rate = events / seconds(lambda: list(rebuild_all(heads, models, open_models=reopen, processes=processes)))
     compare(f"replay, {processes} processes", rate, floor)
-    rate = events / seconds(lambda: list(rebuild(heads, models, open_models=reopen, processes=1)))
+    rate = events / seconds(lambda: list(rebuild_all(heads, models, open_models=reopen, processes=1)))
     compare("replay, one process", rate, floor)
     models.close()
     log.close()

@@ -70,7 +70,7 @@ def build(home: Path, records: int, embedder: QuickEmbedder) -> None:
         models = ReadModels(home, log)
         models.replay("a")
         vectors = Vectors(home, models, embedder)
-        vectors.embed_news("a")
+        vectors.embed_new("a")
         vectors.close()
         models.close()
 
@@ -187,7 +187,7 @@ def _appending(parts: Parts) -> list[float]:
     for event, question in zip(texts.unnamed(APPENDS), questions("a"), strict=False):
         parts.log.append("a", drafts([event]))
         found.append(_retrieve_ms(parts, question, {}, whole=False))
-        parts.vectors.embed_news("a")
+        parts.vectors.embed_new("a")
     return found
 
 

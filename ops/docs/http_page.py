@@ -13,7 +13,7 @@ from source_comments import field_comment
 from recollect import Recollect
 from recollect.api.http.app import create_app
 from recollect.api.retrieval.contract.request import RetrieveRequest
-from recollect.api.retrieval.contract.result import AnswerAids, Item, RetrieveResult
+from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.settings import load_settings
 
 
@@ -46,7 +46,7 @@ def answer() -> str:
         (
             _dataclass_table(RetrieveResult, without=("stages_ms", "explain"), renamed={"aids": "answer"}),
             f"Each of `items`:\n\n{_dataclass_table(Item, without=('authoritative',))}",
-            f"`answer`:\n\n{_dataclass_table(AnswerAids)}",
+            f"`answer`:\n\n{_dataclass_table(AnswerGuidance)}",
         )
     )
 

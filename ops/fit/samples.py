@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from recollect.api.evaluation.retrieval_benchmark import (
-    Bench,
     Conversation,
-    foreign_questions,
+    RetrievalBenchmark,
     held_out,
     read_conversation,
+    unanswerable_questions,
 )
 from recollect.api.evaluation.scores import ADVERSARIAL
 from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -71,7 +71,7 @@ def best_first(scores: Vector) -> Ints:
 
 def collect(folder: Path, data: Path, model: str) -> list[Sample]:
     """Ask each conversation of `folder` its own questions and foreign ones, in a memory at `data`."""
-    bench = Bench(data, model)
+    bench = RetrievalBenchmark(data, model)
     try:
         bench.wait(_silent)
         conversations = [read_conversation(file) for file in sorted(folder.glob("*.json"))]
@@ -91,11 +91,12 @@ def _silent(what: str, done: int, total: int | None) -> None:
 
 
 def _asked(
-    bench: Bench, conversation: Conversation, conversations: Sequence[Conversation], *, held: bool
+    bench: RetrievalBenchmark, conversation: Conversation, conversations: Sequence[Conversation], *, held: bool
 ) -> list[Sample]:
     own = [question for question in conversation.questions if str(question["category"]) != ADVERSARIAL]
     foreign: list[dict[str, Any]] = [
-        {"query": query, "gold": [], "gold_sessions": []} for _, query in foreign_questions(conversation, conversations)
+        {"query": query, "gold": [], "gold_sessions": []}
+        for _, query in unanswerable_questions(conversation, conversations)
     ]
     found = [_sample(bench, conversation, question, held=held, own=True) for question in own]
     found += [_sample(bench, conversation, question, held=held, own=False) for question in foreign]
@@ -103,7 +104,7 @@ def _asked(
 
 
 def _sample(
-    bench: Bench, conversation: Conversation, question: dict[str, Any], *, held: bool, own: bool
+    bench: RetrievalBenchmark, conversation: Conversation, question: dict[str, Any], *, held: bool, own: bool
 ) -> Sample | None:
     """Ask a question; None when nothing was found at all."""
     request = RetrieveRequest.model_validate({"query": question["query"], "until": question.get("until")})
@@ -126,7 +127,7 @@ def _sample(
         gold=gold,
         by_session=by_session,
         sessions=roster.sessions[rows],
-        measures=relevance_gate.measures(ranked, asked.query),
+        measures=relevance_gate.answer_measures(ranked, asked.query),
         # From the order of places found back to that of the candidates.
         items=relevance_gate.item_measures(ranked)[np.argsort(ranked.order)],
         total=len(question["gold"]),

@@ -9,8 +9,14 @@ from typing import Any
 
 from recollect.events.errors import StorageError
 from recollect.projections.embeddings.embedder import NO_MODEL, Embedder, open_embedder
-from recollect.projections.embeddings.model_files import model_name, model_tag
-from recollect.projections.embeddings.model_record import Choice, Model, choice_path, read_choice, write_choice
+from recollect.projections.embeddings.model_files import model_fingerprint, model_name
+from recollect.projections.embeddings.model_record import (
+    ModelRecord,
+    RecordedModel,
+    model_record_path,
+    read_model_record,
+    write_model_record,
+)
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.projection_settings import INDEX_BYTES_MAX, RuntimeChoice
 from recollect.projections.read_models.read_models import ReadModels
@@ -21,7 +27,7 @@ _logger = logging.getLogger(__name__)
 _Stamp = tuple[int, int] | None
 
 
-class Spaces:
+class ActiveModel:
     """The vector space that a data folder uses, and the next one while its model loads. Safe to use from many threads.
 
     The folder's record names the model (`choice.Choice`), whoever wrote it; `setting` does where nothing is recorded.
@@ -55,12 +61,12 @@ class Spaces:
         # Looked at before the record is read: what is written in between is noticed as a change.
         self._stamp: _Stamp = None
         self._stamp = self._stamp_now()
-        choice = None if self._off else read_choice(data)
+        choice = None if self._off else read_model_record(data)
         self._vectors = self.open(self.embedder(setting if choice is None else choice.current.name))
         self._next: Vectors | None = None
         _logger.info("embedding model %r: %s", self._vectors.embedder.name, self._reason(choice))
 
-    def in_use(self) -> Vectors:
+    def vectors(self) -> Vectors:
         """Return the vectors in use, of a model that may still be loading. Costs one look at a file's date.
 
         When another model was recorded, it is loaded in the background, and the one before serves until it is ready.
@@ -72,20 +78,20 @@ class Spaces:
                 self._switch_when_ready()
         return self._vectors
 
-    def model(self) -> Model | None:
+    def model(self) -> RecordedModel | None:
         """Return the model that the folder uses, with the tag of its files as they are; None when there is none.
 
         Raises:
             ForeignFile: the record is damaged. StorageError: it cannot be read.
         """
-        choice = read_choice(self._data)
+        choice = read_model_record(self._data)
         if choice is None and self._off:
             return None
-        recorded = Model(model_name(self._setting), "") if choice is None else choice.current
+        recorded = RecordedModel(model_name(self._setting), "") if choice is None else choice.current
         try:
-            return Model(recorded.name, model_tag(recorded.name))
+            return RecordedModel(recorded.name, model_fingerprint(recorded.name))
         except (OSError, ValueError):
-            return recorded if recorded.tag else None
+            return recorded if recorded.fingerprint else None
 
     def embedder(self, name: str) -> Embedder:
         """Return the model `name`, not loaded yet, for the runtime that is set."""
@@ -95,23 +101,23 @@ class Spaces:
         """Return the vectors of another model, beside those in use. Close them, unless `take_up` did take them."""
         return Vectors(self._data, self._models, embedder, index_bytes_max=self._index_bytes_max)
 
-    def take_up(self, vectors: Vectors, previous: Model | None) -> None:
+    def activate(self, vectors: Vectors, previous: RecordedModel | None) -> None:
         """Record the model of `vectors`, which is ready, and `previous` as the one before it; use it from now on.
 
         Raises:
             StorageError: it cannot be recorded; nothing has changed.
         """
-        new = Model(vectors.embedder.name, vectors.embedder.model_tag)
+        new = RecordedModel(vectors.embedder.name, vectors.embedder.fingerprint)
         # Under the lock, so that a retrieval does not see the record first and loads the model once more.
         with self._lock:
-            write_choice(self._data, Choice(new, previous))
+            write_model_record(self._data, ModelRecord(new, previous))
             if not self._off:
                 self._stamp = self._stamp_now()
                 self._use(vectors)
 
     def status(self) -> dict[str, Any]:
         """Return what health shows: the model in use and, while there is a change, the next one."""
-        status = _status(self.in_use())
+        status = _status(self.vectors())
         following = self._next
         return status if following is None else status | {"next": _status(following)}
 
@@ -124,10 +130,10 @@ class Spaces:
     def _off(self) -> bool:
         return self._setting == NO_MODEL
 
-    def _reason(self, choice: Choice | None) -> str:
+    def _reason(self, choice: ModelRecord | None) -> str:
         if choice is None:
             return "named by RECOLLECT_EMBEDDING_MODEL or its default"
-        reason = f"recorded in {choice_path(self._data)}"
+        reason = f"recorded in {model_record_path(self._data)}"
         if self._setting != choice.current.name:
             reason += f", which goes before {self._setting!r} in RECOLLECT_EMBEDDING_MODEL or its default"
         return reason
@@ -136,7 +142,7 @@ class Spaces:
         if self._off:
             return None
         try:
-            found = choice_path(self._data).stat()
+            found = model_record_path(self._data).stat()
         except FileNotFoundError:
             return None
         except OSError:
@@ -151,13 +157,13 @@ class Spaces:
             return
         self._stamp = stamp
         try:
-            choice = read_choice(self._data)
+            choice = read_model_record(self._data)
         except StorageError as error:
             _logger.warning("going on with the model %r: %s", self._vectors.embedder.name, error)
             return
-        wanted = Model(self._setting, "") if choice is None else choice.current
+        wanted = RecordedModel(self._setting, "") if choice is None else choice.current
         self._next = None
-        if wanted.tag != self._vectors.embedder.model_tag:
+        if wanted.fingerprint != self._vectors.embedder.fingerprint:
             _logger.info("embedding model %r: %s; loading", wanted.name, self._reason(choice))
             self._next = self.open(self.embedder(wanted.name))
             self._next.embedder.start()

@@ -11,8 +11,14 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from recollect.events.errors import short_text
-from recollect.projections.embeddings.model_files import model_tag
-from recollect.projections.embeddings.model_runtime import Embedding, Runtime, RuntimeName, RuntimeRefused, load_runtime
+from recollect.projections.embeddings.model_files import model_fingerprint
+from recollect.projections.embeddings.model_runtime import (
+    Runtime,
+    RuntimeName,
+    RuntimeRefused,
+    TokenEmbedding,
+    load_runtime,
+)
 from recollect.projections.embeddings.token_codes import Vector, principal_directions
 from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
 
@@ -38,7 +44,7 @@ class Embedder(Protocol):
         ...
 
     @property
-    def model_tag(self) -> str:
+    def fingerprint(self) -> str:
         """Name the vector space; vectors of two tags are never compared. Empty before the model is ready."""
         ...
 
@@ -74,11 +80,11 @@ class Embedder(Protocol):
         """Return one normalised row a text, shape (len(texts), dimensions). Queries go first meanwhile."""
         ...
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[Embedding]:
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
         """Return an embedding a text. Queries go first meanwhile."""
         ...
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str) -> TokenEmbedding:
         """Return the embedding of a query, with the places of its pieces."""
         ...
 
@@ -108,11 +114,11 @@ class NoEmbedder:
         """Refuse: there is no model."""
         raise RuntimeError(f"cannot embed {len(texts)} texts: {self.reason}")
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[Embedding]:
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
         """Refuse: there is no model."""
         raise RuntimeError(f"cannot embed {len(texts)} texts: {self.reason}")
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str) -> TokenEmbedding:
         """Refuse: there is no model."""
         return self.embed_tokens([text])[0]
 
@@ -165,9 +171,9 @@ class SentenceEmbedder:
             vectors[at] = embedding.vector
         return vectors
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[Embedding]:
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
         """Return an embedding a text; longest texts together, since a batch is as slow as its longest text."""
-        found: dict[int, Embedding] = {}
+        found: dict[int, TokenEmbedding] = {}
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]), reverse=True)
         for start in range(0, len(order), _BATCH_TEXTS):
             batch = order[start : start + _BATCH_TEXTS]
@@ -175,13 +181,13 @@ class SentenceEmbedder:
                 found |= zip(batch, self._ready().encode([texts[at] for at in batch]), strict=True)
         return [found[at] for at in range(len(texts))]
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str) -> TokenEmbedding:
         """Return the embedding of a query, with the places of its pieces."""
         runtime = self._ready()
         with self._gate.query():
             found = runtime.encode([text])[0]
             # Here as well: a tokenizer that two threads use with other settings fails.
-            spans = piece_spans(runtime.tokenizer, text, runtime.pieces_max)
+            spans = token_spans(runtime.tokenizer, text, runtime.pieces_max)
         # A model that puts a prompt before the text reads more than its pieces.
         return found._replace(spans=spans) if len(spans) == len(found.tokens) else found
 
@@ -208,7 +214,7 @@ class SentenceEmbedder:
         try:
             self._runtime = load_runtime(self.name, self._choice)
             self.dimensions = len(self._runtime.encode(["warm up"])[0].vector)
-            self.model_tag = model_tag(self.name)
+            self.model_tag = model_fingerprint(self.name)
         except RuntimeRefused as error:
             self._fail(str(error))
         except Exception as error:
@@ -232,7 +238,7 @@ class SentenceEmbedder:
         _logger.debug("the embedding model %r", self.name, exc_info=True)
 
 
-def piece_spans(tokenizer: Any, text: str, pieces_max: int | None) -> tuple[tuple[int, int], ...]:
+def token_spans(tokenizer: Any, text: str, pieces_max: int | None) -> tuple[tuple[int, int], ...]:
     """Return where the pieces of `text` stand that the model reads; nothing when its tokenizer cannot tell."""
     if not getattr(tokenizer, "is_fast", False):
         return ()

@@ -39,7 +39,7 @@ def model_source(name: str) -> str:
     return str(folder)
 
 
-def model_tag(name: str) -> str:
+def model_fingerprint(name: str) -> str:
     """Return the name of the model's vector space: 32 hex digits, from the contents of its files.
 
     Weights, vocabulary, pooling: whatever can change a vector counts, and so does all that is not known to be

@@ -14,33 +14,33 @@ from recollect.events.storage.database import storage_errors
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class RecordedModel:
     """An embedding model: what it is loaded by, and the tag of its vectors (`weights.model_tag`)."""
 
     name: str
-    tag: str
+    fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelRecord:
     """The model of a data folder, and the one that `recollect embed --undo` goes back to."""
 
-    current: Model
-    previous: Model | None
+    current: RecordedModel
+    previous: RecordedModel | None
 
 
-def choice_path(data: Path) -> Path:
+def model_record_path(data: Path) -> Path:
     """Return the file that holds the choice; a folder whose model was never changed has none."""
     return data / "embedding.json"
 
 
-def read_choice(data: Path) -> Choice | None:
+def read_model_record(data: Path) -> ModelRecord | None:
     """Return what is recorded in the data folder; None when nothing is.
 
     Raises:
         ForeignFile: the file is damaged. StorageError: it cannot be read.
     """
-    path = choice_path(data)
+    path = model_record_path(data)
     try:
         with storage_errors(path):
             content = path.read_bytes() if path.exists() else None
@@ -52,25 +52,25 @@ def read_choice(data: Path) -> Choice | None:
         ) from error
 
 
-def write_choice(data: Path, choice: Choice) -> None:
+def write_model_record(data: Path, choice: ModelRecord) -> None:
     """Record `choice`; after a crash there is the old file or the new one, and nothing in between.
 
     Raises:
         StorageError: the disk is full or cannot be written; the old file is still there.
     """
-    path = choice_path(data)
+    path = model_record_path(data)
     content = orjson.dumps(asdict(choice), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     with storage_errors(path):
         write_atomically(path, content)
 
 
-def _choice(content: dict[str, Any]) -> Choice:
+def _choice(content: dict[str, Any]) -> ModelRecord:
     previous = content["previous"]
-    return Choice(_model(content["current"]), None if previous is None else _model(previous))
+    return ModelRecord(_model(content["current"]), None if previous is None else _model(previous))
 
 
-def _model(content: dict[str, Any]) -> Model:
+def _model(content: dict[str, Any]) -> RecordedModel:
     name, tag = content["name"], content["tag"]
     if not (isinstance(name, str) and isinstance(tag, str) and name and tag):
         raise TypeError("a model has a name and a tag")
-    return Model(name, tag)
+    return RecordedModel(name, tag)

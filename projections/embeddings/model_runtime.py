@@ -45,7 +45,7 @@ _PROBES = (
 )
 
 
-class Embedding(NamedTuple):
+class TokenEmbedding(NamedTuple):
     """One text in vector space, as a whole and by its pieces."""
 
     #: Normalised, shape (dimensions,).
@@ -79,7 +79,7 @@ class Runtime(Protocol):
         """Return how many pieces of a text the model reads, marks included; None: all."""
         ...
 
-    def encode(self, texts: Sequence[str]) -> list[Embedding]:
+    def encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
         """Return an embedding a text, without spans."""
         ...
 
@@ -94,7 +94,7 @@ class TorchRuntime:
         self.tokenizer: Any = model.tokenizer
         self.pieces_max: int | None = model.max_seq_length
 
-    def encode(self, texts: Sequence[str]) -> list[Embedding]:
+    def encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
         """Return an embedding a text."""
         rows: Any = self.model.encode(
             list(texts), output_value=None, show_progress_bar=False, batch_size=len(texts), convert_to_numpy=False
@@ -131,10 +131,10 @@ class OpenVinoRuntime:
         self._inputs: set[str] = {one.any_name for one in self.compiled.inputs}
         self._output: Any = self.compiled.output("last_hidden_state")
 
-    def encode(self, texts: Sequence[str]) -> list[Embedding]:
+    def encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
         """Return an embedding a text."""
         read: list[Any] = self._pieces.encode_batch(list(texts))
-        found: list[Embedding] = []
+        found: list[TokenEmbedding] = []
         for size in _BATCHES:
             while len(read) - len(found) >= size:
                 found += self._forward(read[len(found) : len(found) + size])
@@ -155,7 +155,7 @@ class OpenVinoRuntime:
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         return {name: values for name, values in given.items() if name in self._inputs}
 
-    def _forward(self, read: Sequence[Any]) -> list[Embedding]:
+    def _forward(self, read: Sequence[Any]) -> list[TokenEmbedding]:
         features = self.features(read)
         # Not copied: whatever is kept of it is made anew below.
         hidden: Vector = self.compiled(features, share_inputs=True, share_outputs=True)[self._output]
@@ -163,7 +163,7 @@ class OpenVinoRuntime:
         sums = features["attention_mask"][:, np.newaxis].astype(np.float32) @ hidden
         wholes = normalised(sums[:, 0])
         return [
-            Embedding(whole, normalised(rows[[at for at, id in enumerate(one.ids) if id not in self._special]]))
+            TokenEmbedding(whole, normalised(rows[[at for at, id in enumerate(one.ids) if id not in self._special]]))
             for whole, rows, one in zip(wholes, hidden, read, strict=True)
         ]
 
@@ -222,7 +222,7 @@ def _multiplies_bfloat16() -> bool:
     return getattr(_torch().cpu, "_is_amx_tile_supported", lambda: False)()
 
 
-def _embedding(row: Any, special: set[int]) -> Embedding:
+def _embedding(row: Any, special: set[int]) -> TokenEmbedding:
     """Return the embedding of one text of a batch as sentence-transformers gives it."""
     whole: Vector = row["sentence_embedding"].float().cpu().numpy()
     pieces: Vector = np.empty((0, len(whole)), np.float32)
@@ -232,7 +232,7 @@ def _embedding(row: Any, special: set[int]) -> Embedding:
         kept = [at for at, id in enumerate(ids) if mask[at] and id not in special]
         pieces = row["token_embeddings"].float().cpu().numpy()[kept]
     # Normalised here, in float32: in bfloat16 lengths are off by up to 0.4 %.
-    return Embedding(normalised(whole[np.newaxis])[0], normalised(pieces))
+    return TokenEmbedding(normalised(whole[np.newaxis])[0], normalised(pieces))
 
 
 def _unfit(model: Any) -> str:

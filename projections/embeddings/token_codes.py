@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from recollect.events.storage.bounded_cache import BoundedCache
 
 Vector = NDArray[np.float32]
-Codes = NDArray[np.int8]
+TokenCodes = NDArray[np.int8]
 
 #: Numbers in a code.
 CODE_DIMENSIONS = 64
@@ -37,12 +37,12 @@ def reduced(tokens: Vector, basis: Vector) -> Vector:
     return turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-12)
 
 
-def encoded(tokens: Vector, basis: Vector) -> Codes:
+def encoded(tokens: Vector, basis: Vector) -> TokenCodes:
     """Return the codes of token vectors, shape (pieces, at most `CODE_DIMENSIONS`)."""
     return np.round(reduced(tokens, basis) * _SCALE).astype(np.int8)
 
 
-def late_interaction(query: Vector, weights: Vector, codes: Codes, starts: NDArray[np.int64]) -> Vector:
+def late_interaction(query: Vector, weights: Vector, codes: TokenCodes, starts: NDArray[np.int64]) -> Vector:
     """Return how well each text answers the query, piece by piece: the weighted mean of its best cosines.
 
     Parameters:
@@ -63,7 +63,7 @@ def late_interaction(query: Vector, weights: Vector, codes: Codes, starts: NDArr
     return np.maximum.reduceat(cosines, starts, axis=0) @ weights[counted]
 
 
-class CodeCache:
+class TokenCodeCache:
     """The stored codes of turns, of each chunk, that were looked at last. Safe to use from many threads.
 
     Reading them from the file takes longer than all else in a retrieval but the model.

@@ -16,7 +16,7 @@ import numpy as np
 from recollect.events.backends.log import EventLog
 from recollect.events.storage.database import connect, storage_errors
 from recollect.projections.embeddings.passages import PARTS, Passage
-from recollect.projections.embeddings.token_codes import Codes, Vector
+from recollect.projections.embeddings.token_codes import TokenCodes, Vector
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -67,15 +67,15 @@ _CODED_CHUNKS_MAX = 10
 _eras = count()
 
 
-class Kept(NamedTuple):
+class EmbeddedText(NamedTuple):
     """What is kept of one text."""
 
     vector: Vector
     #: Of a turn: its pieces.
-    codes: Codes | None = None
+    codes: TokenCodes | None = None
 
 
-class Store:
+class VectorStore:
     """The file of one namespace's vectors, as one model sees it."""
 
     def __init__(self, path: Path, model: str, source: str) -> None:
@@ -104,7 +104,7 @@ class Store:
         ).fetchone()
         return 0 if row is None else row[0]
 
-    def agree(self, log: EventLog, namespace: str, snapshot: Snapshot) -> None:
+    def reset_if_log_was_replaced(self, log: EventLog, namespace: str, snapshot: Snapshot) -> None:
         """Forget which vectors stand for which episode when the last one embedded is another one now.
 
         Then an older copy of the log was put in place and went on in another way. Vectors are kept by their texts.
@@ -136,7 +136,7 @@ class Store:
 
     def save(
         self,
-        vectors: dict[bytes, Kept],
+        vectors: dict[bytes, EmbeddedText],
         found: Sequence[tuple[int, Passage, bytes]],
         *,
         after: int,
@@ -166,12 +166,12 @@ class Store:
             self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, *last))
         return True
 
-    def remember(self, vectors: dict[bytes, Kept]) -> None:
+    def save_texts(self, vectors: dict[bytes, EmbeddedText]) -> None:
         """Keep what became of texts, by the digests of these."""
         with self._transaction():
             self._remember(vectors)
 
-    def _remember(self, vectors: dict[bytes, Kept]) -> None:
+    def _remember(self, vectors: dict[bytes, EmbeddedText]) -> None:
         self._connection.executemany(
             "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)",
             [(self._model, digest, kept.vector.astype("<f4").tobytes()) for digest, kept in vectors.items()],
@@ -181,7 +181,7 @@ class Store:
             [(kept.codes.tobytes(), self._model, digest) for digest, kept in vectors.items() if kept.codes is not None],
         )
 
-    def remembered(self, digest: bytes) -> Vector | None:
+    def texts(self, digest: bytes) -> Vector | None:
         """Return the vector of a text, if it was ever embedded."""
         return self._vector("SELECT vector FROM vectors WHERE model = ? AND digest = ?", digest)
 
@@ -207,7 +207,7 @@ class Store:
         row: tuple[Any, ...] | None = self._connection.execute(query, (self._model, value)).fetchone()
         return None if row is None else np.frombuffer(row[0], "<f4")
 
-    def remove_others(self, keep: Collection[str]) -> None:
+    def remove_other_models(self, keep: Collection[str]) -> None:
         """Remove everything of models whose tags are not in `keep`, a little at a time."""
         tags = "SELECT model FROM embedded UNION SELECT model FROM embeddings UNION SELECT model FROM vectors"
         rows: list[tuple[Any, ...]] = self._connection.execute(tags).fetchall()

@@ -27,11 +27,11 @@ from recollect.events.storage.atomic_file import write_once
 from recollect.events.storage.database import storage_errors
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.passages import PASSAGES_VERSION, Passage, passages, summary_passages
-from recollect.projections.embeddings.token_codes import CodeCache, Vector, encoded
+from recollect.projections.embeddings.token_codes import TokenCodeCache, Vector, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
-from recollect.projections.embeddings.vector_store import Kept, Store
+from recollect.projections.embeddings.vector_store import EmbeddedText, VectorStore
 from recollect.projections.projection_settings import INDEX_BYTES_MAX
-from recollect.projections.projector.episode_events import Episode, tells, told
+from recollect.projections.projector.episode_events import Episode, episode_from_event, is_episode_event
 from recollect.projections.queries.episode_queries import EpisodeToEmbed, SpokenText
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.queries.summary_sources import read_events
@@ -48,11 +48,11 @@ _BATCH_EPISODES = 128
 _OPEN_MAX = 64
 
 #: Gives the vectors in use. Asked once for each piece of work: the model can change, and one piece has one space.
-VectorsInUse = Callable[[], "Vectors"]
+CurrentVectors = Callable[[], "Vectors"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class EmbeddingBacklog:
     """How many episodes of a read model have no vectors yet."""
 
     missing: int
@@ -77,16 +77,16 @@ class Vectors:
         self._models = models
         self.embedder = embedder
         self._index_bytes_max = index_bytes_max
-        self._stores: OpenFiles[Store] = OpenFiles(_OPEN_MAX)
+        self._stores: OpenFiles[VectorStore] = OpenFiles(_OPEN_MAX)
         # One at a time embeds: two would only share the same processor.
         self._embedding = threading.Lock()
         self._closed = False
         self._basis: Vector | None = None
-        self._codes = CodeCache()
+        self._codes = TokenCodeCache()
         #: By namespace, the version of the last event whose knowledge was embedded.
         self._learned: dict[str, int] = {}
 
-    def embed_news(
+    def embed_new(
         self,
         namespace: str,
         *,
@@ -112,20 +112,20 @@ class Vectors:
                 done += embedded
                 if on_progress is not None:
                     with self._models.reading(namespace) as snapshot:
-                        pending = self.pending(namespace, snapshot)
+                        pending = self.backlog(namespace, snapshot)
                     on_progress(pending.total - pending.missing, pending.total)
             if self.embedder.state == "ready" and not self._closed:
                 self._embed_knowledge(namespace)
         return done
 
-    def pending(self, namespace: str, snapshot: Snapshot) -> Pending:
+    def backlog(self, namespace: str, snapshot: Snapshot) -> EmbeddingBacklog:
         """Return how many episodes of `snapshot` have no vectors yet."""
         checkpoint = 0
         if self._path(namespace).exists():
             with self._using(namespace, snapshot) as store, store.lock:
                 checkpoint = store.checkpoint()
         missing = snapshot.episodes.count_after(checkpoint)
-        return Pending(missing, snapshot.episodes.count()) if missing else Pending(0, 0)
+        return EmbeddingBacklog(missing, snapshot.episodes.count()) if missing else EmbeddingBacklog(0, 0)
 
     def index(self, namespace: str, snapshot: Snapshot) -> VectorIndex:
         """Return the index of `namespace`, with everything embedded so far. The model must be ready."""
@@ -137,7 +137,7 @@ class Vectors:
             self._keep_within_memory()
             return index
 
-    def of_turns(self, namespace: str, snapshot: Snapshot, versions: Iterable[int]) -> dict[int, Vector]:
+    def vectors_of_episodes(self, namespace: str, snapshot: Snapshot, versions: Iterable[int]) -> dict[int, Vector]:
         """Return the vectors of those turns that have been embedded; of none unless the model is ready."""
         if self.embedder.state != "ready" or not self._path(namespace).exists():
             return {}
@@ -145,7 +145,7 @@ class Vectors:
             found = {version: store.of_turn(version) for version in versions}
         return {version: vector for version, vector in found.items() if vector is not None}
 
-    def of_texts(self, namespace: str, snapshot: Snapshot, texts: Sequence[str]) -> Vector | None:
+    def vectors_of_texts(self, namespace: str, snapshot: Snapshot, texts: Sequence[str]) -> Vector | None:
         """Return a vector a text, shape (len(texts), dimensions), and remember them; None unless the model is ready."""
         if self.embedder.state != "ready" or not texts:
             return None
@@ -156,19 +156,21 @@ class Vectors:
             if missing:
                 vectors = self.embedder.embed(list(missing.values()))
                 with store.lock:
-                    store.remember({digest: Kept(vector) for digest, vector in zip(missing, vectors, strict=True)})
+                    store.save_texts(
+                        {digest: EmbeddedText(vector) for digest, vector in zip(missing, vectors, strict=True)}
+                    )
             with store.lock:
-                found = [store.remembered(digest) for digest in digests]
+                found = [store.texts(digest) for digest in digests]
         whole = [vector for vector in found if vector is not None]
         # Fewer when another process has just removed this model's vectors.
         return np.stack(whole) if len(whole) == len(found) else None
 
-    def remembered(self, namespace: str, snapshot: Snapshot, digests: Sequence[bytes]) -> list[Vector | None]:
+    def cached_texts(self, namespace: str, snapshot: Snapshot, digests: Sequence[bytes]) -> list[Vector | None]:
         """Return the vectors of texts that were embedded, by the digests of these. The model must be ready."""
         if not self._path(namespace).exists():
             return [None] * len(digests)
         with self._using(namespace, snapshot) as store, store.lock:
-            return [store.remembered(digest) for digest in digests]
+            return [store.texts(digest) for digest in digests]
 
     def _embed_knowledge(self, namespace: str) -> None:
         """Embed what is known and was not embedded yet."""
@@ -177,14 +179,14 @@ class Vectors:
             if self._learned.get(namespace, 0) < learned:
                 texts = [item.text for item in snapshot.knowledge.items()]
                 for start in range(0, len(texts), _BATCH_EPISODES):
-                    self.of_texts(namespace, snapshot, texts[start : start + _BATCH_EPISODES])
+                    self.vectors_of_texts(namespace, snapshot, texts[start : start + _BATCH_EPISODES])
                 self._learned[namespace] = learned
 
-    def remove_others(self, namespace: str, keep: Collection[str]) -> None:
+    def remove_other_models(self, namespace: str, keep: Collection[str]) -> None:
         """Remove the vectors of `namespace` that are of models whose tags are not in `keep`."""
         if self._path(namespace).exists():
             with self._models.reading(namespace) as snapshot, self._using(namespace, snapshot) as store:
-                store.remove_others(keep)
+                store.remove_other_models(keep)
 
     def close(self) -> None:
         """Close every file; work at hand ends after its batch."""
@@ -214,22 +216,24 @@ class Vectors:
             return passages(episode.spoken, episode.before)
         versions = snapshot.episodes.source_versions(episode.version)
         sources = [
-            told(event, event.data()) for event in read_events(self._models.log, namespace, versions) if tells(event)
+            episode_from_event(event, event.data())
+            for event in read_events(self._models.log, namespace, versions)
+            if is_episode_event(event)
         ]
         return summary_passages(episode.spoken, [_spoken(source) for source in sources])
 
     def _embed_episodes(
-        self, store: Store, after: int, last: EpisodeToEmbed, found: Sequence[tuple[int, Passage, bytes]]
+        self, store: VectorStore, after: int, last: EpisodeToEmbed, found: Sequence[tuple[int, Passage, bytes]]
     ) -> bool:
         """Embed the passages of the episodes after the checkpoint `after` up to `last`; False when it has moved."""
         turns = {digest for _, passage, digest in found if passage.part == "turn"}
         with store.lock:
             missing = store.missing({digest: passage.text for _, passage, digest in found}, with_codes=turns)
-        kept: dict[bytes, Kept] = {}
+        kept: dict[bytes, EmbeddedText] = {}
         if missing:
             basis = self.basis()
             for digest, one in zip(missing, self.embedder.embed_tokens(list(missing.values())), strict=True):
-                kept[digest] = Kept(one.vector, encoded(one.tokens, basis) if digest in turns else None)
+                kept[digest] = EmbeddedText(one.vector, encoded(one.tokens, basis) if digest in turns else None)
         with store.lock:
             return store.save(kept, found, after=after, last=(last.version, last.id))
 
@@ -240,7 +244,7 @@ class Vectors:
         """
         basis = self._basis
         if basis is None:
-            path = self._data / f"basis-{self.embedder.model_tag}.npy"
+            path = self._data / f"basis-{self.embedder.fingerprint}.npy"
             if not path.exists():
                 content = BytesIO()
                 np.save(content, self.embedder.basis())
@@ -263,19 +267,19 @@ class Vectors:
         return found
 
     @contextmanager
-    def _using(self, namespace: str, snapshot: Snapshot) -> Generator[Store]:
+    def _using(self, namespace: str, snapshot: Snapshot) -> Generator[VectorStore]:
         with self._stores.using(namespace, partial(self._open, namespace, snapshot)) as store:
             try:
                 with storage_errors(self._path(namespace)):
                     with store.lock:
-                        store.agree(self._models.log, namespace, snapshot)
+                        store.reset_if_log_was_replaced(self._models.log, namespace, snapshot)
                     yield store
             except ForeignFile:
                 self._start_anew(namespace)
                 raise
 
-    def _open(self, namespace: str, snapshot: Snapshot) -> Store:
-        if not self.embedder.model_tag:
+    def _open(self, namespace: str, snapshot: Snapshot) -> VectorStore:
+        if not self.embedder.fingerprint:
             raise RecollectError(
                 f"the embedding model {self.embedder.name!r} is not ready, so its vectors cannot be told from those of "
                 "other models; wait until it is loaded"
@@ -283,11 +287,11 @@ class Vectors:
         source = f"log {snapshot.progress.state().log_id}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}"
         path = self._path(namespace)
         try:
-            return Store(path, self.embedder.model_tag, source)
+            return VectorStore(path, self.embedder.fingerprint, source)
         except ForeignFile as problem:
             _logger.warning("the vectors of namespace %r are made anew: %s", namespace, problem)
             remove_database(path)
-            return Store(path, self.embedder.model_tag, source)
+            return VectorStore(path, self.embedder.fingerprint, source)
 
     def _start_anew(self, namespace: str) -> None:
         _logger.warning("the vectors of namespace %r are damaged and made anew", namespace)

@@ -10,7 +10,7 @@ from recollect.events.envelope import RecordedEvent
 from recollect.projections.schema.schema import create_indexes
 
 
-class Deferred:
+class DeferredUpdates:
     """The changes of a batch that look rows up, in the order of the log.
 
     Parameters:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from recollect.events.envelope import RecordedEvent
-from recollect.projections.text.prompt_fence import without_recalled
+from recollect.projections.text.prompt_fence import strip_recalled
 
 #: What an event's importance is when nobody says (`003`, 1 to 10).
 _IMPORTANCE = 5
@@ -27,12 +27,12 @@ class Episode(NamedTuple):
     outcome: str | None = None
 
 
-def told(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
+def episode_from_event(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
     """Return what `event` tells, one of `message.added`, `action.recorded` and `observation.recorded`."""
     return _TELLING[event.type](event, payload)
 
 
-def tells(event: RecordedEvent) -> bool:
+def is_episode_event(event: RecordedEvent) -> bool:
     """Tell whether `event` is an episode."""
     return event.type in _TELLING
 
@@ -50,7 +50,7 @@ def _caption(attachments: list[dict[str, Any]]) -> str | None:
 
 def _text(payload: dict[str, Any]) -> str:
     if "text" in payload:
-        return without_recalled(payload["text"])
+        return strip_recalled(payload["text"])
     if "turns" in payload:
         return "\n".join(f"{turn.get('name') or turn['role']}: {turn['text']}" for turn in payload["turns"])
     return orjson.dumps(payload.get("data")).decode()

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import apsw
 
 from recollect.events.envelope import RecordedEvent
-from recollect.projections.projector.deferred_updates import Deferred
-from recollect.projections.text.segments import segments
+from recollect.projections.projector.deferred_updates import DeferredUpdates
+from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import distinct_words
 
 #: Days in a few sentences that are kept; older ones stay in the log.
-DIGESTS_KEPT = 7
+DAILY_DIGESTS_MAX = 7
 
 _FIND = "SELECT version, session_id, tier, status FROM episodes WHERE id = ? AND version < ?"
 _UNINDEX = (
@@ -46,14 +46,14 @@ _INHERIT_MENTIONS = (
 Status = Literal["active", "stale", "superseded", "invalidated", "rejected"]
 
 
-class Tiers:
+class EpisodeUpdates:
     """The changes of one batch to episodes that are there."""
 
-    def __init__(self, connection: apsw.Connection, deferred: Deferred) -> None:
+    def __init__(self, connection: apsw.Connection, deferred: DeferredUpdates) -> None:
         self._connection = connection
         self._deferred = deferred
 
-    def summarise(self, event: RecordedEvent, sources: Sequence[str], *, replaces: bool) -> None:
+    def add_summary_sources(self, event: RecordedEvent, sources: Sequence[str], *, replaces: bool) -> None:
         """Let the episode of `event` stand for the episodes `sources`.
 
         Parameters:
@@ -71,7 +71,7 @@ class Tiers:
         """Keep an episode whatever its age."""
         self._deferred.add(event, lambda: self._set(event, episode_id, "pinned", 1), episodes=True)
 
-    def shorten(self, event: RecordedEvent, episode_id: str, text: str) -> None:
+    def set_short_form(self, event: RecordedEvent, episode_id: str, text: str) -> None:
         """Give a long episode a short form."""
         self._deferred.add(event, lambda: self._set(event, episode_id, "short", text), episodes=True)
 
@@ -79,7 +79,7 @@ class Tiers:
         """Set the status of episodes; only active ones are found."""
         self._deferred.add(event, lambda: self._set_status(event, ids, status), episodes=True)
 
-    def tell_day(self, event: RecordedEvent, day: str, text: str) -> None:
+    def add_daily_digest(self, event: RecordedEvent, day: str, text: str) -> None:
         """Put a day in a few sentences; the last days are kept."""
         self._deferred.add(event, lambda: self._tell_day(event, day, text), episodes=True)
 
@@ -119,7 +119,7 @@ class Tiers:
         for (text,) in list[Any](rows):
             words.update(dict.fromkeys(distinct_words(text or "")))
         for (text,) in list[Any](self._connection.execute(_OWN_TEXT, (event.version,))):
-            words.update(dict.fromkeys(segments(text)))
+            words.update(dict.fromkeys(search_segments(text)))
         self._connection.execute(_UNINDEX, (event.version,))
         self._connection.execute(
             "UPDATE episodes SET terms = ? WHERE version = ?", (" ".join(words) or None, event.version)
@@ -166,5 +166,5 @@ class Tiers:
         )
         self._connection.execute(
             "DELETE FROM daily_digests WHERE day NOT IN (SELECT day FROM daily_digests ORDER BY day DESC LIMIT ?)",
-            (DIGESTS_KEPT,),
+            (DAILY_DIGESTS_MAX,),
         )

@@ -11,15 +11,15 @@ from typing import Any
 import orjson
 
 from recollect.events.envelope import RecordedEvent
-from recollect.projections.projector.episode_events import told
+from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.knowledge_handlers import KNOWLEDGE_HANDLERS, Handler
-from recollect.projections.projector.write_batch import Changes
+from recollect.projections.projector.write_batch import WriteBatch
 
 #: Roles of those who take part in a conversation.
 _PEOPLE = ("user", "assistant")
 
 
-def fold(changes: Changes, event: RecordedEvent) -> None:
+def apply_event(changes: WriteBatch, event: RecordedEvent) -> None:
     """Add to `changes` what `event` means."""
     handler = _HANDLERS.get(event.type)
     if handler is not None:
@@ -28,7 +28,7 @@ def fold(changes: Changes, event: RecordedEvent) -> None:
         changes.learned = event.version
 
 
-def _session_started(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+def _session_started(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     session = changes.session(event)
     session.channel = payload.get("channel", "api")
     session.user_id = payload.get("user_id")
@@ -37,47 +37,47 @@ def _session_started(changes: Changes, event: RecordedEvent, payload: dict[str, 
     session.metadata = orjson.dumps(metadata).decode() if metadata else None
 
 
-def _session_ended(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+def _session_ended(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     session = changes.session(event)
     session.ended_at_us = event.occurred_at_us
     session.summary = payload.get("summary")
 
 
-def _told(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    episode = told(event, payload)
+def _told(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    episode = episode_from_event(event, payload)
     changes.add_episode(event, episode)
     if episode.role in _PEOPLE and payload.get("name") is not None:
-        changes.spoke(event, payload["name"])
+        changes.count_message_by(event, payload["name"])
     for turn in payload.get("turns", ()):
         if turn.get("name") and turn["role"] in _PEOPLE:
-            changes.spoke(event, turn["name"])
+            changes.count_message_by(event, turn["name"])
 
 
-def _compressed(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+def _compressed(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     changes.add_summary(event, payload, "compressed")
     if event.type == "episodes.compressed" and event.session_id is not None:
         # Nobody summed the session up when it ended.
         session = changes.session(event)
         session.summary = session.summary or payload["text"]
-    changes.tiers.summarise(event, payload["source_events"], replaces=False)
+    changes.tiers.add_summary_sources(event, payload["source_events"], replaces=False)
 
 
-def _distilled(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+def _distilled(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     changes.add_summary(event, payload, "distilled")
-    changes.tiers.summarise(event, payload["source_events"], replaces=True)
+    changes.tiers.add_summary_sources(event, payload["source_events"], replaces=True)
 
 
-def _expired(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+def _expired(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     changes.tiers.expire(event, payload["episode_ids"])
 
 
-def _turns_summarised(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
+def _turns_summarised(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     for one in payload["summaries"]:
-        changes.tiers.shorten(event, one["event_id"], one["text"])
+        changes.tiers.set_short_form(event, one["event_id"], one["text"])
 
 
-def _day_digested(changes: Changes, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.tiers.tell_day(event, payload["day"], payload["text"])
+def _day_digested(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    changes.tiers.add_daily_digest(event, payload["day"], payload["text"])
 
 
 _HANDLERS: dict[str, Handler] = {

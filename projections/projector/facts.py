@@ -32,12 +32,12 @@ WHERE key = ?
 """
 
 
-class Stated(NamedTuple):
+class StatedFact(NamedTuple):
     """A fact on its way into the read model."""
 
     id: str
     entity_id: int
-    payload: dict[str, Any]
+    fields: dict[str, Any]
     source_type: str
     #: Read out of events, not told as a fact: it never brings back what was taken back.
     extracted: bool
@@ -45,23 +45,23 @@ class Stated(NamedTuple):
     @property
     def topic(self) -> str:
         """Return what it is about: subject and predicate."""
-        return topic_of(self.payload)
+        return topic_of(self.fields)
 
     @property
     def value(self) -> str:
         """Return what it says about that."""
-        return normalised(self.payload["object"])
+        return normalised(self.fields["object"])
 
     @property
     def conflict_key(self) -> str | None:
         """Return what only one active fact can have."""
-        given = self.payload.get("conflict_key")
-        single = has_one_value(canonical(self.payload["predicate"]))
+        given = self.fields.get("conflict_key")
+        single = has_one_value(canonical(self.fields["predicate"]))
         return normalised(given) if given else self.topic if single else None
 
     def sources(self, event: RecordedEvent) -> list[str]:
         """Return the events it was read from; the one that told it when it names none."""
-        return list(self.payload.get("source_events") or [event.id])
+        return list(self.fields.get("source_events") or [event.id])
 
 
 class _Row(NamedTuple):
@@ -85,7 +85,7 @@ class Facts:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
-    def state(self, event: RecordedEvent, fact: Stated) -> None:
+    def upsert(self, event: RecordedEvent, fact: StatedFact) -> None:
         """Add a fact, or strengthen the one that says the same."""
         right = self._correction(fact)
         if right is not None and right != fact.id:
@@ -98,7 +98,7 @@ class Facts:
         if alive is not None:
             self._strengthen(event, fact, alive)
             return
-        ended = parse_rfc3339(fact.payload.get("valid_until"))
+        ended = parse_rfc3339(fact.fields.get("valid_until"))
         if ended is not None and ended <= event.occurred_at_us:
             # It was so once. That ends nothing, and nothing ends it.
             if not same:
@@ -108,18 +108,18 @@ class Facts:
         if holder is None or self._wins(event, fact, holder):
             self._insert(event, fact, "active")
             if holder is not None:
-                self.supersede(event, holder.id, fact.id, parse_rfc3339(fact.payload.get("valid_from")))
+                self.supersede(event, holder.id, fact.id, parse_rfc3339(fact.fields.get("valid_from")))
         elif not same:
             self._insert(event, fact, "superseded", superseded_by=holder.id)
 
-    def reject(self, event: RecordedEvent, fact: Stated) -> None:
+    def reject(self, event: RecordedEvent, fact: StatedFact) -> None:
         """Note a fact that failed the quality gate; once."""
         if not self._rows("topic = ? AND value = ?", fact.topic, fact.value):
             self._insert(event, fact, "rejected")
 
-    def correct(self, event: RecordedEvent, fact: Stated) -> None:
+    def correct(self, event: RecordedEvent, fact: StatedFact) -> None:
         """Set right what is known; nothing but a later correction or retraction undoes it."""
-        wrong = self._rows("id = ?", fact.payload["corrects"]) if fact.payload.get("corrects") else []
+        wrong = self._rows("id = ?", fact.fields["corrects"]) if fact.fields.get("corrects") else []
         whole = not wrong or fact.conflict_key is not None
         if whole:
             wrong += self._rows("topic = ? AND status IN ('active', 'stale')", fact.topic)
@@ -136,7 +136,7 @@ class Facts:
         right = fact.id if same is None else same.id
         for row in wrong:
             if row.id != right:
-                self.supersede(event, row.id, right, parse_rfc3339(fact.payload.get("valid_from")))
+                self.supersede(event, row.id, right, parse_rfc3339(fact.fields.get("valid_from")))
                 if not whole:
                     self._set_right(fact.topic, row.value, right)
         if whole:
@@ -169,7 +169,7 @@ class Facts:
             (confidence, event.occurred_at_us, fact_id),
         )
 
-    def _state_against(self, event: RecordedEvent, fact: Stated, right: str) -> None:
+    def _state_against(self, event: RecordedEvent, fact: StatedFact, right: str) -> None:
         """Take a fact that a correction or a retraction speaks against."""
         holder = next(iter(self._rows("id = ?", right)), None) if right else None
         if holder is not None and holder.value == fact.value:
@@ -177,11 +177,11 @@ class Facts:
         elif not right and not fact.extracted:
             # The one who took it back says it again.
             self._connection.execute("DELETE FROM corrections WHERE topic = ? AND value = ?", (fact.topic, fact.value))
-            self.state(event, fact)
+            self.upsert(event, fact)
         elif not self._rows("topic = ? AND value = ?", fact.topic, fact.value):
             self._insert(event, fact, "superseded" if right else "invalidated", superseded_by=right or None)
 
-    def _correction(self, fact: Stated) -> str | None:
+    def _correction(self, fact: StatedFact) -> str | None:
         """Return the fact that is right instead, an empty text when this one was taken back, None when it may be."""
         row: Any = self._connection.execute(
             "SELECT coalesce(fact_id, '') FROM corrections WHERE topic = ? AND value IN (?, '') ORDER BY value DESC",
@@ -192,29 +192,29 @@ class Facts:
     def _set_right(self, topic: str, value: str, fact_id: str | None) -> None:
         self._connection.execute("INSERT OR REPLACE INTO corrections VALUES (?, ?, ?)", (topic, value, fact_id))
 
-    def _holder(self, fact: Stated) -> _Row | None:
+    def _holder(self, fact: StatedFact) -> _Row | None:
         """Return the active fact that it conflicts with."""
         if fact.conflict_key is None:
             return None
         return next(iter(self._rows("conflict_key = ? AND status = 'active'", fact.conflict_key)), None)
 
-    def _wins(self, event: RecordedEvent, fact: Stated, holder: _Row) -> bool:
-        since_us = parse_rfc3339(fact.payload.get("valid_from")) or event.occurred_at_us
+    def _wins(self, event: RecordedEvent, fact: StatedFact, holder: _Row) -> bool:
+        since_us = parse_rfc3339(fact.fields.get("valid_from")) or event.occurred_at_us
         held_us = holder.valid_from_us or holder.created_at_us
         return (SOURCE_RANKS[fact.source_type], since_us) >= (SOURCE_RANKS[holder.source_type], held_us)
 
-    def _strengthen(self, event: RecordedEvent, fact: Stated, row: _Row) -> None:
+    def _strengthen(self, event: RecordedEvent, fact: StatedFact, row: _Row) -> None:
         """Let a fact that was told again be surer: independent evidence, unless it is the same source."""
         known: list[str] = orjson.loads(row.source_events)
         sources = [id for id in fact.sources(event) if id not in known]
         if not sources:
             return
-        told: float = fact.payload.get("confidence", 1.0)
+        told: float = fact.fields.get("confidence", 1.0)
         better = max(row.source_type, fact.source_type, key=lambda name: SOURCE_RANKS[name])
         self._connection.execute(
             _STRENGTHEN,
             (
-                surer(row.confidence, told),
+                higher_source(row.confidence, told),
                 better,
                 orjson.dumps([*known, *sources][:SOURCES_MAX]).decode(),
                 event.occurred_at_us,
@@ -224,8 +224,8 @@ class Facts:
             ),
         )
 
-    def _insert(self, event: RecordedEvent, fact: Stated, status: str, *, superseded_by: str | None = None) -> None:
-        payload, at_us = fact.payload, event.occurred_at_us
+    def _insert(self, event: RecordedEvent, fact: StatedFact, status: str, *, superseded_by: str | None = None) -> None:
+        payload, at_us = fact.fields, event.occurred_at_us
         kind: str = payload.get("type", "fact")
         ttl_days: int = payload.get("ttl_days") or TTL_DAYS[kind]
         ended = status in ("superseded", "invalidated")
@@ -269,6 +269,6 @@ def topic_of(payload: dict[str, Any]) -> str:
     return f"{normalised(payload['subject'])}|{canonical(payload['predicate'])}"
 
 
-def surer(confidence: float, told: float) -> float:
+def higher_source(confidence: float, told: float) -> float:
     """Return the confidence in what two independent sources say (noisy or)."""
     return 1 - (1 - confidence) * (1 - told)

@@ -9,7 +9,7 @@ import apsw
 import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
-from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, surer
+from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, higher_source
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.chunks import chunks
 from recollect.projections.text.tokens import estimate_tokens
@@ -44,7 +44,7 @@ class Knowledge:
 
     # -- preferences --------------------------------------------------------------------------------------------------
 
-    def prefer(self, event: RecordedEvent, id: str, payload: dict[str, Any], source_type: str) -> None:
+    def upsert_preference(self, event: RecordedEvent, id: str, payload: dict[str, Any], source_type: str) -> None:
         """Add a preference, strengthen the same one, or let the better or newer one supersede the other."""
         category, name = payload.get("category", "other"), payload["key"]
         held = self._row(
@@ -132,7 +132,9 @@ class Knowledge:
 
     # -- relationships ------------------------------------------------------------------------------------------------
 
-    def relate(self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int) -> None:
+    def upsert_relationship(
+        self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
+    ) -> None:
         """Relate two entities, or strengthen the relation that is there."""
         kind = " ".join(payload["type"].replace("_", " ").casefold().split())
         held = self._row(
@@ -204,7 +206,7 @@ class Knowledge:
 
     # -- observations, clusters, what messages name -------------------------------------------------------------------
 
-    def observe(self, event: RecordedEvent, payload: dict[str, Any], replaced: Sequence[str] = ()) -> None:
+    def add_observations(self, event: RecordedEvent, payload: dict[str, Any], replaced: Sequence[str] = ()) -> None:
         """Add observations; `replaced` are the events whose observations they condense."""
         self._connection.executemany(
             "UPDATE observations SET status = 'superseded' WHERE event_id = ?", [(id,) for id in replaced]
@@ -224,7 +226,7 @@ class Knowledge:
                 (event.session_id, min(payload["through"], event.version)),
             )
 
-    def cluster(self, payload: dict[str, Any]) -> None:
+    def set_clusters(self, payload: dict[str, Any]) -> None:
         """Put new clusters in the place of those before."""
         self._connection.execute("DELETE FROM clusters")
         self._connection.executemany(
@@ -236,7 +238,7 @@ class Knowledge:
             ],
         )
 
-    def mention_dates(self, payload: dict[str, Any]) -> None:
+    def add_date_mentions(self, payload: dict[str, Any]) -> None:
         """Add the dates that messages name."""
         self._connection.executemany(
             "INSERT INTO date_mentions VALUES (NULL, ?, ?, ?, ?)",
@@ -246,7 +248,7 @@ class Knowledge:
             ],
         )
 
-    def ask(self, payload: dict[str, Any]) -> None:
+    def add_questions(self, payload: dict[str, Any]) -> None:
         """Add the questions that messages ask."""
         self._connection.executemany(
             "INSERT INTO questions VALUES (NULL, ?, ?)",
@@ -255,7 +257,7 @@ class Knowledge:
 
     # -- any kind -----------------------------------------------------------------------------------------------------
 
-    def rate(self, payload: dict[str, Any]) -> None:
+    def add_rating(self, payload: dict[str, Any]) -> None:
         """Add what was said of memories to what was said of them before."""
         self._connection.executemany(
             "INSERT INTO ratings VALUES (?, ?) ON CONFLICT (memory_id) DO UPDATE SET rating = rating + excluded.rating",
@@ -308,7 +310,7 @@ class Knowledge:
                 "status = 'active', updated_at_us = max(updated_at_us, ?), stale_at_us = max(stale_at_us, ?) "
                 "WHERE id = ?",
                 (
-                    surer(row[0], told),
+                    higher_source(row[0], told),
                     orjson.dumps([*known, *new][:SOURCES_MAX]).decode(),
                     at_us,
                     at_us + TTL_DAYS[kind] * DAY_US,

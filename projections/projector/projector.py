@@ -16,9 +16,9 @@ import apsw
 
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import RecordedEvent
-from recollect.projections.projector.event_handlers import fold
-from recollect.projections.projector.write_batch import Changes, EntityNames
-from recollect.projections.schema.schema import model_row
+from recollect.projections.projector.event_handlers import apply_event
+from recollect.projections.projector.write_batch import EntityNames, WriteBatch
+from recollect.projections.schema.schema import read_state
 
 #: Events in the first batch: few, so that a reader who is in a hurry is served.
 FIRST_BATCH_EVENTS = 200
@@ -53,7 +53,7 @@ class Projector:
         self._path = path
         self._names: EntityNames | None = None
         #: The model's row as it was when this projector last looked.
-        self.row = model_row(connection)
+        self.row = read_state(connection)
 
     @property
     def parked(self) -> Parked | None:
@@ -89,7 +89,7 @@ class Projector:
 
     def refresh(self) -> None:
         """Look at the model's row again: another process may have moved it."""
-        row = model_row(self._connection)
+        row = read_state(self._connection)
         if row.checkpoint != self.row.checkpoint:
             self._names = None
         self.row = row
@@ -97,7 +97,7 @@ class Projector:
     def _count_attempt(self) -> bool:
         """Count the attempt; False when another process has moved the checkpoint meanwhile."""
         with self._transaction():
-            if model_row(self._connection).checkpoint != self.row.checkpoint:
+            if read_state(self._connection).checkpoint != self.row.checkpoint:
                 return False
             self._connection.execute("UPDATE read_model SET attempts = attempts + 1")
         self.row = self.row._replace(attempts=self.row.attempts + 1)
@@ -106,12 +106,12 @@ class Projector:
     def _fold(self, events: Sequence[RecordedEvent]) -> None:
         try:
             with self._transaction():
-                if model_row(self._connection).checkpoint != self.row.checkpoint:
+                if read_state(self._connection).checkpoint != self.row.checkpoint:
                     return
                 self._names = self._names or EntityNames(self._connection)
-                changes = Changes(self._connection, self._names)
+                changes = WriteBatch(self._connection, self._names)
                 for event in events:
-                    fold(changes, event)
+                    apply_event(changes, event)
                 last = events[-1]
                 changes.write(last.version)
                 self._connection.execute(
@@ -124,7 +124,7 @@ class Projector:
 
     def _park(self, event: RecordedEvent, error: str) -> None:
         with self._transaction():
-            row = model_row(self._connection)
+            row = read_state(self._connection)
             if row.checkpoint == self.row.checkpoint:
                 self._connection.execute(
                     "UPDATE read_model SET parked_version = ?, parked_error = ?", (event.version, error)

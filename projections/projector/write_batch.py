@@ -10,13 +10,13 @@ import apsw
 import orjson
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
-from recollect.projections.projector.deferred_updates import Deferred
+from recollect.projections.projector.deferred_updates import DeferredUpdates
 from recollect.projections.projector.episode_events import Episode
-from recollect.projections.projector.episode_updates import Tiers
+from recollect.projections.projector.episode_updates import EpisodeUpdates
 from recollect.projections.projector.facts import Facts
 from recollect.projections.projector.knowledge import Knowledge
 from recollect.projections.text.names import mentioned_names
-from recollect.projections.text.segments import segments
+from recollect.projections.text.segments import search_segments
 from recollect.projections.text.tokens import estimate_tokens
 
 _ADD_EPISODE = (
@@ -107,7 +107,7 @@ class EntityNames(dict[str, int]):
         self.next_id = row[0]
 
 
-class Changes:
+class WriteBatch:
     """What a batch changes so far; or a whole log, when a read model is built anew.
 
     Parameters:
@@ -134,12 +134,12 @@ class Changes:
         #: Version of the last event that changed what is known.
         self.learned = 0
         #: Changes to rows that are there.
-        self.deferred = Deferred(connection, new=new)
-        self.tiers = Tiers(connection, self.deferred)
+        self.deferred = DeferredUpdates(connection, new=new)
+        self.tiers = EpisodeUpdates(connection, self.deferred)
         self.facts = Facts(connection)
         self.knowledge = Knowledge(connection)
 
-    def looked(self, job: str, through: int) -> None:
+    def set_job_cursor(self, job: str, through: int) -> None:
         """Note that `job` has looked at all events up to the version `through`."""
         self._looked[job] = max(through, self._looked.get(job, 0))
 
@@ -180,7 +180,7 @@ class Changes:
                 episode.importance,
                 episode.outcome,
                 estimate_tokens(text),
-                " ".join(segments(f"{text} {episode.caption}" if episode.caption else text)) or None,
+                " ".join(search_segments(f"{text} {episode.caption}" if episode.caption else text)) or None,
             )
         )
         names = mentioned_names(text, self._names)
@@ -207,13 +207,13 @@ class Changes:
             )
         )
 
-    def entity(self, event: RecordedEvent, name: str) -> int:
+    def entity_id(self, event: RecordedEvent, name: str) -> int:
         """Return the entity that `name` leads to, a new one when nobody has named it before; count the mention."""
         entity_id = self._entity(event, name)
         self._see(event, entity_id).mentions += 1
         return entity_id
 
-    def spoke(self, event: RecordedEvent, name: str) -> None:
+    def count_message_by(self, event: RecordedEvent, name: str) -> None:
         """Count `name` as the speaker of `event`."""
         self._see(event, self._entity(event, name)).spoken += 1
 

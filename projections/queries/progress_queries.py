@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 
 from recollect.projections.queries.records import fetch_value
-from recollect.projections.schema.schema import ModelRow, model_row
+from recollect.projections.schema.schema import ReadModelState, read_state
 
 
 class ProgressQueries:
@@ -16,9 +16,9 @@ class ProgressQueries:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
-    def state(self) -> ModelRow:
+    def state(self) -> ReadModelState:
         """Return the read model's own row."""
-        return model_row(self._connection)
+        return read_state(self._connection)
 
     def job_cursor(self, job: str) -> int:
         """Return the version of the last event that a job has read; 0 before its first run."""

@@ -18,7 +18,7 @@ from recollect.projections.queries.memory_id_queries import MemoryIdQueries
 from recollect.projections.queries.page_queries import PageQueries
 from recollect.projections.queries.progress_queries import ProgressQueries
 from recollect.projections.queries.session_queries import SessionQueries
-from recollect.projections.schema.content_hash import digest
+from recollect.projections.schema.content_hash import content_hash
 
 #: SQLite instructions between two looks at the clock: about 20 µs.
 _INSTRUCTIONS_BETWEEN_CHECKS = 2_000
@@ -89,7 +89,7 @@ class Snapshot:
 
     def content_hash(self) -> str:
         """Return the hash over all rows."""
-        return digest(self._connection)
+        return content_hash(self._connection)
 
     @contextmanager
     def interrupted_at(self, deadline: float) -> Generator[None]:

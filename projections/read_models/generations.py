@@ -16,7 +16,7 @@ from recollect.events.errors import StorageError
 from recollect.events.storage.database import connect, rename_database, storage_errors
 from recollect.events.storage.file_lock import file_lock
 from recollect.projections.read_models.layout import generation_path, generations, remove_database
-from recollect.projections.schema.schema import model_row
+from recollect.projections.schema.schema import read_state
 
 #: An empty generation that did not get its name in this time belongs to a process that died.
 _ABANDONED_SECONDS = 3_600.0
@@ -80,6 +80,6 @@ def _log_id(path: Path) -> str | None:
     """Return the id of the log that a read model was folded from; None when the file is damaged."""
     try:
         with closing(connect(path, create=False)) as connection:
-            return model_row(connection).log_id
+            return read_state(connection).log_id
     except (StorageError, apsw.Error, LookupError, TypeError):
         return None

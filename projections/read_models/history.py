@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 import apsw
 
-from recollect.events.backends.log import EventLog, version_at
+from recollect.events.backends.log import EventLog, version_recorded_by
 from recollect.events.envelope import microseconds, now_us
 from recollect.events.errors import InvalidInput, StillBuilding, StorageError
 from recollect.events.progress import OnProgress
@@ -29,10 +29,10 @@ from recollect.events.storage.database import storage_errors
 from recollect.projections.projection_settings import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import folder_named, namespace_folder, remove_database
-from recollect.projections.read_models.lock_files import held, latest_first, touch
-from recollect.projections.read_models.read_models import ReadModels, empty_model
-from recollect.projections.read_models.replay import build
-from recollect.projections.schema.schema import SCHEMA_VERSION, model_row
+from recollect.projections.read_models.lock_files import latest_first, locked, mark_used
+from recollect.projections.read_models.read_models import ReadModels, empty_read_model
+from recollect.projections.read_models.replay import build_read_model
+from recollect.projections.schema.schema import SCHEMA_VERSION, read_state
 
 _logger = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class History:
         newest = self._log.read(namespace, after=head - 1, limit=1) if head else []
         if moment_us > max(now_us(), newest[0].recorded_at_us if newest else 0):
             raise InvalidInput("is in the future, which nobody remembers; give a time up to now", field="as_of")
-        return version_at(self._log, namespace, moment_us)
+        return version_recorded_by(self._log, namespace, moment_us)
 
     @contextmanager
     def reading(
@@ -118,7 +118,7 @@ class History:
             StorageError: the disk does not let us.
         """
         if version == 0:
-            yield Snapshot(empty_model(self._log.log_id, namespace), 0)
+            yield Snapshot(empty_read_model(self._log.log_id, namespace), 0)
             return
         if version == self._log.head(namespace).version:
             self._models.catch_up(namespace, deadline=deadline)
@@ -172,13 +172,13 @@ class History:
     @contextmanager
     def _opened(self, file: _PastFile) -> Generator[Snapshot | None]:
         """Lend the read model in `file`; None when it is not there, not whole, or just being built."""
-        with held(file.marker, shared=True, wait=False) as reading:
+        with locked(file.marker, shared=True, wait=False) as reading:
             connection = self._connection(file) if reading else None
             if connection is None:
                 yield None
                 return
             try:
-                touch(file.marker)
+                mark_used(file.marker)
                 yield Snapshot(connection, file.version)
             except (apsw.CorruptError, apsw.NotADBError):
                 # Who has it open keeps it; the next one builds it anew.
@@ -196,7 +196,7 @@ class History:
             return None
         try:
             connection.pragma("temp_store", "MEMORY")
-            row = model_row(connection)
+            row = read_state(connection)
             if row[:4] == (SCHEMA_VERSION, self._log.log_id, file.namespace, file.version):
                 return connection
         except (apsw.Error, LookupError, TypeError) as error:
@@ -231,10 +231,10 @@ class History:
         """Build `file` unless it is there, or wait until somebody else has."""
         while True:
             # Shared first: it is free as soon as the one who builds is done, though others read from then on.
-            with held(file.marker, shared=True) as reading:
+            with locked(file.marker, shared=True) as reading:
                 if reading and self._is_whole(file):
                     return
-            with held(file.marker) as alone:
+            with locked(file.marker) as alone:
                 if alone and not self._is_whole(file):
                     self._build_alone(file, on_progress)
                     self._keep_within_bounds()
@@ -261,7 +261,9 @@ class History:
             remove_database(unfinished)
             remove_database(file.path)
             try:
-                version = build(unfinished, self._log, file.namespace, until=file.version, on_progress=report)
+                version = build_read_model(
+                    unfinished, self._log, file.namespace, until=file.version, on_progress=report
+                )
                 if version != file.version:
                     raise StorageError(
                         f"the log gives no event after version {version} of namespace {file.namespace!r}"
@@ -269,7 +271,7 @@ class History:
                 unfinished.rename(file.path)
             finally:
                 remove_database(unfinished)
-            touch(file.marker)
+            mark_used(file.marker)
 
     def _keep_within_bounds(self) -> None:
         """Remove what is over the bounds and not in use, the least recently used first."""
@@ -282,7 +284,7 @@ class History:
                     self._remove(marker, path)
 
     def _remove(self, marker: Path, path: Path) -> None:
-        with held(marker, wait=False) as unused:
+        with locked(marker, wait=False) as unused:
             if unused:
                 remove_database(path)
                 remove_database(path.with_suffix(".building"))

@@ -16,7 +16,7 @@ from recollect.events.storage.file_lock import file_lock
 
 
 @contextmanager
-def held(marker: Path, *, shared: bool = False, wait: bool = True) -> Generator[bool]:
+def locked(marker: Path, *, shared: bool = False, wait: bool = True) -> Generator[bool]:
     """Hold the lock of `marker`, which is made when it is not there.
 
     Yields:
@@ -29,7 +29,7 @@ def held(marker: Path, *, shared: bool = False, wait: bool = True) -> Generator[
         yield descriptor is not None and _is_same(descriptor, marker)
 
 
-def touch(marker: Path) -> None:
+def mark_used(marker: Path) -> None:
     """Note that what `marker` stands for is used now."""
     # By Python's clock: that of the file system moves in steps of milliseconds.
     at_ns = time.time_ns()

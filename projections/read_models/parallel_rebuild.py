@@ -13,36 +13,36 @@ from recollect.events.envelope import Head
 from recollect.events.errors import RecollectError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.process_pool import SPAWN, process_pool
-from recollect.projections.read_models.read_models import Check, ReadModels
+from recollect.projections.read_models.read_models import ReadModels, ReplayCheck
 
 #: How often progress is reported.
 _REPORT_SECONDS = 0.2
 
-Work = Literal["replay", "check"]
+RebuildMode = Literal["replay", "check"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuilt:
+class RebuildResult:
     """What became of one namespace."""
 
     namespace: str
     #: The version that the new read model is at; 0 when it failed.
     version: int
     #: The comparison, when that was the work.
-    check: Check | None = None
+    check: ReplayCheck | None = None
     #: Why it failed; the live read model goes on serving.
     error: str | None = None
 
 
-def rebuild(
+def rebuild_all(
     heads: Sequence[Head],
     models: ReadModels,
     *,
     open_models: Callable[[], ReadModels],
-    work: Work = "replay",
+    work: RebuildMode = "replay",
     processes: int = 1,
     on_progress: OnProgress | None = None,
-) -> Iterator[Rebuilt]:
+) -> Iterator[RebuildResult]:
     """Replay or check the namespaces of `heads` and yield what became of each as it is done.
 
     One that fails keeps no other from being rebuilt.
@@ -70,8 +70,8 @@ def rebuild(
 
 
 def _one_after_the_other(
-    names: Sequence[str], models: ReadModels, work: Work, total: int, on_progress: OnProgress | None
-) -> Iterator[Rebuilt]:
+    names: Sequence[str], models: ReadModels, work: RebuildMode, total: int, on_progress: OnProgress | None
+) -> Iterator[RebuildResult]:
     folded = 0
 
     def count(events: int) -> None:
@@ -105,12 +105,12 @@ def _end(process: _Process) -> None:
     process.models.log.close()
 
 
-def _work_in_process(process: _Process, task: tuple[str, Work]) -> Rebuilt:
+def _work_in_process(process: _Process, task: tuple[str, RebuildMode]) -> RebuildResult:
     namespace, work = task
     return _worked(process.models, namespace, work, process.add_folded)
 
 
-def _worked(models: ReadModels, namespace: str, work: Work, count: Callable[[int], None]) -> Rebuilt:
+def _worked(models: ReadModels, namespace: str, work: RebuildMode, count: Callable[[int], None]) -> RebuildResult:
     """Do the work on one namespace."""
     before = 0
     reported = time.monotonic()
@@ -123,8 +123,8 @@ def _worked(models: ReadModels, namespace: str, work: Work, count: Callable[[int
 
     try:
         if work == "replay":
-            return Rebuilt(namespace=namespace, version=models.replay(namespace, on_progress=on_progress))
+            return RebuildResult(namespace=namespace, version=models.replay(namespace, on_progress=on_progress))
         check = models.check(namespace, on_progress=on_progress)
-        return Rebuilt(namespace=namespace, version=check.version, check=check)
+        return RebuildResult(namespace=namespace, version=check.version, check=check)
     except RecollectError as error:
-        return Rebuilt(namespace=namespace, version=0, error=str(error))
+        return RebuildResult(namespace=namespace, version=0, error=str(error))

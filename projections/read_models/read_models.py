@@ -24,15 +24,15 @@ from recollect.projections.read_models.generations import building, empty_path, 
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.open_files import OpenFiles
 from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATCH_EVENTS
-from recollect.projections.read_models.replay import build
-from recollect.projections.schema.content_hash import digest, search_matches
+from recollect.projections.read_models.replay import build_read_model
+from recollect.projections.schema.content_hash import content_hash, keyword_index_matches
 from recollect.projections.schema.schema import (
     SCHEMA_VERSION,
-    ModelRow,
+    ReadModelState,
     create_indexes,
     create_search,
     create_tables,
-    model_row,
+    read_state,
 )
 
 _logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ FAR_BEHIND_EVENTS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class ProjectionProgress:
     """How far a read model has come."""
 
     namespace: str
@@ -60,7 +60,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class ReplayCheck:
     """A live read model beside the same one built by replay."""
 
     namespace: str
@@ -71,7 +71,7 @@ class Check:
     search_equal: bool
 
     @property
-    def equal(self) -> bool:
+    def is_equal(self) -> bool:
         """Tell whether replay gives what is live."""
         return self.search_equal and self.live_digest == self.replayed_digest
 
@@ -111,7 +111,7 @@ class _OpenModel:
         reader = self._readers.pop() if self._readers else connect(self.path, readonly=True)
         try:
             reader.execute("BEGIN")
-            yield Snapshot(reader, model_row(reader).checkpoint)
+            yield Snapshot(reader, read_state(reader).checkpoint)
         finally:
             if reader.in_transaction:
                 reader.execute("ROLLBACK")
@@ -134,7 +134,7 @@ class _OpenModel:
 
     def search_matches(self) -> bool:
         with self.lock, storage_errors(self.path):
-            return search_matches(self._connection)
+            return keyword_index_matches(self._connection)
 
     def close(self) -> None:
         while self._readers:
@@ -175,7 +175,7 @@ class ReadModels:
         #: Changed under the lock of the open files.
         self._parked: dict[str, Parked] = {}
 
-    def catch_up(self, namespace: str, *, deadline: float | None = None) -> Progress:
+    def catch_up(self, namespace: str, *, deadline: float | None = None) -> ProjectionProgress:
         """Fold what the log has and the read model has not; return how far that came.
 
         Parameters:
@@ -186,7 +186,7 @@ class ReadModels:
         """
         head = self.log.head(namespace).version
         if head == 0:
-            return Progress(namespace=namespace, version=0, head=0, parked=None)
+            return ProjectionProgress(namespace=namespace, version=0, head=0, parked=None)
         if deadline is None and head > self._far_behind_events:
             self._rebuild_far_behind(namespace, head)
         with self._using(namespace) as model:
@@ -200,16 +200,16 @@ class ReadModels:
     def reading(self, namespace: str) -> Generator[Snapshot]:
         """Lend the read model as it is now; an empty one for a namespace without events."""
         if self.log.head(namespace).version == 0:
-            yield Snapshot(empty_model(self.log.log_id, namespace), 0)
+            yield Snapshot(empty_read_model(self.log.log_id, namespace), 0)
             return
         with self._using(namespace) as model, model.reading() as snapshot:
             yield snapshot
 
-    def progress(self, namespace: str) -> Progress:
+    def progress(self, namespace: str) -> ProjectionProgress:
         """Return how far the read model has come, without moving it."""
         head = self.log.head(namespace).version
         if head == 0:
-            return Progress(namespace=namespace, version=0, head=0, parked=None)
+            return ProjectionProgress(namespace=namespace, version=0, head=0, parked=None)
         with self._using(namespace) as model:
             with model.lock, storage_errors(model.path):
                 model.projector.refresh()
@@ -231,19 +231,19 @@ class ReadModels:
         folder = namespace_folder(self._data, namespace)
         with building(folder) as path:
             with storage_errors(path):
-                version = build(
+                version = build_read_model(
                     path, self.log, namespace, batch_events=self._replay_batch_events, on_progress=on_progress
                 )
             self._swap_in(namespace, folder, path)
         return version
 
-    def check(self, namespace: str, *, on_progress: OnProgress | None = None) -> Check:
+    def check(self, namespace: str, *, on_progress: OnProgress | None = None) -> ReplayCheck:
         """Build the read model beside the live one, compare the two, and throw the new one away."""
         self.catch_up(namespace)
         with self.reading(namespace) as live:
             version, live_digest = live.version, live.content_hash()
         with building(namespace_folder(self._data, namespace)) as path, storage_errors(path):
-            build(
+            build_read_model(
                 path,
                 self.log,
                 namespace,
@@ -252,13 +252,13 @@ class ReadModels:
                 on_progress=on_progress,
             )
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-            replayed_digest = digest(connection)
+            replayed_digest = content_hash(connection)
             connection.close()
         search_equal = True
         if version:
             with self._using(namespace) as model:
                 search_equal = model.search_matches()
-        return Check(
+        return ReplayCheck(
             namespace=namespace,
             version=version,
             live_digest=live_digest,
@@ -301,7 +301,7 @@ class ReadModels:
             self._open.drop(namespace)
             raise LogRewound(namespace, checkpoint)
 
-    def _progress(self, model: _OpenModel, namespace: str, head: int) -> Progress:
+    def _progress(self, model: _OpenModel, namespace: str, head: int) -> ProjectionProgress:
         parked = model.projector.parked
         if parked is not None or self._parked:
             with self._open.lock:
@@ -309,7 +309,7 @@ class ReadModels:
                     self._parked[namespace] = parked
                 else:
                     self._parked.pop(namespace, None)
-        return Progress(namespace=namespace, version=model.projector.row.checkpoint, head=head, parked=parked)
+        return ProjectionProgress(namespace=namespace, version=model.projector.row.checkpoint, head=head, parked=parked)
 
     @contextmanager
     def _using(self, namespace: str) -> Generator[_OpenModel]:
@@ -379,7 +379,7 @@ class ReadModels:
 def _projector_of(log: EventLog, namespace: str, connection: apsw.Connection, path: Path) -> Projector:
     """Return the projector of an open file; raise `ForeignFile` when the file is not this model."""
     try:
-        row = model_row(connection)
+        row = read_state(connection)
     except (apsw.SQLError, LookupError, TypeError) as error:
         raise ForeignFile(f"{path} is no read model: {error}") from error
     if (row.schema_version, row.log_id, row.namespace) != (SCHEMA_VERSION, log.log_id, namespace):
@@ -389,7 +389,7 @@ def _projector_of(log: EventLog, namespace: str, connection: apsw.Connection, pa
     return Projector(log, namespace, connection, path)
 
 
-def _is_history(log: EventLog, namespace: str, row: ModelRow) -> bool:
+def _is_history(log: EventLog, namespace: str, row: ReadModelState) -> bool:
     """Tell whether the log still has what was folded: its hash at the checkpoint stands for all before it."""
     try:
         events = log.read(namespace, after=row.checkpoint - 1, limit=1)
@@ -399,7 +399,7 @@ def _is_history(log: EventLog, namespace: str, row: ModelRow) -> bool:
     return bool(events) and (events[0].version, events[0].hash) == (row.checkpoint, row.checkpoint_hash)
 
 
-def empty_model(log_id: str, namespace: str) -> apsw.Connection:
+def empty_read_model(log_id: str, namespace: str) -> apsw.Connection:
     """Return a read model without events, in memory."""
     connection = apsw.Connection(":memory:")
     create_tables(connection, log_id=log_id, namespace=namespace)

@@ -17,8 +17,8 @@ from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync
-from recollect.projections.projector.event_handlers import fold
-from recollect.projections.projector.write_batch import Changes, EntityNames, index_episodes
+from recollect.projections.projector.event_handlers import apply_event
+from recollect.projections.projector.write_batch import EntityNames, WriteBatch, index_episodes
 from recollect.projections.schema.schema import create_indexes, create_search, create_tables
 
 #: Events in one batch of rows.
@@ -38,7 +38,7 @@ _BULK_PRAGMAS: dict[str, bool | int | str] = {
 #: Called with (events folded, events in all) after each batch.
 
 
-def build(
+def build_read_model(
     path: Path,
     log: EventLog,
     namespace: str,
@@ -91,7 +91,7 @@ def _fold_rows(
 
     While one batch goes into the keyword index, the next one is read and folded: SQLite works without Python's lock.
     """
-    changes = Changes(connection, EntityNames(connection), new=True)
+    changes = WriteBatch(connection, EntityNames(connection), new=True)
     version, chain_hash = 0, GENESIS
     indexed: Future[None] | None = None
     while until is None or version < until:
@@ -122,8 +122,8 @@ def _index(connection: apsw.Connection, first: int) -> None:
     connection.cache_flush()
 
 
-def _fold_strictly(changes: Changes, event: RecordedEvent) -> None:
+def _fold_strictly(changes: WriteBatch, event: RecordedEvent) -> None:
     try:
-        fold(changes, event)
+        apply_event(changes, event)
     except Exception as error:
         raise ProjectionFailed(event.namespace, event.version, f"{type(error).__name__}: {error}") from error

@@ -35,7 +35,7 @@ _TABLES = (
 )
 
 
-def digest(connection: apsw.Connection) -> str:
+def content_hash(connection: apsw.Connection) -> str:
     """Return sha256, in hex, over all rows in a fixed order. The keyword index is `search_matches`'s part."""
     total = sha256()
     for query in _TABLES:
@@ -45,7 +45,7 @@ def digest(connection: apsw.Connection) -> str:
     return total.hexdigest()
 
 
-def search_matches(connection: apsw.Connection) -> bool:
+def keyword_index_matches(connection: apsw.Connection) -> bool:
     """Let FTS5 compare its index with the episodes, over a writable connection; return whether they agree."""
     try:
         connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('integrity-check', 1)")

@@ -14,7 +14,7 @@ from recollect.events.chain import GENESIS
 SCHEMA_VERSION = 6
 
 
-class ModelRow(NamedTuple):
+class ReadModelState(NamedTuple):
     """The one row of the table `read_model`: whose model it is and how far it has come."""
 
     schema_version: int
@@ -55,13 +55,13 @@ def create_search(connection: apsw.Connection) -> None:
     connection.execute(_sql("search.sql"))
 
 
-def model_row(connection: apsw.Connection) -> ModelRow:
+def read_state(connection: apsw.Connection) -> ReadModelState:
     """Return the model's own row; raise `apsw.Error` or `LookupError` when the file is no read model."""
     row: tuple[Any, ...] | None = connection.execute("SELECT * FROM read_model").fetchone()
     if row is None:
         raise LookupError("the table read_model is empty")
     # Of another version it may have fewer columns; which version is all that matters then.
-    return ModelRow(*row[: len(ModelRow._fields)], *(0,) * (len(ModelRow._fields) - len(row)))
+    return ReadModelState(*row[: len(ReadModelState._fields)], *(0,) * (len(ReadModelState._fields) - len(row)))
 
 
 @cache

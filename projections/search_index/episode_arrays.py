@@ -22,7 +22,7 @@ ROLES = {"user": 1, "assistant": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Roster:
+class EpisodeArrays:
     """The episodes that are there and active, up to a version. All arrays have one number an episode."""
 
     #: Rising.
@@ -43,15 +43,15 @@ class Roster:
     #: 1: what was said or done; 0: a summary.
     raw: Ints
     #: What its text is like, looked up when it is needed (`UNKNOWN` until then). The one array that changes.
-    traits: NDArray[np.int32]
+    text_flags: NDArray[np.int32]
     session_ids: tuple[str | None, ...]
     speaker_names: tuple[str, ...]
     #: The place of each version from 0 on, -1 of what is no episode here; it may know later ones, and fewer versions.
-    places: NDArray[np.int32]
+    row_by_version: NDArray[np.int32]
     #: The last version looked at.
     through: int
     #: The model's mark of the last removal; with another one the roster is read anew.
-    removal: int
+    last_removal_version: int
 
     def __len__(self) -> int:
         return len(self.versions)
@@ -89,8 +89,8 @@ class Roster:
 
     def live(self, versions: Ints) -> tuple[Ints, NDArray[np.bool_]]:
         """Return the places of those of `versions` that are here, and which those are; `versions` rise."""
-        known = int(np.searchsorted(versions, len(self.places)))
-        rows = self.places[versions[:known]]
+        known = int(np.searchsorted(versions, len(self.row_by_version)))
+        rows = self.row_by_version[versions[:known]]
         here = np.zeros(len(versions), np.bool_)
         here[:known] = (rows >= 0) & (rows < len(self))
         return rows[here[:known]].astype(np.int64), here
@@ -103,7 +103,7 @@ class Roster:
         rows[rows == len(self.versions)] = 0
         return rows[self.versions[rows] == versions]
 
-    def until(self, version: int) -> Roster:
+    def until(self, version: int) -> EpisodeArrays:
         """Return the roster as it was at `version`, without a copy."""
         if version >= self.through:
             return self
@@ -111,7 +111,7 @@ class Roster:
         cut = {name: getattr(self, name)[:end] for name in _ARRAYS}
         return replace(self, **cut, through=version)
 
-    def extended(self, episodes: EpisodeQueries, through: int) -> Roster:
+    def extended(self, episodes: EpisodeQueries, through: int) -> EpisodeArrays:
         """Return the roster with the episodes up to the version `through`."""
         rows = episodes.array_rows(self.through, through)
         if not rows:
@@ -133,16 +133,16 @@ class Roster:
         whole: dict[str, Any] = {name: np.concatenate([getattr(self, name), array]) for name, array in added.items()}
         before = _lengths_before(whole["versions"], whole["lengths"], previous)
         whole["window_lengths"] = np.concatenate([self.window_lengths, added["lengths"] + before])
-        known = np.full(max(0, through + 1 - len(self.places)), -1, np.int32)
-        places = np.concatenate([self.places, known])
+        known = np.full(max(0, through + 1 - len(self.row_by_version)), -1, np.int32)
+        places = np.concatenate([self.row_by_version, known])
         places[added["versions"]] = np.arange(len(self), len(whole["versions"]))
-        return Roster(
+        return EpisodeArrays(
             **whole,
-            places=places,
+            row_by_version=places,
             session_ids=session_ids,
             speaker_names=speaker_names,
             through=through,
-            removal=self.removal,
+            last_removal_version=self.last_removal_version,
         )
 
 
@@ -160,12 +160,14 @@ _ARRAYS = (
 )
 
 
-def empty_roster(removal: int) -> Roster:
+def empty_episode_arrays(removal: int) -> EpisodeArrays:
     """Return the roster of a model before its first episode."""
     none = np.empty(0, np.int64)
     arrays: dict[str, Any] = dict.fromkeys(_ARRAYS, none) | {"traits": np.empty(0, np.int32)}
     places = np.empty(0, np.int32)
-    return Roster(**arrays, places=places, session_ids=(), speaker_names=(), through=0, removal=removal)
+    return EpisodeArrays(
+        **arrays, row_by_version=places, session_ids=(), speaker_names=(), through=0, last_removal_version=removal
+    )
 
 
 def mean(values: NDArray[Any]) -> float:

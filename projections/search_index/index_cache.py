@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.search_index.episode_arrays import Roster, empty_roster
-from recollect.projections.search_index.knowledge_index import Shelf, Stems, load_shelf
+from recollect.projections.search_index.episode_arrays import EpisodeArrays, empty_episode_arrays
+from recollect.projections.search_index.knowledge_index import KnowledgeIndex, StemCache, load_knowledge_index
 from recollect.projections.search_index.postings import Postings
 
 #: Read models whose rosters are kept, the least recently used one goes first; about 100 bytes an episode.
@@ -19,17 +19,17 @@ READ_VERSIONS = 50_000
 _EPISODES_MAX = 4_000_000
 
 
-class Held(NamedTuple):
+class IndexSnapshot(NamedTuple):
     """What is in memory of one read model, as it was at a version."""
 
-    roster: Roster
+    episodes: EpisodeArrays
     postings: Postings
-    shelf: Shelf
+    knowledge: KnowledgeIndex
     #: The version of the last event that the shelf knows of.
-    learned: int
+    knowledge_version: int
 
 
-class MemoryIndexes:
+class IndexCache:
     """The rosters and postings in use, by the file of their read model. Safe to use from many threads.
 
     Parameters:
@@ -40,39 +40,39 @@ class MemoryIndexes:
     def __init__(self, *, read_versions: int = READ_VERSIONS, new_postings: Callable[[], Postings] = Postings) -> None:
         self._read_versions = read_versions
         self._new_postings = new_postings
-        self._held: BoundedCache[str, Held] = BoundedCache(_EPISODES_MAX, _episodes, entries_max=_KEPT_MAX)
-        self._stems = Stems()
+        self._held: BoundedCache[str, IndexSnapshot] = BoundedCache(_EPISODES_MAX, _episodes, entries_max=_KEPT_MAX)
+        self._stems = StemCache()
 
-    def of(self, snapshot: Snapshot) -> Held:
+    def get(self, snapshot: Snapshot) -> IndexSnapshot:
         """Return what is in memory of the read model behind `snapshot`, brought to its version."""
         # The file says which model it is: of now or of the past, before or after a replay.
         path = snapshot.file_identity
         row = snapshot.progress.state()
         held = self._held.get(path)
-        if held is None or held.roster.removal < row.removal or not path:
-            held = Held(empty_roster(row.removal), self._new_postings(), Shelf((), ()), 0)
-        if held.learned != row.learned:
-            held = held._replace(shelf=load_shelf(snapshot, self._stems), learned=row.learned)
-        if held.roster.through >= snapshot.version:
-            cut = held._replace(roster=held.roster.until(snapshot.version))
+        if held is None or held.episodes.last_removal_version < row.removal or not path:
+            held = IndexSnapshot(empty_episode_arrays(row.removal), self._new_postings(), KnowledgeIndex((), ()), 0)
+        if held.knowledge_version != row.learned:
+            held = held._replace(shelf=load_knowledge_index(snapshot, self._stems), learned=row.learned)
+        if held.episodes.through >= snapshot.version:
+            cut = held._replace(roster=held.episodes.until(snapshot.version))
         else:
             # What was read stays, even if there is no time for all of it.
-            for through in range(held.roster.through + self._read_versions, snapshot.version, self._read_versions):
-                held = held._replace(roster=held.roster.extended(snapshot.episodes, through))
+            for through in range(held.episodes.through + self._read_versions, snapshot.version, self._read_versions):
+                held = held._replace(roster=held.episodes.extended(snapshot.episodes, through))
                 self._keep(path, held)
-            cut = held = held._replace(roster=held.roster.extended(snapshot.episodes, snapshot.version))
+            cut = held = held._replace(roster=held.episodes.extended(snapshot.episodes, snapshot.version))
         self._keep(path, held)
         return cut
 
-    def _keep(self, path: str, held: Held) -> None:
+    def _keep(self, path: str, held: IndexSnapshot) -> None:
         if path:
             # Another thread may have been faster, and further.
             self._held.put(path, held, unless=lambda known: _progress(known) >= _progress(held))
 
 
-def _episodes(held: Held) -> int:
-    return len(held.roster)
+def _episodes(held: IndexSnapshot) -> int:
+    return len(held.episodes)
 
 
-def _progress(held: Held) -> tuple[int, int, int]:
-    return held.roster.removal, held.roster.through, held.learned
+def _progress(held: IndexSnapshot) -> tuple[int, int, int]:
+    return held.episodes.last_removal_version, held.episodes.through, held.knowledge_version

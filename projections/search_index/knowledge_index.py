@@ -15,14 +15,14 @@ from hashlib import sha256
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.text.segments import segments
+from recollect.projections.text.segments import search_segments
 
 #: Stems of texts that are kept between two loads: most texts stay.
 _STEMMED_MAX = 50_000
 
 
 @dataclass(frozen=True, eq=False)
-class Shelf:
+class KnowledgeIndex:
     """All that is known at one moment."""
 
     items: Sequence[KnowledgeItem]
@@ -35,7 +35,7 @@ class Shelf:
     episode_ratings: Mapping[int, float] = field(default_factory=dict[int, float])
 
     @cached_property
-    def holders(self) -> Mapping[str, Sequence[int]]:
+    def rows_with_term(self) -> Mapping[str, Sequence[int]]:
         """Return the places of the items that hold a stem."""
         found: dict[str, list[int]] = {}
         for place, terms in enumerate(self.terms):
@@ -48,13 +48,13 @@ class Shelf:
         """Return sha256 of each text: what its vector is remembered by."""
         return [sha256(item.text.encode(errors="replace")).digest() for item in self.items]
 
-    def rarity(self, term: str) -> float:
+    def idf(self, term: str) -> float:
         """Return how much a stem says: inverse document frequency."""
-        holding = len(self.holders.get(term, ()))
+        holding = len(self.rows_with_term.get(term, ()))
         return math.log1p((len(self.items) - holding + 0.5) / (holding + 0.5))
 
 
-class Stems:
+class StemCache:
     """The stems of texts, remembered."""
 
     def __init__(self) -> None:
@@ -64,18 +64,18 @@ class Stems:
         """Return how often each stem stands in each of `texts`."""
         known = self._known.get_all(texts)
         new: dict[str, Mapping[str, int]] = {
-            text: Counter(stem(" ".join([text, *segments(text)]))) for text in texts if text not in known
+            text: Counter(stem(" ".join([text, *search_segments(text)]))) for text in texts if text not in known
         }
         self._known.put_all(new)
         known |= new
         return [known[text] for text in texts]
 
 
-def load_shelf(snapshot: Snapshot, stems: Stems) -> Shelf:
+def load_knowledge_index(snapshot: Snapshot, stems: StemCache) -> KnowledgeIndex:
     """Return the knowledge of a read model, without what no longer holds."""
     stem = snapshot.keywords.stemmer()
     items = snapshot.knowledge.items()
-    return Shelf(
+    return KnowledgeIndex(
         items,
         stems.of([item.text for item in items], stem),
         snapshot.knowledge.outdated_sources(),

@@ -52,7 +52,7 @@ class Postings:
         self._through = 0
         self._lock = threading.Lock()
 
-    def of(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
+    def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
         """Return the postings of stemmed `terms` in a read model that is at `version`; they may know later episodes."""
         with self._lock:
             if version > self._through:
@@ -93,7 +93,7 @@ def _is_kept(_posting: Posting) -> bool:
     return True
 
 
-def merged(postings: Sequence[Posting]) -> Posting:
+def merge_postings(postings: Sequence[Posting]) -> Posting:
     """Return the posting of what stands in different forms: where one is held, as often as the most frequent one."""
     held = [posting for posting in postings if len(posting.versions)]
     if len(held) <= 1:
@@ -105,7 +105,7 @@ def merged(postings: Sequence[Posting]) -> Posting:
     return Posting(versions, turn, window)
 
 
-def stemmed(index: KeywordQueries, words: Sequence[str]) -> list[list[str]]:
+def stem_words(index: KeywordQueries, words: Sequence[str]) -> list[list[str]]:
     """Return each of `words` as the keyword index holds it: mostly one stem, sometimes none or several."""
     stem = index.stemmer()
     return [stem(word) for word in words]

@@ -18,7 +18,7 @@ _BEGIN = re.compile(rf"(?:[{_VOWEL}]|[b-df-hj-np-tv-z](?=[{_VOWEL}])|(?:{_ONSETS
 _HEAD = re.compile(rf"(?<!\w)(?=\w*?[{_VOWEL}]\w)\w++(?<=[b-df-hj-np-tv-ze])")
 
 
-def tails(word: str) -> list[str]:
+def compound_tails(word: str) -> list[str]:
     """Return what may be the last part of a lower-case German word, longest first."""
     if len(word) < _WORD_CHARS_MIN:
         return []

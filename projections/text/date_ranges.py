@@ -59,7 +59,7 @@ class DateRange(NamedTuple):
 _Meaning = Callable[[re.Match[str], datetime], tuple[datetime, datetime] | None]
 
 
-def dates(text: str, said_at: datetime) -> Iterator[DateRange]:
+def find_dates(text: str, said_at: datetime) -> Iterator[DateRange]:
     """Yield the dates that `text` names, in order, none within another.
 
     Parameters:

@@ -12,17 +12,17 @@ CLOSING = f"</{_TAG}>"
 _BEGIN = re.compile(rf"<{_TAG}\b")
 
 
-def fenced(lines: list[str]) -> str:
+def fence(lines: list[str]) -> str:
     """Return `lines` inside the fence; nothing for no lines."""
     return "\n".join([OPENING, *lines, CLOSING]) if lines else ""
 
 
-def one_line(text: str) -> str:
+def single_line(text: str) -> str:
     """Return recalled text on one line, unable to close the fence."""
     return " ".join(text.split()).replace(f"<{_TAG}", f"‹{_TAG}").replace(f"</{_TAG}", f"‹/{_TAG}")
 
 
-def without_recalled(text: str) -> str:
+def strip_recalled(text: str) -> str:
     """Return a message's text without what Recollect had put into its prompt."""
     return "".join(_outside(text)).strip() if f"<{_TAG}" in text else text
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from recollect.projections.text.compounds import tails
+from recollect.projections.text.compounds import compound_tails
 from recollect.projections.text.function_words import (
     ENGLISH,
     GERMAN,
@@ -52,7 +52,7 @@ _SHORT_HANGUL = 3
 _STEMMED_CHARS_MAX = 40
 
 
-def segments(text: str) -> list[str]:
+def search_segments(text: str) -> list[str]:
     """Return the extra terms of `text`, in order, as often as they come; none of English."""
     if (text.isascii() or not _OTHER.search(text)) and _hardly_german(text):
         return []
@@ -74,12 +74,12 @@ def is_german(words: Sequence[str]) -> bool:
     return hits > 0 and hits * _GERMAN_ONE_IN >= len(words)
 
 
-def is_unspaced(word: str) -> bool:
+def is_unsegmented_script(word: str) -> bool:
     """Tell whether some of `word` is in a writing that gives pairs of signs."""
     return not word.isascii() and _RUN.search(word) is not None
 
 
-def pieces(word: str) -> list[str]:
+def ngrams(word: str) -> list[str]:
     """Return the pairs and single signs of a word that has such writing, and what it has in other letters."""
     found = [term for run in _RUN.findall(word) for term in _signs(run)]
     return found + _SPACED.findall(word)
@@ -96,14 +96,14 @@ def stem(word: str, *, german: bool) -> str | None:
     return _stem("german", word.casefold()) if german or _GERMAN_LETTER.search(word) else None
 
 
-def unspaced_words(text: str) -> int:
+def unsegmented_words(text: str) -> int:
     """Return about how many words the parts of `text` are that have no spaces: two signs each."""
     return 0 if text.isascii() else sum(map(len, _RUN.findall(text))) // 2
 
 
 def _extra(word: str, german: bool) -> Sequence[str]:
-    if is_unspaced(word):
-        return pieces(word)
+    if is_unsegmented_script(word):
+        return ngrams(word)
     # Longer ones have no stem, and would fill the cache.
     return _stems(word, german) if len(word) <= _STEMMED_CHARS_MAX else ()
 
@@ -118,7 +118,7 @@ def _stems(word: str, german: bool) -> tuple[str, ...]:
     found = () if stemmed == word.translate(_BARE) else (stemmed,)
     if not german or _CYRILLIC.search(word):
         return found
-    return found + tuple(_stem("german", tail) for tail in tails(word.casefold()))
+    return found + tuple(_stem("german", tail) for tail in compound_tails(word.casefold()))
 
 
 #: What Snowball leaves of verbs: `sie fliegt` has the stem of `fliegen` (as CISTEM, Weissweiler and Fraser 2017).

@@ -26,13 +26,13 @@ from recollect.api.operations.health import health
 from recollect.api.settings import Settings, load_settings
 from recollect.events.envelope import microseconds, now_us
 from recollect.events.validation import drafts
-from recollect.jobs.queue.actors import PAGE_NAMESPACES, declare_actors
+from recollect.jobs.queue.actors import BATCH_NAMESPACES, declare_actors
 from recollect.jobs.queue.broker import open_broker
-from recollect.jobs.queue.registry import SCHEDULED
-from recollect.jobs.queue.run_store import new_beat
-from recollect.projections.schema.content_hash import digest
+from recollect.jobs.queue.registry import SCHEDULED_JOBS
+from recollect.jobs.queue.run_store import new_heartbeat
+from recollect.projections.schema.content_hash import content_hash
 
-NAMESPACES = [f"n{number}" for number in range(2 * PAGE_NAMESPACES + 5)]
+NAMESPACES = [f"n{number}" for number in range(2 * BATCH_NAMESPACES + 5)]
 #: Long ago enough to be distilled, and in whole seconds, so that every run of these tests has the same log.
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _SAID = ("I live in Porto.", "We painted the kitchen green.", "My dog is called Rex.", "The tram was late again.")
@@ -195,9 +195,9 @@ def test_a_nightly_run_among_kills_and_flushes_leaves_what_an_undisturbed_one_do
             processes.stop_all()
         assert events_of(memory) == expected_events
         assert {name: content(memory, name) for name in NAMESPACES} == expected
-        assert all(memory.parts.read_models.check(name).equal for name in NAMESPACES[:5])
+        assert all(memory.parts.read_models.check(name).is_equal for name in NAMESPACES[:5])
         with memory.parts.read_models.reading("n0") as snapshot:
-            assert digest(connection_of(snapshot))
+            assert content_hash(connection_of(snapshot))
 
 
 def test_two_schedulers_begin_each_slot_once_and_a_third_goes_on_where_one_was_killed(
@@ -207,17 +207,17 @@ def test_two_schedulers_begin_each_slot_once_and_a_third_goes_on_where_one_was_k
     with memory_of(settings) as memory:
         fill(memory)
         # A slot of the past is known, so that the present one is not the first of this memory.
-        for job in SCHEDULED:
+        for job in SCHEDULED_JOBS:
             memory.parts.run_store.claim(job, 1, 1, 1)
             memory.parts.run_store.end(job, 1, 1)
         processes = Processes(tmp_path, redis, "none")
         try:
             first, _ = processes.start("scheduler"), processes.start("scheduler")
-            eventually(lambda: {run.slot_us > 1 for run in memory.parts.run_store.runs()} == {True})
+            eventually(lambda: {run.scheduled_at_us > 1 for run in memory.parts.run_store.runs()} == {True})
             processes.kill(first)
             processes.start("worker")
             processes.start("scheduler")
-            eventually(lambda: all(run.ended_us for run in memory.parts.run_store.runs()))
+            eventually(lambda: all(run.ended_at_us for run in memory.parts.run_store.runs()))
         finally:
             processes.stop_all()
         runs = {run.job: run for run in memory.parts.run_store.runs()}
@@ -247,14 +247,14 @@ def test_what_is_appended_while_redis_is_away_is_embedded_when_it_is_back(
         assert memory.parts.vectors.embedder.wait_ready(60)
         try:
             processes.start("worker")
-            eventually(lambda: any(beat.role == "worker" for beat in memory.parts.run_store.beats()))
+            eventually(lambda: any(beat.role == "worker" for beat in memory.parts.run_store.heartbeats()))
             redis.stop()
             memory.append("a", message("red apples"))
             assert memory.retrieve("a", "apples").items
             time.sleep(1)
             assert any("broker" in problem for problem in health(memory.parts)["problems"])
             redis.start()
-            eventually(lambda: not memory.parts.backlog.behind()[0])
+            eventually(lambda: not memory.parts.backlog.backlogs()[0])
         finally:
             processes.stop_all()
 
@@ -264,10 +264,10 @@ def test_a_message_that_kills_its_worker_each_time_becomes_a_dead_letter(tmp_pat
     with memory_of(settings) as memory:
         broker = open_broker(memory.parts.run_store, settings.queue)
         actors = declare_actors(broker, memory.parts.job_context, memory.parts.run_store)
-        sent = actors.think.send("a")
+        sent = actors.process_background.send("a")
         for _ in range(2):
             # Two workers began, and were killed in the middle.
-            memory.parts.run_store.attempt(sent.message_id)
+            memory.parts.run_store.add_attempt(sent.message_id)
         worker = dramatiq.Worker(broker, worker_threads=1, worker_timeout=100)
         broker.emit_after("process_boot")
         worker.start()
@@ -306,5 +306,5 @@ def test_a_stuck_job_is_ended_and_what_failed_for_good_is_a_dead_letter(tmp_path
 
 def test_a_worker_that_was_not_heard_of_is_missed_when_work_waits(tmp_path: Path, redis: RedisServer) -> None:
     with memory_of(settings_for(tmp_path, redis, "none")) as memory:
-        memory.parts.run_store.beat(new_beat("worker", 1))
+        memory.parts.run_store.heartbeat(new_heartbeat("worker", 1))
         assert any("no worker is alive" in problem for problem in health(memory.parts)["problems"])

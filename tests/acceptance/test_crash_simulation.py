@@ -102,7 +102,7 @@ def assert_whole(log: EventLog) -> None:
         batches = Counter(event.id.partition(".")[0] for event in events)
         assert all(batches[event.id.partition(".")[0]] == int(event.id.rpartition(".")[2]) for event in events)
         verdict = verify(log, namespace)
-        assert verdict.ok, verdict
+        assert verdict.is_intact, verdict
         assert (verdict.version, verdict.hash) == log.head(namespace)[1:]
 
 
@@ -110,7 +110,7 @@ def assert_digests_agree(log: EventLog, models: ReadModels) -> None:
     for namespace in NAMESPACES:
         progress = models.catch_up(namespace)
         assert (progress.parked, progress.behind) == (None, 0)
-        assert models.check(namespace).equal
+        assert models.check(namespace).is_equal
 
 
 def _all(log: EventLog, namespace: str) -> list[RecordedEvent]:

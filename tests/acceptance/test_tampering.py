@@ -195,7 +195,7 @@ def found(log: EventLog, anchors: dict[str, Head], place: str) -> Found | None:
         if place not in str(error):
             raise
         return "error"
-    if not all(verdict.ok for verdict in verdicts):
+    if not all(verdict.is_intact for verdict in verdicts):
         return "verify"
     if {verdict.namespace: (verdict.namespace, verdict.version, verdict.hash) for verdict in verdicts} != anchors:
         return "anchor"

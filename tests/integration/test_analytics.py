@@ -10,7 +10,7 @@ from support.command_line import recollect
 from support.events import message
 
 from recollect import Recollect
-from recollect.api.retrieval.answer.trace_store import Traces, trace_files
+from recollect.api.retrieval.answer.trace_store import TraceStore, trace_files
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.settings import load_settings
 
@@ -127,12 +127,12 @@ def test_traces_stay_within_their_bound(tmp_path: Path) -> None:
     with Recollect(settings=settings, workers=False) as memory:
         memory.append("a", message("tea " * 100))
         result = memory.retrieve("a", "tea")
-    traces = Traces(tmp_path / "bounded", bytes_max=40_000)
+    traces = TraceStore(tmp_path / "bounded", bytes_max=40_000)
     for number in range(400):
         traces.add("a", RetrieveRequest(query=f"tea {number}"), result)
         if number % 5 == 0:
             traces.close()
-            traces = Traces(tmp_path / "bounded", bytes_max=40_000)
+            traces = TraceStore(tmp_path / "bounded", bytes_max=40_000)
     traces.close()
     files = trace_files(tmp_path / "bounded")
     assert sum(file.stat().st_size for file in files) <= 40_000

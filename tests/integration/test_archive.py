@@ -92,11 +92,11 @@ def test_after_pruning_segments_and_tail_are_one_log(tmp_path: Path, small_block
     other.close()
     assert log.read("a")[:100] == whole
     assert [event.version for event in log.read("a", after=97, limit=5)] == [98, 99, 100, 101, 102]
-    assert verify(log, "a").ok
-    assert verify(log, "a", after=60, until=103).ok
-    assert verify(log, "b").ok
+    assert verify(log, "a").is_intact
+    assert verify(log, "a", after=60, until=103).is_intact
+    assert verify(log, "b").is_intact
     assert models.catch_up("a").behind == 0
-    assert models.check("a").equal
+    assert models.check("a").is_equal
     assert log.find("a", "e50") == whole[50]
     models.close()
 
@@ -125,7 +125,7 @@ def test_the_file_is_smaller_after_pruning(tmp_path: Path, log: SqliteLog) -> No
     log.prune("a")
     log.shrink()
     assert (tmp_path / "log.db").stat().st_size < before / 2
-    assert verify(log, "a").ok
+    assert verify(log, "a").is_intact
     log.append("a", [message_draft("x")])
     thief = apsw.Connection(str(tmp_path / "log.db"))
     with pytest.raises(apsw.ConstraintError, match="immutable"):
@@ -264,7 +264,7 @@ def test_kill_9_while_sealing_and_pruning_loses_nothing(tmp_path: Path) -> None:
     done = recollect("archive", "--prune", data=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {namespace: log.read(namespace, limit=10_000) for namespace in whole} == whole
-    assert all(verify(log, namespace).ok for namespace in whole)
+    assert all(verify(log, namespace).is_intact for namespace in whole)
     assert [path.name for path in log.archive.folder.rglob("*.tmp")] == []
     log.close()
     assert recollect("replay", "--check", data=tmp_path).returncode == 0

@@ -17,21 +17,21 @@ from support.memory import comparable
 from support.past import append, files, numbered, texts
 from support.read_models import connection_of
 
-from recollect.api.as_of import moment
+from recollect.api.as_of import parse_as_of
 from recollect.api.memory.recollect import Recollect
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.retriever import Retriever
 from recollect.api.settings import load_settings
 from recollect.events.backends.sqlite_log import SqliteLog
-from recollect.events.envelope import instant, now_us
+from recollect.events.envelope import datetime_of, now_us
 from recollect.events.errors import InvalidInput
 from recollect.events.validation import drafts
 from recollect.projections.embeddings.embedder import Embedder, NoEmbedder
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
-from recollect.projections.schema.content_hash import digest
+from recollect.projections.schema.content_hash import content_hash
 
 
 class Memory:
@@ -47,7 +47,7 @@ class Memory:
     def add(self, events: list[Event]) -> None:
         self.log.append("a", drafts(events))
         self.models.catch_up("a")
-        self.vectors.embed_news("a")
+        self.vectors.embed_new("a")
 
     def ask(self, query: str, **options: Any) -> RetrieveResult:
         return self.retriever.retrieve("a", RetrieveRequest(query=query, **options))
@@ -113,12 +113,12 @@ def test_the_read_model_of_any_version_equals_a_live_one_that_was_folded_only_so
         log.append("a", pending[:version])
     models.catch_up("a")
     with models.reading("a") as snapshot:
-        live = digest(connection_of(snapshot))
+        live = content_hash(connection_of(snapshot))
     if pending[version:]:
         log.append("a", pending[version:])
     models.catch_up("a")
     with past.reading("a", version) as snapshot:
-        assert digest(connection_of(snapshot)) == live
+        assert content_hash(connection_of(snapshot)) == live
     past.close()
     models.close()
     log.close()
@@ -136,7 +136,7 @@ def test_the_digest_is_that_of_a_log_that_holds_only_those_events_every_time(
     models = ReadModels(tmp_path / "fresh", fresh)
     models.catch_up("a")
     with models.reading("a") as snapshot:
-        expected = digest(connection_of(snapshot))
+        expected = content_hash(connection_of(snapshot))
     first, second = (history.build("a", 5) for _ in range(2))
     assert first == second
     assert first[1] == expected
@@ -167,10 +167,10 @@ def test_a_version_and_the_time_of_its_recording_mean_the_same(tmp_path: Path) -
         append(log, event)
     for event in log.read("a"):
         at_us = event.recorded_at_us
-        assert history.version("a", instant(at_us)) == history.version("a", event.version) == event.version
-        assert history.version("a", instant(at_us - 1)) == event.version - 1
-        assert history.version("a", instant(at_us + 1)) == event.version
-    assert history.version("a", instant(now_us() - 1)) == 7
+        assert history.version("a", datetime_of(at_us)) == history.version("a", event.version) == event.version
+        assert history.version("a", datetime_of(at_us - 1)) == event.version - 1
+        assert history.version("a", datetime_of(at_us + 1)) == event.version
+    assert history.version("a", datetime_of(now_us() - 1)) == 7
     history.close()
     models.close()
     log.close()
@@ -178,7 +178,7 @@ def test_a_version_and_the_time_of_its_recording_mean_the_same(tmp_path: Path) -
 
 def test_of_events_that_were_recorded_at_the_same_time_the_last_counts(log: SqliteLog, history: History) -> None:
     append(log, *numbered(5))
-    assert history.version("a", instant(log.read("a")[0].recorded_at_us)) == 5
+    assert history.version("a", datetime_of(log.read("a")[0].recorded_at_us)) == 5
 
 
 def test_a_namespace_without_events_is_empty_at_any_time_and_has_no_version_1(tmp_path: Path, history: History) -> None:
@@ -189,7 +189,7 @@ def test_a_namespace_without_events_is_empty_at_any_time_and_has_no_version_1(tm
         history.version("nobody", 1)
 
 
-@pytest.mark.parametrize("as_of", [4, -1, instant(now_us() + 3_600_000_000)])
+@pytest.mark.parametrize("as_of", [4, -1, datetime_of(now_us() + 3_600_000_000)])
 def test_a_moment_that_is_not_there_yet_is_refused(log: SqliteLog, history: History, as_of: int | datetime) -> None:
     append(log, *numbered(3))
     with pytest.raises(InvalidInput) as refused:
@@ -210,7 +210,7 @@ def test_a_moment_that_is_not_there_yet_is_refused(log: SqliteLog, history: Hist
     ],
 )
 def test_a_moment_is_a_version_or_a_time_also_as_text(value: object, meant: object) -> None:
-    assert moment(value) == meant
+    assert parse_as_of(value) == meant
     assert RetrieveRequest.model_validate({"query": "x", "as_of": value}).as_of == meant
 
 
@@ -239,7 +239,7 @@ def test_python_takes_a_moment_for_retrieval_and_every_list(tmp_path: Path) -> N
         [first] = memory.append("a", message("has tea", name="Ann", session_id="s1"))
         time.sleep(0.001)
         memory.append("a", message("has tea", name="Bob", session_id="s2"))
-        for as_of in (1, "1", instant(first.recorded_at_us)):
+        for as_of in (1, "1", datetime_of(first.recorded_at_us)):
             lists = (memory.events, memory.episodes, memory.sessions, memory.entities)
             assert [len(read("a", as_of=as_of)["items"]) for read in lists] == [1, 1, 1, 1]
             assert memory.events("a", as_of=as_of, after=1, limit=1) == {"items": [], "next": None}

@@ -117,4 +117,4 @@ async def test_embedding_tells_its_progress(tmp_path: Path, tiny_model: str) -> 
 async def test_the_scheduler_can_be_left_out(tmp_path: Path) -> None:
     async with AsyncRecollect(tmp_path, settings=load_settings(embedding_model="none"), schedule=False) as memory:
         assert memory.memory.parts.workers is not None
-        assert {beat.role for beat in memory.memory.parts.run_store.beats()} <= {"worker"}
+        assert {beat.role for beat in memory.memory.parts.run_store.heartbeats()} <= {"worker"}

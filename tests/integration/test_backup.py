@@ -85,7 +85,7 @@ def test_a_read_model_that_knows_more_than_the_log_refuses_until_it_is_rebuilt(t
     assert models.replay("a") == 3
     assert models.catch_up("a").behind == 0
     assert models.parked() == []
-    assert models.check("a").equal
+    assert models.check("a").is_equal
     models.close()
     log.close()
 
@@ -111,7 +111,7 @@ def test_a_damaged_backup_is_refused_and_the_log_stays(tmp_path: Path, log: Sqli
     thief.close()
     with pytest.raises(ForeignFile, match="broken at version 9"):
         restore(tmp_path / "backup", tmp_path / "log.db")
-    assert verify(log, "a").ok
+    assert verify(log, "a").is_intact
     assert log.head("a").version == 50
 
 

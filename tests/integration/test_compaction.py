@@ -17,8 +17,8 @@ from support.read_models import rows
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import EventDraft, microseconds
 from recollect.events.validation import draft, drafts
-from recollect.jobs.compaction.clusters import grouped
-from recollect.jobs.derivation.append_derived import derive
+from recollect.jobs.compaction.clusters import group_vectors
+from recollect.jobs.derivation.append_derived import append_derived
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.job_settings import CompactionSettings, JobSettings
 from recollect.jobs.queue.nightly import Compaction, compact, compact_steps, preview
@@ -67,13 +67,13 @@ class Memory:
         ]
         self.append(*events)
         self.models.catch_up("a")
-        self.vectors.embed_news("a")
+        self.vectors.embed_new("a")
         return [event["id"] for event in events]
 
     def compact(self, **after: float) -> Compaction:
         done = compact_steps(self.context, "a", microseconds(START + timedelta(**after)))
         self.models.catch_up("a")
-        self.vectors.embed_news("a")
+        self.vectors.embed_new("a")
         return done
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
@@ -262,7 +262,7 @@ def test_replay_gives_what_compaction_left(memory: Memory) -> None:
         memory.converse(8, session=f"s{number}", at=START + timedelta(days=number))
     for days in (2, 5, 9):
         memory.compact(days=days)
-        assert memory.models.check("a").equal
+        assert memory.models.check("a").is_equal
 
 
 def test_a_preview_appends_nothing(memory: Memory) -> None:
@@ -283,7 +283,7 @@ def test_messages_that_come_meanwhile_do_not_undo_a_decision(memory: Memory) -> 
         memory.append(message("meanwhile"))
         return [draft({"type": "episodes.expired", "id": "x", "payload": {"episode_ids": ["s1:0105:0"]}})]
 
-    assert derive(memory.context, "a", decide) == 1
+    assert append_derived(memory.context, "a", decide) == 1
     assert decisions == 1
 
 
@@ -298,7 +298,7 @@ def test_after_a_correction_it_is_decided_again(memory: Memory) -> None:
             return [draft({"type": "episodes.expired", "id": "x", "payload": {"episode_ids": ["s1:0105:0"]}})]
         return []
 
-    assert derive(memory.context, "a", decide) == 0
+    assert append_derived(memory.context, "a", decide) == 0
     assert "x" not in {event.id for event in memory.log.read("a", after=0, limit=100)}
 
 
@@ -370,4 +370,4 @@ def test_memories_are_clustered_when_they_have_changed(memory: Memory) -> None:
 def test_groups_form_around_what_is_near() -> None:
     embedder = HashingEmbedder()
     vectors = embedder.embed(["red apples", "red apples", "blue sky", "red apples"])
-    assert grouped(vectors, 0.9) == [[0, 1, 3], [2]]
+    assert group_vectors(vectors, 0.9) == [[0, 1, 3], [2]]

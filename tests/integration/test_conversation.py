@@ -18,9 +18,9 @@ from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput
 from recollect.jobs.conversation.observer import observe
-from recollect.jobs.conversation.topics import changes, topic_changed
+from recollect.jobs.conversation.topics import topic_boundaries, topic_changed
 from recollect.jobs.job_settings import ConversationSettings, JobSettings
-from recollect.jobs.summarising.episode_rows import lines
+from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import estimate_tokens
@@ -118,7 +118,7 @@ def test_what_a_window_summed_up_is_not_compressed_again_at_night(memory: Recoll
     memory.compact("a", now=_START + timedelta(days=2))
     covered = rows(memory.parts.read_models, "SELECT count(*), count(DISTINCT source) FROM episode_sources")
     assert covered == [(40, 40)]
-    assert memory.check("a").equal
+    assert memory.check("a").is_equal
 
 
 # -- observations -----------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_too_many_observations_are_condensed_and_never_pass_the_cap(memory: Reco
         assert tokens <= 1_000
     kinds = [event.type for event in memory.parts.log.read("a", after=0, limit=1_000)]
     assert kinds.count("observations.reflected") >= 2
-    assert memory.check("a").equal
+    assert memory.check("a").is_equal
 
 
 def test_a_long_message_gets_a_short_form(memory: Recollect) -> None:
@@ -167,7 +167,7 @@ def test_a_change_of_topic_is_seen() -> None:
     garden = [f"the garden needs water and the roses need care {at}" for at in range(8)]
     vectors = list(embedder.embed([*garden, "zebra quantum lighthouse submarine opera"]))
     assert topic_changed(vectors)
-    assert changes(vectors) == [8]
+    assert topic_boundaries(vectors) == [8]
     assert not topic_changed(vectors[:-1])
 
 
@@ -182,7 +182,7 @@ _TEXTS = st.lists(
 def test_a_summary_is_made_of_sentences_in_order_and_keeps_its_budget(
     texts: list[str], tokens_max: int, embedded: bool
 ) -> None:
-    turns = [replace(turn, speaker=("Ann", "Bob")[turn.version % 2]) for turn in lines(texts)]
+    turns = [replace(turn, speaker=("Ann", "Bob")[turn.version % 2]) for turn in plain_rows(texts)]
     vectors = [HashingEmbedder().embed_query(text).vector if embedded else None for text in texts]
     summary = summarise(turns, vectors, tokens_max)
     assert summary == summarise(turns, vectors, tokens_max)

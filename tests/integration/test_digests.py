@@ -19,7 +19,7 @@ from recollect.events.backends.open_log import open_log
 from recollect.events.envelope import RecordedEvent
 from recollect.events.validation import drafts
 from recollect.projections.projector import event_handlers, projector
-from recollect.projections.projector.write_batch import Changes
+from recollect.projections.projector.write_batch import WriteBatch
 from recollect.projections.read_models.read_models import ReadModels
 
 #: As many deaths on one event as are forgiven; the next one parks its namespace.
@@ -115,14 +115,14 @@ class Memory:
         self._left = next(self._folders)
         died = False
 
-        def fold(changes: Changes, event: RecordedEvent) -> None:
+        def fold(changes: WriteBatch, event: RecordedEvent) -> None:
             nonlocal died
             if next(left, None) is None:
                 changes.write(event.version)
                 died = True
                 self._leave_files()
                 raise KilledError
-            event_handlers.fold(changes, event)
+            event_handlers.apply_event(changes, event)
 
         with monkeypatch.context() as patch:
             # The process is killed in the middle of a batch, which a test can only pretend.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recollect.projections.embeddings.embedder import NoEmbedder, SentenceEmbedder, open_embedder
-from recollect.projections.embeddings.model_files import model_tag
+from recollect.projections.embeddings.model_files import model_fingerprint
 
 # What torch and transformers warn about among themselves is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
@@ -80,10 +80,10 @@ def test_a_tag_is_of_the_files_wherever_they_are(
         (fetched / "refs").mkdir()
         (fetched / "refs" / "main").write_text(f"{number:040}")
     monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path))
-    assert model_tag("acme/tiny") == model_tag(tiny_model)
-    assert model_tag("named") == model_tag(other_model) != model_tag(tiny_model)
+    assert model_fingerprint("acme/tiny") == model_fingerprint(tiny_model)
+    assert model_fingerprint("named") == model_fingerprint(other_model) != model_fingerprint(tiny_model)
     with pytest.raises(FileNotFoundError):
-        model_tag("acme/unknown")
+        model_fingerprint("acme/unknown")
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_what_can_change_a_vector_changes_the_tag(tmp_path: Path, tiny_model: st
     shutil.copytree(tiny_model, changed)
     (changed / file).parent.mkdir(exist_ok=True)
     (changed / file).write_text("changed")
-    assert (model_tag(str(changed)) == model_tag(tiny_model)) is same
+    assert (model_fingerprint(str(changed)) == model_fingerprint(tiny_model)) is same

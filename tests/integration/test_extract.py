@@ -15,7 +15,7 @@ from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.envelope import microseconds
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.projections.text.prompt_fence import fenced
+from recollect.projections.text.prompt_fence import fence
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _SOON_US = microseconds(_START + timedelta(minutes=2))
@@ -57,7 +57,7 @@ def test_two_at_once_append_what_one_would(memory: Recollect) -> None:
         thread.join()
     events = [event for event in memory.parts.log.read("a", after=40, limit=100) if event.type == "facts.extracted"]
     assert sum(done) == len(events) == 4
-    assert memory.check("a").equal
+    assert memory.check("a").is_equal
 
 
 def test_a_correction_finds_what_was_read_in_an_earlier_run(memory: Recollect) -> None:
@@ -112,7 +112,7 @@ def test_tools_systems_and_assistants_tell_nothing_about_themselves(memory: Reco
 
 
 def test_recalled_memory_that_comes_back_is_not_read_again(memory: Recollect) -> None:
-    memory.append("a", said(fenced(["I live in Porto."]) + "\nGood morning."))
+    memory.append("a", said(fence(["I live in Porto."]) + "\nGood morning."))
     extract(memory.parts.job_context, "a", _LATER_US)
     assert facts(memory) == []
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recollect.jobs.extraction.rule_extractor import Found, Said, read
+from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage, extract_by_rules
 from recollect.jobs.job_settings import ExtractionSettings
 
 _SENTENCES = Path(__file__).parents[1] / "data" / "extraction.jsonl"
@@ -25,7 +25,7 @@ def rows(part: str) -> list[dict[str, Any]]:
     return [row for row in map(json.loads, lines) if row["part"] == part]
 
 
-def shown(found: Found) -> list[str]:
+def shown(found: ExtractedItem) -> list[str]:
     """Return what was found, as the set writes it."""
     item = found.item
     match found.kind:
@@ -52,9 +52,11 @@ def shown(found: Found) -> list[str]:
 def read_all(said: list[str]) -> list[str]:
     """Return what the rules read in the last of these messages, a conversation of one person."""
     before: list[Any] = []
-    found: list[Found] = []
+    found: list[ExtractedItem] = []
     for number, text in enumerate(said):
-        found = list(read(Said(f"m{number}", "s1", "Ann", text, _SAID_AT, assistant=False), before))
+        found = list(
+            extract_by_rules(IncomingMessage(f"m{number}", "s1", "Ann", text, _SAID_AT, assistant=False), before)
+        )
     return [one for item in found for one in shown(item)]
 
 

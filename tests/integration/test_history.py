@@ -25,7 +25,7 @@ from recollect.events.errors import ProjectionFailed, StillBuilding
 from recollect.projections.embeddings.embedder import NoEmbedder
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.projector import event_handlers
-from recollect.projections.projector.write_batch import Changes
+from recollect.projections.projector.write_batch import WriteBatch
 from recollect.projections.read_models import history as history_module
 from recollect.projections.read_models import replay
 from recollect.projections.read_models.history import History
@@ -153,7 +153,7 @@ class Builds:
     def _build(self, *arguments: Any, **options: Any) -> int:
         self.count += 1
         assert self.let_go.wait(60)
-        return replay.build(*arguments, **options)
+        return replay.build_read_model(*arguments, **options)
 
 
 @pytest.fixture
@@ -281,10 +281,10 @@ def test_processes_that_build_read_and_remove_at_once_never_meet_half_a_read_mod
 def test_an_event_that_cannot_be_folded_is_named_and_moments_before_it_are_answered(
     tmp_path: Path, log: SqliteLog, models: ReadModels, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fold(changes: Changes, event: RecordedEvent) -> None:
+    def fold(changes: WriteBatch, event: RecordedEvent) -> None:
         if event.version == 3:
             raise ValueError("poisoned")
-        event_handlers.fold(changes, event)
+        event_handlers.apply_event(changes, event)
 
     # A handler that fails: no event that the catalogue takes makes one of today fail.
     monkeypatch.setattr(replay, "fold", fold)
@@ -321,5 +321,5 @@ def test_a_build_that_fails_when_nobody_waits_any_more_is_reported_to_the_next_w
     with pytest.raises(ProjectionFailed):
         _reads_within(history, 3, 60.0)
     # And then it is tried again: what failed for want of room, say, may succeed.
-    monkeypatch.setattr(history_module, "build", replay.build)
+    monkeypatch.setattr(history_module, "build", replay.build_read_model)
     assert _reads_within(history, 3, 60.0) == 3

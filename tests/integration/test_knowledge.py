@@ -328,7 +328,7 @@ def test_any_history_replays_to_what_was_folded_live(
     for models in fresh(first_batch_events=batch, batch_events=batch, replay_batch_events=bulk):
         models.log.append("a", drafts([event | {"id": id} for id, event in zip(_IDS, history, strict=False)]))
         check = models.check("a")
-        assert check.equal, check
+        assert check.is_equal, check
 
 
 @_SETTINGS

@@ -19,7 +19,7 @@ from support.read_models import connection_of
 
 from recollect import Recollect
 from recollect.api.retrieval.contract.result import RetrieveResult
-from recollect.api.retrieval.search.entity_graph import reach
+from recollect.api.retrieval.search.entity_graph import spread_activation
 from recollect.api.settings import load_settings
 from recollect.events.envelope import rfc3339
 from recollect.events.validation import drafts
@@ -272,7 +272,7 @@ def _reached(memory: Recollect, name: str) -> dict[str, float]:
         rows: list[Any] = list(connection_of(snapshot).execute("SELECT id, name FROM entities"))
         names = dict(rows)
         start = next(id for id, known in names.items() if known == name)
-        return {names[id]: strength for id, strength in reach(snapshot.entities, [start]).items()}
+        return {names[id]: strength for id, strength in spread_activation(snapshot.entities, [start]).items()}
 
 
 def test_two_steps_over_relationships_are_gone_and_no_third_one(tell: Tell, ask: Ask, memory: Recollect) -> None:

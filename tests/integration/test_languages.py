@@ -19,8 +19,8 @@ from recollect.projections.embeddings.embedder import NoEmbedder
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
-from recollect.projections.search_index.episode_arrays import empty_roster
-from recollect.projections.text.segments import segments
+from recollect.projections.search_index.episode_arrays import empty_episode_arrays
+from recollect.projections.text.segments import search_segments
 
 #: Questions of all languages together that may miss the first three.
 _MISSES_MAX = 2
@@ -77,7 +77,7 @@ def test_a_replay_says_the_same_as_live_folding(log: SqliteLog, models: ReadMode
         for event in talk(language):
             log.append("a", drafts([event]))
             models.catch_up("a")
-    assert models.check("a").equal
+    assert models.check("a").is_equal
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_a_turn_is_as_long_as_its_text_whatever_it_is_found_by(log: SqliteLog, m
     log.append("a", drafts([message(text)]))
     models.catch_up("a")
     with models.reading("a") as snapshot:
-        roster = empty_roster(0).extended(snapshot.episodes, snapshot.version)
+        roster = empty_episode_arrays(0).extended(snapshot.episodes, snapshot.version)
         terms = list(connection_of(snapshot).execute("SELECT terms FROM episodes"))
     assert list(roster.lengths) == [len(text.encode())]
-    assert terms == [(" ".join(segments(text)),)]
+    assert terms == [(" ".join(search_segments(text)),)]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_turn_is_as_long_as_its_text_whatever_it_is_found_by(log: SqliteLog, m
     ],
 )
 def test_english_gives_no_segments(text: str) -> None:
-    assert segments(text) == []
+    assert search_segments(text) == []
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_english_gives_no_segments(text: str) -> None:
     ],
 )
 def test_other_writing_gives_pairs_signs_and_stems(text: str, expected: list[str]) -> None:
-    assert segments(text) == expected
+    assert search_segments(text) == expected
 
 
 @settings(deadline=None)
@@ -164,6 +164,6 @@ def test_other_writing_gives_pairs_signs_and_stems(text: str, expected: list[str
     )
 )
 def test_segments_never_raise_and_are_always_the_same(text: str) -> None:
-    found = segments(text)
-    assert found == segments(text)
+    found = search_segments(text)
+    assert found == search_segments(text)
     assert all(term and not term.isspace() for term in found)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.events import message_draft
 from support.postgres import new_database
 
-from recollect.events.backends.log import EventLog, each_head, version_at
+from recollect.events.backends.log import EventLog, each_head, version_recorded_by
 from recollect.events.backends.open_log import open_log
 from recollect.events.chain import GENESIS
 from recollect.events.errors import (
@@ -67,8 +67,8 @@ def test_the_version_at_a_time_is_the_last_one_recorded_by_then(log: EventLog) -
         log.append("a", [message_draft("x") for _ in range(count)])
     times = [event.recorded_at_us for event in log.read("a")]
     for at_us in [moment for time in times for moment in (time - 1, time, time + 1)]:
-        assert version_at(log, "a", at_us) == sum(time <= at_us for time in times)
-    assert version_at(log, "nobody", times[-1]) == 0
+        assert version_recorded_by(log, "a", at_us) == sum(time <= at_us for time in times)
+    assert version_recorded_by(log, "nobody", times[-1]) == 0
 
 
 def test_what_was_appended_is_read_back_as_it_was(log: EventLog) -> None:
@@ -217,7 +217,7 @@ def test_racing_writers_leave_no_gap_while_readers_watch(log: EventLog) -> None:
     # A batch stays together.
     stored = [event.data()["text"].rpartition(".") for event in log.read("a")]
     assert all(stored[at][0] == stored[at + 2][0] for at in range(0, 600, 3))
-    assert verify(log, "a").ok
+    assert verify(log, "a").is_intact
 
 
 def test_a_refused_append_burns_no_version(log: EventLog) -> None:
@@ -340,7 +340,7 @@ def test_any_sequence_of_appends_behaves_like_the_simplest_model_of_a_log(
         assert recorded == wanted
     for namespace, events in model.items():
         assert texts(log, namespace) == [text for _, text in events]
-        assert verify(log, namespace).ok
+        assert verify(log, namespace).is_intact
     log.close()
 
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from support.events import Event, message
 from support.read_models import connection_of
 
-from recollect.api.retrieval.search.keyword_search import K1, B, Keywords, keywords
+from recollect.api.retrieval.search.keyword_search import K1, B, KeywordScores, keyword_scores
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.read_models import ReadModels
-from recollect.projections.search_index.index_cache import MemoryIndexes
+from recollect.projections.search_index.index_cache import IndexCache
 from recollect.projections.search_index.postings import Postings
 
 #: Words of one length that have no other stem, so that bytes and words are in proportion.
@@ -63,7 +63,7 @@ def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], t
         log = SqliteLog(Path(folder) / "log.db")
         models = ReadModels(Path(folder), log)
         new_postings = partial(Postings, places_max=places, tail_events_max=tail_events)
-        kept = MemoryIndexes(read_versions=3, new_postings=new_postings)
+        kept = IndexCache(read_versions=3, new_postings=new_postings)
         said: list[str] = []
         for number, step in enumerate([*steps, Asked(tuple(WORDS))]):
             if isinstance(step, Said):
@@ -75,7 +75,7 @@ def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], t
             elif isinstance(step, Asked):
                 models.catch_up("a")
                 with models.reading("a") as snapshot:
-                    same(_keywords(kept, snapshot, step.words), _keywords(MemoryIndexes(), snapshot, step.words))
+                    same(_keywords(kept, snapshot, step.words), _keywords(IndexCache(), snapshot, step.words))
         models.close()
         log.close()
 
@@ -87,8 +87,8 @@ def test_an_older_look_at_a_file_does_not_see_what_came_later(texts: list[str], 
     with TemporaryDirectory() as folder:
         log = SqliteLog(Path(folder) / "log.db")
         models = ReadModels(Path(folder), log)
-        kept = MemoryIndexes()
-        found: list[Keywords] = []
+        kept = IndexCache()
+        found: list[KeywordScores] = []
         for number, text in enumerate(texts):
             log.append("a", drafts([_message(Said(text, "s"), f"e{number}")]))
             models.catch_up("a")
@@ -114,7 +114,7 @@ def test_scores_are_those_of_the_formula_and_close_to_those_of_sqlite(log: Sqlit
     models.catch_up("a")
     with models.reading("a") as snapshot:
         for word in WORDS[2:]:
-            found = _keywords(MemoryIndexes(), snapshot, [word])
+            found = _keywords(IndexCache(), snapshot, [word])
             np.testing.assert_allclose(found.turn, _formula(said, word), rtol=1e-5)
             np.testing.assert_array_equal(found.coverage > 0, [word in text.split() for text in said])
             rows: list[tuple[Any, ...]] = (
@@ -128,7 +128,7 @@ def test_scores_are_those_of_the_formula_and_close_to_those_of_sqlite(log: Sqlit
             holding = len(rows)
             # Theirs has no 1 + in the logarithm, and counts words where we count bytes.
             rarity = math.log((len(said) - holding + 0.5) / (holding + 0.5))
-            ours = found.turn[[version - 1 for version, _ in rows]] / found.rarity[word]
+            ours = found.turn[[version - 1 for version, _ in rows]] / found.idf[word]
             np.testing.assert_allclose(ours, [score / rarity for _, score in rows], rtol=0.05)
 
 
@@ -149,13 +149,13 @@ def _message(said: Said, event_id: str) -> Event:
     return message(said.text, id=event_id, **envelope)
 
 
-def _keywords(memory: MemoryIndexes, snapshot: Snapshot, words: Sequence[str]) -> Keywords:
-    held = memory.of(snapshot)
-    assert len(held.roster.window_lengths) == len(held.roster)
-    return keywords(snapshot, held, words)
+def _keywords(memory: IndexCache, snapshot: Snapshot, words: Sequence[str]) -> KeywordScores:
+    held = memory.get(snapshot)
+    assert len(held.episodes.window_lengths) == len(held.episodes)
+    return keyword_scores(snapshot, held, words)
 
 
-def same(one: Keywords, other: Keywords) -> None:
-    for field in fields(Keywords):
+def same(one: KeywordScores, other: KeywordScores) -> None:
+    for field in fields(KeywordScores):
         mine: Any = getattr(one, field.name)
         np.testing.assert_equal(mine, getattr(other, field.name), field.name)

@@ -177,8 +177,10 @@ def test_compaction_and_jobs_on_the_command_line(tmp_path: Path) -> None:
 def test_dead_letters_are_shown_and_requeued(tmp_path: Path) -> None:
     with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         memory.append("a", message("I live in Porto"))
-        letter = DeadLetter(id="x1", queue="think", actor="think", arguments=("a",), died_us=1, error="Boom: no disk")
-        memory.parts.run_store.bury(letter)
+        letter = DeadLetter(
+            id="x1", queue="think", actor="think", arguments=("a",), failed_at_us=1, error="Boom: no disk"
+        )
+        memory.parts.run_store.add_dead_letter(letter)
     assert "dead letter x1: think('a',)" in recollect("jobs", data=tmp_path).stdout
     assert "no disk" in recollect("jobs", "show", "x1", data=tmp_path).stdout
     assert recollect("jobs", "show", "x2", data=tmp_path).returncode == 2

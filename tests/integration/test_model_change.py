@@ -21,13 +21,13 @@ from support.server import begin, recollect_process, serving
 from support.waiting import eventually
 
 from recollect import AsyncRecollect, Recollect
-from recollect.api.folder_locks import changing_model
+from recollect.api.folder_locks import model_change_lock
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import load_settings
 from recollect.events.errors import FolderInUse, ForeignFile, InvalidInput
 from recollect.projections.embeddings.embedder import SentenceEmbedder
-from recollect.projections.embeddings.model_files import model_tag
-from recollect.projections.embeddings.model_record import choice_path, read_choice
+from recollect.projections.embeddings.model_files import model_fingerprint
+from recollect.projections.embeddings.model_record import model_record_path, read_model_record
 from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.read_models.layout import namespace_folder
 
@@ -186,7 +186,7 @@ def test_a_change_that_was_killed_goes_on_where_it_was_and_embeds_no_text_twice(
     known = {row[0] for row in rows(tmp_path, "SELECT digest FROM vectors")}
     [(checkpoint,)] = rows(tmp_path, "SELECT checkpoint FROM embedded")
     assert known
-    assert read_choice(tmp_path) is None
+    assert read_model_record(tmp_path) is None
 
     embedded: list[str] = []
     embed = SentenceEmbedder.embed_tokens
@@ -245,9 +245,9 @@ def test_vectors_of_a_model_that_nobody_can_go_back_to_are_removed_at_the_next_c
         say(memory, 600)
         memory.embed()
         memory.embed(tiny_model)
-        assert tags(data) == {model_tag(other_model), model_tag(tiny_model)}
+        assert tags(data) == {model_fingerprint(other_model), model_fingerprint(tiny_model)}
         memory.embed(third)
-        assert tags(data) == {model_tag(tiny_model), model_tag(third)}
+        assert tags(data) == {model_fingerprint(tiny_model), model_fingerprint(third)}
         assert ask(memory).degraded == ()
 
 
@@ -279,7 +279,7 @@ def test_a_running_server_notices_the_change_and_is_whole_all_the_time(
 
         http.post("/v1/namespaces/a/events", json=message("one more about tea", session_id="s"))
         eventually(lambda: not degraded())
-        tag = model_tag(tiny_model)
+        tag = model_fingerprint(tiny_model)
         assert rows(tmp_path, "SELECT checkpoint FROM embedded WHERE model = ?", tag) == [(301,)]
 
         undone = recollect("embed", "--undo", data=tmp_path, model=DEFAULT_MODEL)
@@ -288,7 +288,7 @@ def test_a_running_server_notices_the_change_and_is_whole_all_the_time(
         eventually(lambda: not degraded())
 
         # Whatever happens to the file now, the server goes on.
-        choice_path(tmp_path).write_text("{")
+        model_record_path(tmp_path).write_text("{")
         assert degraded() == []
         assert embedding() == {"model": DEFAULT_MODEL, **ready}
 
@@ -324,19 +324,19 @@ def test_a_model_that_cannot_be_loaded_is_refused_and_nothing_changes(tmp_path: 
     assert "could not be loaded" in refused.stderr
     assert "Traceback" not in refused.stderr
     assert recollect("embed", "--undo", "--namespace", "a", data=tmp_path).returncode == 2
-    assert not choice_path(tmp_path).exists()
+    assert not model_record_path(tmp_path).exists()
     assert not (namespace_folder(tmp_path, "a") / "vectors.db").exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"current": {"name": "x"}, "previous": null}', '"x"', "\0" * 100])
 def test_a_damaged_record_is_a_clear_error(tmp_path: Path, content: str) -> None:
-    choice_path(tmp_path).write_text(content)
+    model_record_path(tmp_path).write_text(content)
     with pytest.raises(ForeignFile, match="embedding.json is damaged"):
         memory_of(tmp_path, DEFAULT_MODEL)
 
 
 def test_a_damaged_record_ends_a_command_with_2(tmp_path: Path) -> None:
-    choice_path(tmp_path).write_text("{")
+    model_record_path(tmp_path).write_text("{")
     refusals = [recollect(*command, data=tmp_path, model=DEFAULT_MODEL) for command in (["embed"], ["embed", "--undo"])]
     refusals.append(recollect_process("serve", "--port", "0", data=tmp_path, model=DEFAULT_MODEL))
     for refused in refusals:
@@ -365,9 +365,9 @@ def test_other_weights_at_the_same_path_are_another_space(tmp_path: Path, tiny_m
         memory.embed()
         memory.embed(str(path))
         memory.embed(DEFAULT_MODEL)
-    assert model_tag(str(path)) == model_tag(tiny_model) != model_tag(other_model)
+    assert model_fingerprint(str(path)) == model_fingerprint(tiny_model) != model_fingerprint(other_model)
     shutil.copyfile(Path(other_model) / "model.safetensors", path / "model.safetensors")
-    assert model_tag(str(path)) != model_tag(tiny_model)
+    assert model_fingerprint(str(path)) != model_fingerprint(tiny_model)
     with memory_of(data, other_model) as memory:
         with pytest.raises(InvalidInput, match="is another model now"):
             memory.undo_embed()
@@ -386,7 +386,7 @@ def test_a_model_that_moved_is_the_same_space(tmp_path: Path, tiny_model: str) -
 
 
 def test_one_process_at_a_time_changes_the_model(tmp_path: Path, tiny_model: str) -> None:
-    with memory_of(tmp_path, "none") as memory, changing_model(tmp_path):
+    with memory_of(tmp_path, "none") as memory, model_change_lock(tmp_path):
         with pytest.raises(FolderInUse, match="changes the embedding model"):
             memory.embed(tiny_model)
         with pytest.raises(FolderInUse, match="changes the embedding model"):

@@ -187,7 +187,7 @@ def test_another_topic_is_noticed_by_its_meaning(tmp_path: Path) -> None:
     with Memory(tmp_path) as memory:
         memory.add([message("the red sofa stands near the window", session_id="now") for _ in range(4)])
         vectors = memory.vectors(embedder)
-        vectors.embed_news("a")
+        vectors.embed_new("a")
         retriever = memory.retriever(vectors)
         triggers = [
             retriever.retrieve("a", RetrieveRequest(query=text, mode="passive", session_id="now")).trigger

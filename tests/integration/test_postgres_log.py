@@ -83,7 +83,7 @@ def test_two_machines_share_one_log_without_gaps_or_deadlocks(url: str) -> None:
         thread.join()
     for namespace in ("a", "b", "c"):
         assert [event.version for event in machines[0].read(namespace)] == list(range(1, 241))
-        assert verify(machines[1], namespace).ok
+        assert verify(machines[1], namespace).is_intact
     for machine in machines:
         machine.close()
 
@@ -126,7 +126,7 @@ def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
     assert lost
     assert [(one.version, one.duplicate) for one in first] == [(2, False), (3, False)]
     assert [event.data()["text"] for event in log.read("a")] == ["x", "y", "z"]
-    assert verify(log, "a").ok
+    assert verify(log, "a").is_intact
 
 
 def test_a_server_that_stays_away_is_an_error_that_says_so(postgres_server: PostgresServer) -> None:

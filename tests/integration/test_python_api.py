@@ -27,8 +27,8 @@ def test_a_memory_remembers_across_openings(tmp_path: Path) -> None:
         assert [item["id"] for item in memory.sessions("ann")["items"]] == ["s"]
         assert [item["name"] for item in memory.entities("ann")["items"]] == ["Biscuit"]
         assert memory.replay("ann") == 2
-        assert memory.check("ann").equal
-        assert memory.verify("ann").ok
+        assert memory.check("ann").is_equal
+        assert memory.verify("ann").is_intact
 
 
 def test_what_was_appended_is_found_at_once_without_workers(tmp_path: Path) -> None:
@@ -49,8 +49,8 @@ def test_the_async_twin_does_the_same(tmp_path: Path) -> None:
             assert len((await memory.events("ann"))["items"]) == 50
             assert len((await memory.namespaces())["items"]) == 1
             assert await memory.replay("ann") == 50
-            assert (await memory.check("ann")).equal
-            assert (await memory.verify("ann")).ok
+            assert (await memory.check("ann")).is_equal
+            assert (await memory.verify("ann")).is_intact
 
     asyncio.run(run())
 

@@ -17,11 +17,11 @@ from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ForeignFile, ProjectionFailed
 from recollect.events.validation import drafts
 from recollect.projections.projector import event_handlers, projector
-from recollect.projections.projector.write_batch import Changes
+from recollect.projections.projector.write_batch import WriteBatch
 from recollect.projections.read_models import replay
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.read_models import ReadModels
-from recollect.projections.read_models.replay import build
+from recollect.projections.read_models.replay import build_read_model
 
 
 def append(log: SqliteLog, namespace: str, *events: Event) -> None:
@@ -131,7 +131,7 @@ def test_two_processes_fold_the_same_namespace_once(tmp_path: Path, log: SqliteL
     for thread in threads:
         thread.join()
     assert models.catch_up("a").version == 3_000
-    assert models.check("a").equal
+    assert models.check("a").is_equal
     other.close()
 
 
@@ -152,10 +152,10 @@ def poison(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """Versions whose folding fails; the test fills it."""
     bad: set[int] = set()
 
-    def fold(changes: Changes, event: RecordedEvent) -> None:
+    def fold(changes: WriteBatch, event: RecordedEvent) -> None:
         if event.version in bad:
             raise ValueError("poisoned")
-        event_handlers.fold(changes, event)
+        event_handlers.apply_event(changes, event)
 
     # A handler that fails: no event that the catalogue takes makes one of today fail.
     monkeypatch.setattr(projector, "fold", fold)
@@ -321,11 +321,11 @@ def test_what_is_appended_during_a_replay_is_in_it(log: SqliteLog, models: ReadM
 
 def test_a_difference_from_replay_is_found(tmp_path: Path, log: SqliteLog, models: ReadModels) -> None:
     append(log, "a", message("x"))
-    assert models.check("a").equal
+    assert models.check("a").is_equal
     file = apsw.Connection(str(live_file(tmp_path, "a")))
     file.execute("UPDATE episodes SET importance = 9")
     file.close()
-    assert not models.check("a").equal
+    assert not models.check("a").is_equal
 
 
 _STEPS = st.lists(st.sampled_from(["catch up", "one", "reopen", "replay"]), max_size=6)
@@ -353,14 +353,14 @@ def test_any_history_folded_in_any_way_equals_its_replay(
         else:
             models.catch_up("a")
     assert models.catch_up("a").parked is None
-    assert models.check("a").equal
+    assert models.check("a").is_equal
     models.close()
     log.close()
 
 
 def test_a_build_can_stop_at_any_version(tmp_path: Path, log: SqliteLog) -> None:
     append(log, "a", *(message(str(number)) for number in range(10)))
-    assert build(tmp_path / "past.db", log, "a", until=4) == 4
+    assert build_read_model(tmp_path / "past.db", log, "a", until=4) == 4
     past = apsw.Connection(str(tmp_path / "past.db"))
     assert past.execute("SELECT max(version) FROM episodes").fetchall() == [(4,)]
     past.close()

@@ -15,7 +15,7 @@ from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.storage.file_lock import file_lock
 from recollect.events.validation import drafts
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
-from recollect.projections.read_models.parallel_rebuild import Rebuilt, rebuild
+from recollect.projections.read_models.parallel_rebuild import RebuildResult, rebuild_all
 from recollect.projections.read_models.read_models import ReadModels
 
 
@@ -35,7 +35,7 @@ def test_many_namespaces_are_rebuilt_side_by_side(
     heads = list(each_head(log))
     progress: list[tuple[int, int]] = []
 
-    replayed = rebuild(
+    replayed = rebuild_all(
         heads,
         models,
         open_models=reopen,
@@ -44,8 +44,8 @@ def test_many_namespaces_are_rebuilt_side_by_side(
     )
     assert sorted((done.namespace, done.version) for done in replayed) == [("a", 50), ("b", 10), ("c", 1)]
     assert all(done <= total == 61 for done, total in progress)
-    checked = list(rebuild(heads, models, open_models=reopen, work="check", processes=processes))
-    assert [done.check is not None and done.check.equal for done in checked] == [True] * 3
+    checked = list(rebuild_all(heads, models, open_models=reopen, work="check", processes=processes))
+    assert [done.check is not None and done.check.is_equal for done in checked] == [True] * 3
 
 
 def test_an_event_that_fails_is_named_its_read_model_goes_on_and_the_others_are_rebuilt(
@@ -56,8 +56,8 @@ def test_an_event_that_fails_is_named_its_read_model_goes_on_and_the_others_are_
     log.append("a", [draft._replace(schema_version=9) for draft in drafts([message("of the future")])])
 
     reopen = partial(open_models, tmp_path, f"sqlite:///{tmp_path / 'log.db'}")
-    by_name: dict[str, Rebuilt] = {
-        done.namespace: done for done in rebuild(list(each_head(log)), models, open_models=reopen, processes=2)
+    by_name: dict[str, RebuildResult] = {
+        done.namespace: done for done in rebuild_all(list(each_head(log)), models, open_models=reopen, processes=2)
     }
     assert "version 4" in (by_name["a"].error or "")
     assert by_name["b"].version == 2
@@ -127,7 +127,7 @@ def test_a_read_model_far_behind_is_built_in_bulk_beside_the_live_one(
     assert models.catch_up("a").behind == 0
     assert generations(folder) == [1, 2]
     assert generation_path(folder, 1).exists()
-    assert models.check("a").equal
+    assert models.check("a").is_equal
     fill(log, a=25)
     models.catch_up("a")
     assert generations(folder) == [1, 2], "less than half of the log is folded live"

@@ -9,36 +9,36 @@ from pathlib import Path
 import pytest
 from support.redis import RedisServer
 
-from recollect.jobs.queue.broker import open_records
-from recollect.jobs.queue.run_store import BEAT_SECONDS_MAX, Beat, DeadLetter, Records, new_beat
+from recollect.jobs.queue.broker import open_run_store
+from recollect.jobs.queue.run_store import HEARTBEAT_SECONDS_MAX, DeadLetter, Heartbeat, RunStore, new_heartbeat
 
 _STALE_US = 1_000
 
 
 @pytest.fixture(params=["file", "redis"])
-def records(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Records]:
+def records(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[RunStore]:
     if request.param == "redis":
         server: RedisServer = request.getfixturevalue("redis_server")
         server.flush()
     url = request.getfixturevalue("redis_server").url if request.param == "redis" else "memory://"
-    records = open_records(url, tmp_path)
+    records = open_run_store(url, tmp_path)
     yield records
     records.close()
 
 
 def letter(id: str, died_us: int = 1) -> DeadLetter:
     arguments = ("compact", 1, "")
-    return DeadLetter(id=id, queue="think", actor="run", arguments=arguments, died_us=died_us, error="it broke")
+    return DeadLetter(id=id, queue="think", actor="run", arguments=arguments, failed_at_us=died_us, error="it broke")
 
 
-def test_a_slot_is_claimed_once(records: Records) -> None:
+def test_a_slot_is_claimed_once(records: RunStore) -> None:
     assert records.claim("compact", 100, 1_000, _STALE_US)
     assert not records.claim("compact", 100, 1_500, _STALE_US)
     assert records.claim("compact", 200, 1_500, _STALE_US)
     assert records.claim("repair", 100, 1_500, _STALE_US)
 
 
-def test_of_many_who_claim_a_slot_one_gets_it(records: Records) -> None:
+def test_of_many_who_claim_a_slot_one_gets_it(records: RunStore) -> None:
     got: list[bool] = []
     threads = [
         threading.Thread(target=lambda: got.append(records.claim("compact", 100, 1_000, _STALE_US))) for _ in range(8)
@@ -50,55 +50,55 @@ def test_of_many_who_claim_a_slot_one_gets_it(records: Records) -> None:
     assert sorted(got) == [False] * 7 + [True]
 
 
-def test_a_slot_that_nobody_goes_on_with_is_taken_up_again(records: Records) -> None:
+def test_a_slot_that_nobody_goes_on_with_is_taken_up_again(records: RunStore) -> None:
     assert records.claim("compact", 100, 1_000, _STALE_US)
-    records.touch("compact", 100, 1_900)
+    records.record_progress("compact", 100, 1_900)
     assert not records.claim("compact", 100, 2_500, _STALE_US)
     assert records.claim("compact", 100, 2_900, _STALE_US)
     records.end("compact", 100, 3_000)
     assert not records.claim("compact", 100, 9_000, _STALE_US)
 
 
-def test_the_last_run_of_every_job_is_told(records: Records) -> None:
+def test_the_last_run_of_every_job_is_told(records: RunStore) -> None:
     for slot_us in (100, 200):
         records.claim("compact", slot_us, 1_000 + slot_us, _STALE_US)
-    records.touch("compact", 200, 1_300, events=3)
-    records.touch("compact", 200, 1_400, error="a: the disk is full")
+    records.record_progress("compact", 200, 1_300, events=3)
+    records.record_progress("compact", 200, 1_400, error="a: the disk is full")
     records.end("compact", 200, 1_500)
     (run,) = records.runs()
-    assert (run.slot_us, run.started_us, run.touched_us, run.ended_us) == (200, 1_200, 1_400, 1_500)
+    assert (run.scheduled_at_us, run.started_at_us, run.progressed_at_us, run.ended_at_us) == (200, 1_200, 1_400, 1_500)
     assert (run.namespaces, run.events, run.errors, run.error) == (2, 3, 1, "a: the disk is full")
 
 
-def test_pages_are_remembered_by_slot(records: Records) -> None:
-    records.finish_page("compact", 100, "n20")
-    assert records.has_page("compact", 100, "n20")
-    assert not records.has_page("compact", 100, "")
-    assert not records.has_page("compact", 200, "n20")
+def test_pages_are_remembered_by_slot(records: RunStore) -> None:
+    records.finish_batch("compact", 100, "n20")
+    assert records.has_batch("compact", 100, "n20")
+    assert not records.has_batch("compact", 100, "")
+    assert not records.has_batch("compact", 200, "n20")
 
 
-def test_attempts_are_counted_until_the_work_is_done(records: Records) -> None:
-    assert [records.attempt("m"), records.attempt("m"), records.attempt("other")] == [1, 2, 1]
-    records.settle("m")
-    assert records.attempt("m") == 1
+def test_attempts_are_counted_until_the_work_is_done(records: RunStore) -> None:
+    assert [records.add_attempt("m"), records.add_attempt("m"), records.add_attempt("other")] == [1, 2, 1]
+    records.clear_attempts("m")
+    assert records.add_attempt("m") == 1
 
 
-def test_dead_letters_are_kept_until_somebody_takes_them(records: Records) -> None:
-    records.bury(letter("b", 2))
-    records.bury(letter("a", 1))
+def test_dead_letters_are_kept_until_somebody_takes_them(records: RunStore) -> None:
+    records.add_dead_letter(letter("b", 2))
+    records.add_dead_letter(letter("a", 1))
     assert records.dead_letters() == [letter("a", 1), letter("b", 2)]
-    assert records.take("a") == letter("a", 1)
-    assert records.take("a") is None
+    assert records.pop_dead_letter("a") == letter("a", 1)
+    assert records.pop_dead_letter("a") is None
     assert [one.id for one in records.dead_letters()] == ["b"]
 
 
-def test_who_is_not_heard_of_any_more_is_dead(records: Records) -> None:
-    beat = new_beat("worker", 1_000)
-    records.beat(beat)
-    assert records.beats() == [beat]
+def test_who_is_not_heard_of_any_more_is_dead(records: RunStore) -> None:
+    beat = new_heartbeat("worker", 1_000)
+    records.heartbeat(beat)
+    assert records.heartbeats() == [beat]
     assert beat.is_alive(1_000)
-    assert not beat.is_alive(1_000 + int(BEAT_SECONDS_MAX * 1_000_000))
-    records.beat(Beat(id=beat.id, role=beat.role, host=beat.host, pid=beat.pid, beat_us=2_000))
-    assert [one.beat_us for one in records.beats()] == [2_000]
-    records.leave(beat.id)
-    assert records.beats() == []
+    assert not beat.is_alive(1_000 + int(HEARTBEAT_SECONDS_MAX * 1_000_000))
+    records.heartbeat(Heartbeat(id=beat.id, role=beat.role, host=beat.host, pid=beat.pid, seen_at_us=2_000))
+    assert [one.seen_at_us for one in records.heartbeats()] == [2_000]
+    records.deregister(beat.id)
+    assert records.heartbeats() == []

@@ -17,7 +17,7 @@ from recollect.api.operations.requeue import requeue
 from recollect.api.settings import load_settings
 from recollect.jobs.queue.run_store import DeadLetter
 
-LETTER = DeadLetter(id="x1", queue="think", actor="think", arguments=("a",), died_us=1, error="no disk")
+LETTER = DeadLetter(id="x1", queue="think", actor="think", arguments=("a",), failed_at_us=1, error="no disk")
 
 #: Requeues in a process that is killed when the letter would be removed, after its message was sent.
 _KILLED = """
@@ -50,7 +50,7 @@ def opened(folder: Path, url: str) -> Recollect:
 def test_a_kill_between_sending_and_removing_leaves_the_letter(tmp_path: Path, url: str) -> None:
     with opened(tmp_path, url) as memory:
         memory.append("a", message("I live in Porto"))
-        memory.parts.run_store.bury(LETTER)
+        memory.parts.run_store.add_dead_letter(LETTER)
     done = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path), url], check=False, env=os.environ)
     assert done.returncode == -signal.SIGKILL
     with opened(tmp_path, url) as memory:
@@ -70,7 +70,7 @@ def test_a_letter_that_fails_again_or_cannot_be_sent_stays(tmp_path: Path, url: 
         raise Refused
 
     with opened(tmp_path, url) as memory:
-        memory.parts.run_store.bury(LETTER)
+        memory.parts.run_store.add_dead_letter(LETTER)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("dramatiq.Actor.send", refuse)
             patch.setattr("recollect.jobs.queue.actors.LIVE", {"broken": type("Broken", (), {"work": refuse})})

@@ -161,7 +161,7 @@ def test_a_stuck_model_costs_nothing_but_its_own_part(tmp_path: Path, mode: str)
         stuck = StuckEmbedder()
         # Embedded with the same tag, so that the query is all that is missing.
         vectors = memory.vectors(stuck)
-        vectors.embed_news("b")
+        vectors.embed_new("b")
         # Six times what the keywords need on an idle machine: only the model runs out of time.
         memory.budget_ms = 3_000
         asking = memory.retriever(vectors)
@@ -276,7 +276,7 @@ def test_a_read_model_that_another_process_writes_to_is_read_as_it_is(tmp_path: 
 def test_a_slow_catch_up_is_cut_off_and_what_was_folded_is_answered_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fold = projector.fold
+    fold = projector.apply_event
 
     def slowly(*arguments: Any) -> None:
         time.sleep(3.1)
@@ -325,7 +325,7 @@ def test_the_answer_is_the_same_for_new_retrievers_after_a_replay_and_however_it
         grown.retrieve("a", request)
         if corpus[half:]:
             memory.add(corpus[half:])
-        vectors.embed_news("a")
+        vectors.embed_new("a")
         expected = comparable(grown.retrieve("a", request))
         assert comparable(grown.retrieve("a", request)) == expected
         assert comparable(memory.retriever(vectors).retrieve("a", request)) == expected

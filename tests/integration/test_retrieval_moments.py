@@ -15,7 +15,7 @@ from support.embedders import HashingEmbedder
 from support.events import Event, message
 from support.memory import Memory
 
-from recollect.events.envelope import instant, now_us, rfc3339
+from recollect.events.envelope import datetime_of, now_us, rfc3339
 from recollect.events.errors import InvalidInput
 
 
@@ -52,7 +52,7 @@ def test_what_held_at_a_moment_is_shown_for_that_moment_though_it_is_over_now(tm
     payload = {"subject": "Ann", "predicate": "visits", "object": "Porto", "valid_until": rfc3339(ends_us)}
     with Memory(tmp_path) as memory:
         memory.add([{"type": "fact.stated", "payload": payload}])
-        moment = instant(now_us())
+        moment = datetime_of(now_us())
         assert len(memory.ask("whom or what does Ann visit?", as_of=moment).items) == 1
         while now_us() <= ends_us:
             time.sleep(0.05)
@@ -65,7 +65,7 @@ def test_as_of_a_moment_other_namespaces_are_seen_as_they_were_then_too(tmp_path
     with Memory(tmp_path) as memory:
         memory.add([message("the sofa is red", id="e1")])
         memory.add([message("the sofa is red here too", id="b1")], "b")
-        moment = instant(now_us())
+        moment = datetime_of(now_us())
         time.sleep(0.002)
         memory.add([message("the sofa is blue", id="b2")], "b")
         memory.add([message("the sofa is green", id="e2")])

@@ -57,7 +57,7 @@ def ask(tmp_path: Path, log: SqliteLog, models: ReadModels, history: History) ->
             vectors = Vectors(tmp_path, models, embedder)
             models.catch_up("a")
             if not isinstance(embedder, BrokenEmbedder):
-                vectors.embed_news("a")
+                vectors.embed_new("a")
             ready[id(embedder)] = Retriever(models, history, lambda: vectors, budget_ms=10_000)
             open_parts.extend([ready[id(embedder)], vectors])
         return ready[id(embedder)].retrieve(namespace, RetrieveRequest(query=query, **options))
@@ -230,7 +230,7 @@ def test_a_model_that_is_too_slow_is_left_out_and_the_answer_is_that_of_keywords
     alone = ask("where is the flat?")
     embedder = StuckEmbedder()
     vectors = Vectors(tmp_path, models, embedder)
-    vectors.embed_news("a")
+    vectors.embed_new("a")
     retriever = Retriever(models, history, lambda: vectors, budget_ms=300)
     result = retriever.retrieve("a", RetrieveRequest(query="where is the flat?"))
     embedder.let_go.set()

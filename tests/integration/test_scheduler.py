@@ -16,7 +16,7 @@ from recollect.events.errors import InvalidInput
 from recollect.jobs.job_settings import QueueSettings
 from recollect.jobs.queue.actors import declare_actors
 from recollect.jobs.queue.broker import open_broker
-from recollect.jobs.queue.registry import SCHEDULED
+from recollect.jobs.queue.registry import SCHEDULED_JOBS
 from recollect.jobs.queue.scheduler import Scheduler
 
 
@@ -44,14 +44,14 @@ def memory(tmp_path: Path) -> Generator[Recollect]:
 
 
 def see_a_first_slot(memory: Recollect) -> None:
-    for job in SCHEDULED:
+    for job in SCHEDULED_JOBS:
         memory.parts.run_store.claim(job, 1, 1, 1)
         memory.parts.run_store.end(job, 1, 1)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kolkata"])
 def test_a_night_begins_at_three_where_the_user_lives(zone: str, memory: Recollect) -> None:
-    slot_us = Setting(memory, QueueSettings(timezone=zone)).scheduler.latest_slot_us("compact")
+    slot_us = Setting(memory, QueueSettings(timezone=zone)).scheduler.latest_due_us("compact")
     assert slot_us is not None
     slot = datetime.fromtimestamp(slot_us / 1e6, UTC).astimezone(ZoneInfo(zone))
     assert (slot.hour, slot.minute) == (3, 0)
@@ -75,31 +75,31 @@ def test_a_slot_that_was_missed_is_begun_once_whoever_looks(memory: Recollect) -
     first, second = Setting(memory, QueueSettings()), Setting(memory, QueueSettings())
     for setting in (first, second, first):
         setting.scheduler.check()
-    assert (first.sent(), second.sent()) == (len(SCHEDULED), 0)
+    assert (first.sent(), second.sent()) == (len(SCHEDULED_JOBS), 0)
 
 
 def test_a_slot_whose_scheduler_died_before_it_sent_is_begun_by_another(memory: Recollect) -> None:
     see_a_first_slot(memory)
     settings = QueueSettings(slot_stale_seconds=0.001)
     setting = Setting(memory, settings)
-    for job in SCHEDULED:
-        slot_us = setting.scheduler.latest_slot_us(job)
+    for job in SCHEDULED_JOBS:
+        slot_us = setting.scheduler.latest_due_us(job)
         assert slot_us is not None
         # Claimed long ago, and nothing was heard since.
         assert memory.parts.run_store.claim(job, slot_us, 1, 1)
     setting.scheduler.check()
-    assert setting.sent() == len(SCHEDULED)
+    assert setting.sent() == len(SCHEDULED_JOBS)
 
 
 def test_a_settled_namespace_is_not_opened_again_before_its_head_moves(
     memory: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.append("a", message("hello"))
-    behind, seen = memory.parts.backlog.behind()
+    behind, seen = memory.parts.backlog.backlogs()
     assert [(one.namespace, one.events, one.messages) for one in behind] == [("a", 1, 0)]
     assert seen == 1
     memory.episodes("a")
-    assert memory.parts.backlog.behind() == ([], 1)
+    assert memory.parts.backlog.backlogs() == ([], 1)
 
     opened: list[str] = []
     progress = memory.parts.read_models.progress
@@ -110,8 +110,8 @@ def test_a_settled_namespace_is_not_opened_again_before_its_head_moves(
 
     # Counts what is opened; the real one does the work.
     monkeypatch.setattr(memory.parts.read_models, "progress", counted)
-    assert memory.parts.backlog.behind() == ([], 1)
+    assert memory.parts.backlog.backlogs() == ([], 1)
     assert opened == []
     memory.append("a", message("hello again"))
-    assert [one.namespace for one in memory.parts.backlog.behind()[0]] == ["a"]
+    assert [one.namespace for one in memory.parts.backlog.backlogs()[0]] == ["a"]
     assert opened == ["a"]

@@ -51,7 +51,7 @@ def test_a_log_of_an_earlier_release_is_migrated_and_keeps_every_byte_of_its_eve
     new = connect(released, readonly=True)
     assert new.execute(content).fetchall() == before
     new.close()
-    assert all(verify(log, head.namespace).ok for head in each_head(log))
+    assert all(verify(log, head.namespace).is_intact for head in each_head(log))
     [appended] = log.append("ann", [message_draft("after the migration")])
     assert appended.version == log.head("ann").version
     log.close()
@@ -77,7 +77,7 @@ def test_every_released_version_of_every_event_fits_todays_catalogue_and_folds(r
     models = ReadModels(tmp_path / "data", log)
     for head in each_head(log):
         assert models.catch_up(head.namespace).behind == 0
-        assert models.check(head.namespace).equal
+        assert models.check(head.namespace).is_equal
     models.close()
     log.close()
 
@@ -129,7 +129,7 @@ def test_an_event_of_a_newer_program_parks_its_namespace_and_says_why(tmp_path: 
 
 def test_an_encoding_of_a_newer_program_is_named(log: SqliteLog) -> None:
     log.append("a", [message_draft("x")._replace(encoding="aes-gcm", payload=b"\x00\x01")])
-    assert verify(log, "a").ok
+    assert verify(log, "a").is_intact
     with pytest.raises(NewerFile, match="aes-gcm"):
         log.read("a")[0].data()
 
@@ -156,6 +156,6 @@ def test_a_read_model_of_an_earlier_release_is_built_anew_beside_it_without_bein
         assert connection_of(snapshot).execute("SELECT schema_version FROM read_model").fetchall() == [
             (SCHEMA_VERSION,)
         ]
-    assert models.check("ann").equal
+    assert models.check("ann").is_equal
     models.close()
     log.close()

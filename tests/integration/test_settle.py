@@ -47,7 +47,7 @@ def test_what_the_jobs_append_is_settled_too(memory: Recollect) -> None:
     memory.settle("a")
     assert memory.list("a", "observations")["items"]
     assert memory.parts.backlog.of("a").is_settled
-    assert memory.check("a").equal
+    assert memory.check("a").is_equal
 
 
 def test_now_is_the_time_that_jobs_work_for(memory: Recollect) -> None:

@@ -81,7 +81,7 @@ def test_what_expires_leaves_the_keyword_index_and_the_turn_after_it(
     tell(expired("e1"))
     assert found(models, "apples") == []
     assert found(models, "pears") == ["e2"]
-    assert models.check("a").equal
+    assert models.check("a").is_equal
 
 
 def test_an_invalidated_episode_is_not_found_but_kept(tell: Callable[..., None], models: ReadModels) -> None:
@@ -151,7 +151,7 @@ def test_any_history_of_summaries_and_expiry_replays_to_what_was_folded_live(
     try:
         log.append("a", drafts([event | {"id": id} for id, event in zip(_IDS, history, strict=False)]))
         check = read_models.check("a")
-        assert check.equal, check
+        assert check.is_equal, check
     finally:
         read_models.close()
         log.close()

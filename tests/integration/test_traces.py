@@ -17,7 +17,7 @@ from support.memory import Memory
 from support.server import Server
 
 from recollect import Recollect
-from recollect.api.retrieval.answer.trace_store import Traces, find_trace, list_traces, trace_files
+from recollect.api.retrieval.answer.trace_store import TraceStore, find_trace, list_traces, trace_files
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import load_settings
@@ -68,7 +68,7 @@ def test_each_candidate_has_its_rank_in_each_list_its_features_and_its_score(tmp
         said = [message(f"the sofa of shop {number}", id=f"e{number}", session_id="s") for number in range(8)]
         memory.add([*said, message("it rains", id="rain", session_id="s")])
         vectors = memory.vectors(HashingEmbedder())
-        vectors.embed_news("a")
+        vectors.embed_new("a")
         result = memory.ask("which shop has sofa 3?", vectors)
     trace = result.explain()
     candidates = trace["candidates"]
@@ -183,7 +183,7 @@ def _result(memory: Recollect, query: str) -> tuple[RetrieveRequest, RetrieveRes
 
 def test_files_are_bounded_and_the_oldest_traces_go_first(memory: Recollect, tmp_path: Path) -> None:
     folder = tmp_path / "bounded"
-    traces = Traces(folder, bytes_max=40_000)
+    traces = TraceStore(folder, bytes_max=40_000)
     ids: list[str] = []
     for number in range(80):
         request, result = _result(memory, f"number {number} " + "x" * 300)
@@ -203,7 +203,7 @@ def test_a_trace_that_cannot_be_written_costs_neither_the_answer_nor_the_ones_af
 ) -> None:
     folder = tmp_path / "blocked"
     folder.write_text("no folder")
-    traces = Traces(folder)
+    traces = TraceStore(folder)
     traces.add("a", *_result(memory, "one"))
     traces.flush()
     folder.unlink()

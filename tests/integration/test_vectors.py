@@ -17,9 +17,9 @@ from support.events import message
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import RecollectError
 from recollect.events.validation import drafts
-from recollect.projections.embeddings.embedder import Embedder, Embedding
+from recollect.projections.embeddings.embedder import Embedder, TokenEmbedding
 from recollect.projections.embeddings.passages import Part
-from recollect.projections.embeddings.vectors import Pending, Vectors
+from recollect.projections.embeddings.vectors import EmbeddingBacklog, Vectors
 from recollect.projections.read_models.layout import namespace_folder
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -44,9 +44,9 @@ def say(log: SqliteLog, models: ReadModels, *texts: str) -> None:
     models.catch_up("a")
 
 
-def pending(models: ReadModels, vectors: Vectors) -> Pending:
+def pending(models: ReadModels, vectors: Vectors) -> EmbeddingBacklog:
     with models.reading("a") as snapshot:
-        return vectors.pending("a", snapshot)
+        return vectors.backlog("a", snapshot)
 
 
 def nearest(models: ReadModels, vectors: Vectors, embedder: Embedder, query: str, part: Part = "turn") -> list[int]:
@@ -60,9 +60,9 @@ def test_what_is_embedded_is_found_and_counted(log: SqliteLog, models: ReadModel
     embedder = HashingEmbedder()
     vectors = open_vectors(embedder)
     say(log, models, "red apples", "green pears", "blue plums")
-    assert pending(models, vectors) == Pending(3, 3)
+    assert pending(models, vectors) == EmbeddingBacklog(3, 3)
 
-    assert vectors.embed_news("a") == 3
+    assert vectors.embed_new("a") == 3
     assert pending(models, vectors).missing == 0
     assert nearest(models, vectors, embedder, "user: green pears")[0] == 2
     # The window of a turn holds the one before it.
@@ -73,11 +73,11 @@ def test_the_index_is_extended_by_what_comes_later(log: SqliteLog, models: ReadM
     embedder = HashingEmbedder()
     vectors = open_vectors(embedder)
     say(log, models, "red apples")
-    vectors.embed_news("a")
+    vectors.embed_new("a")
     with models.reading("a") as snapshot:
         index = vectors.index("a", snapshot)
     say(log, models, "green pears")
-    vectors.embed_news("a")
+    vectors.embed_new("a")
     with models.reading("a") as snapshot:
         assert vectors.index("a", snapshot) is index
     assert nearest(models, vectors, embedder, "green pears")[0] == 2
@@ -88,25 +88,25 @@ def test_the_same_text_is_embedded_once_even_after_a_rebuild(
 ) -> None:
     embedder = HashingEmbedder()
     say(log, models, "again", "again", "again", "again", "again")
-    open_vectors(embedder).embed_news("a")
+    open_vectors(embedder).embed_new("a")
     # One turn; three windows: with none, one and two turns before it. The first window is the turn itself.
     assert sorted(embedder.embedded) == sorted(set(embedder.embedded))
 
     models.replay("a")
     fresh = HashingEmbedder()
     vectors = open_vectors(fresh)
-    assert vectors.embed_news("a") == 0
+    assert vectors.embed_new("a") == 0
     assert fresh.embedded == []
 
 
 def test_spaces_of_two_models_do_not_mix(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
     say(log, models, "red apples", "green pears")
-    open_vectors(HashingEmbedder("one")).embed_news("a")
+    open_vectors(HashingEmbedder("one")).embed_new("a")
     second = HashingEmbedder("two")
     vectors = open_vectors(second)
     assert pending(models, vectors).missing == 2
     assert nearest(models, vectors, second, "green pears") == []
-    vectors.embed_news("a")
+    vectors.embed_new("a")
     assert nearest(models, vectors, second, "green pears")[0] == 2
 
 
@@ -132,10 +132,10 @@ def test_an_index_holds_the_vectors_of_its_own_model_and_all_of_them(steps: list
                 texts += [f"{name} {len(texts)}", "again"]
                 say(log, models, *texts[-2:])
             elif what == "embed":
-                assert opened[name].embed_news("a") == len(texts) - embedded[name]
+                assert opened[name].embed_new("a") == len(texts) - embedded[name]
                 embedded[name] = len(texts)
             else:
-                opened[name].remove_others("a", {name})
+                opened[name].remove_other_models("a", {name})
                 embedded = {other: embedded[other] if other == name else 0 for other in _MODELS}
             for other, vectors in opened.items():
                 assert_holds(models, vectors, texts[: embedded[other]])
@@ -160,7 +160,7 @@ class Interrupted(HashingEmbedder):
         self.meanwhile = meanwhile
         self.batches_left = at
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[Embedding]:
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
         self.batches_left -= 1
         if self.batches_left == 0:
             self.meanwhile()
@@ -171,10 +171,10 @@ def test_what_another_process_removes_while_more_is_embedded_is_embedded_again(
     log: SqliteLog, models: ReadModels, open_vectors: Open
 ) -> None:
     other = open_vectors(HashingEmbedder("other"))
-    vectors = open_vectors(Interrupted(lambda: other.remove_others("a", {"other"}), at=3))
+    vectors = open_vectors(Interrupted(lambda: other.remove_other_models("a", {"other"}), at=3))
     texts = [f"text {number}" for number in range(500)]
     say(log, models, *texts)
-    vectors.embed_news("a")
+    vectors.embed_new("a")
     assert_holds(models, vectors, texts)
 
 
@@ -184,8 +184,8 @@ def test_who_embeds_the_same_more_slowly_does_not_take_back_what_is_done(
     texts = [f"text {number}" for number in range(500)]
     say(log, models, *texts)
     faster = open_vectors(HashingEmbedder("interrupted"))
-    slower = open_vectors(Interrupted(lambda: faster.embed_news("a"), at=1))
-    assert slower.embed_news("a") < 500
+    slower = open_vectors(Interrupted(lambda: faster.embed_new("a"), at=1))
+    assert slower.embed_new("a") < 500
     assert_holds(models, slower, texts)
 
 
@@ -194,22 +194,22 @@ def test_remembered_vectors_that_another_process_removes_are_embedded_again(
 ) -> None:
     texts = [f"text {number}" for number in range(50)]
     say(log, models, *texts)
-    open_vectors(HashingEmbedder("interrupted")).embed_news("a")
+    open_vectors(HashingEmbedder("interrupted")).embed_new("a")
     # As after a change of the passages: begun anew, with the vectors of before remembered.
     file = apsw.Connection(str(namespace_folder(tmp_path, "a") / "vectors.db"))
     file.execute("DELETE FROM embedded")
     file.close()
     other = open_vectors(HashingEmbedder("other"))
-    vectors = open_vectors(Interrupted(lambda: other.remove_others("a", {"other"}), at=1))
+    vectors = open_vectors(Interrupted(lambda: other.remove_other_models("a", {"other"}), at=1))
     say(log, models, "one more")
-    vectors.embed_news("a")
+    vectors.embed_new("a")
     assert_holds(models, vectors, [*texts, "one more"])
 
 
 def test_nothing_is_embedded_until_the_model_is_ready(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
     say(log, models, "red apples")
-    assert open_vectors(HashingEmbedder(state="loading")).embed_news("a") == 0
-    assert open_vectors(HashingEmbedder(state="failed")).embed_news("a") == 0
+    assert open_vectors(HashingEmbedder(state="loading")).embed_new("a") == 0
+    assert open_vectors(HashingEmbedder(state="failed")).embed_new("a") == 0
 
 
 def test_a_stop_ends_the_work_between_batches_and_the_rest_is_done_later(
@@ -224,10 +224,10 @@ def test_a_stop_ends_the_work_between_batches_and_the_rest_is_done_later(
         seen.append((done, total))
         stop.set()
 
-    first = vectors.embed_news("a", on_progress=progress, stop=stop)
+    first = vectors.embed_new("a", on_progress=progress, stop=stop)
     assert 0 < first < 400
     assert seen == [(first, 400)]
-    assert vectors.embed_news("a") == 400 - first
+    assert vectors.embed_new("a") == 400 - first
 
 
 def test_a_damaged_file_of_vectors_is_made_anew(
@@ -235,17 +235,17 @@ def test_a_damaged_file_of_vectors_is_made_anew(
 ) -> None:
     say(log, models, "red apples")
     vectors = open_vectors(HashingEmbedder())
-    vectors.embed_news("a")
+    vectors.embed_new("a")
     vectors.close()
     (namespace_folder(tmp_path, "a") / "vectors.db").write_bytes(b"garbage " * 1_000)
-    assert open_vectors(HashingEmbedder()).embed_news("a") == 1
+    assert open_vectors(HashingEmbedder()).embed_new("a") == 1
 
 
 def test_an_unknown_namespace_has_an_empty_index_and_no_file(
     tmp_path: Path, models: ReadModels, open_vectors: Open
 ) -> None:
     vectors = open_vectors(HashingEmbedder())
-    assert vectors.embed_news("a") == 0
+    assert vectors.embed_new("a") == 0
     assert nearest(models, vectors, HashingEmbedder(), "x") == []
     assert not (tmp_path / "namespaces").exists()
 
@@ -256,4 +256,4 @@ def test_vectors_are_not_opened_before_the_model_is_ready(
     log.append("a", drafts([message("hello")]))
     models.catch_up("a")
     with pytest.raises(RecollectError, match="is not ready"):
-        open_vectors(HashingEmbedder(tag="")).embed_news("a")
+        open_vectors(HashingEmbedder(tag="")).embed_new("a")

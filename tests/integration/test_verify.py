@@ -15,17 +15,17 @@ from recollect.events.backends.open_log import open_log
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidInput
 from recollect.events.integrity.anchor import read_anchor, write_anchor
-from recollect.events.integrity.parallel_verify import audit
-from recollect.events.integrity.verify import Verdict, verify
+from recollect.events.integrity.parallel_verify import verify_all
+from recollect.events.integrity.verify import VerifyResult, verify
 
 _EVENTS = 30
 
 
 @pytest.fixture
-def tampered(tmp_path: Path) -> Callable[[str], Verdict]:
+def tampered(tmp_path: Path) -> Callable[[str], VerifyResult]:
     """Run SQL on a log behind its back, then verify it."""
 
-    def run(statements: str) -> Verdict:
+    def run(statements: str) -> VerifyResult:
         log = SqliteLog(tmp_path / "log.db")
         log.append("a", [message_draft(f"text {number}", session_id="s", actor="ann") for number in range(_EVENTS)])
         thief = apsw.Connection(str(tmp_path / "log.db"))
@@ -39,9 +39,9 @@ def tampered(tmp_path: Path) -> Callable[[str], Verdict]:
     return run
 
 
-def test_an_untouched_log_is_intact_and_says_its_hash(tampered: Callable[[str], Verdict]) -> None:
+def test_an_untouched_log_is_intact_and_says_its_hash(tampered: Callable[[str], VerifyResult]) -> None:
     verdict = tampered("SELECT 1")
-    assert verdict.ok
+    assert verdict.is_intact
     assert verdict.version == _EVENTS
 
 
@@ -66,15 +66,15 @@ def test_an_untouched_log_is_intact_and_says_its_hash(tampered: Callable[[str], 
     ],
 )
 def test_what_was_changed_is_found_and_named(
-    tampered: Callable[[str], Verdict], statement: str, version: int, what: str
+    tampered: Callable[[str], VerifyResult], statement: str, version: int, what: str
 ) -> None:
     verdict = tampered(statement)
-    assert not verdict.ok
+    assert not verdict.is_intact
     assert verdict.problems[0].version == version
-    assert what in verdict.problems[0].what
+    assert what in verdict.problems[0].message
 
 
-def test_two_events_that_changed_places_are_found(tampered: Callable[[str], Verdict]) -> None:
+def test_two_events_that_changed_places_are_found(tampered: Callable[[str], VerifyResult]) -> None:
     verdict = tampered(
         "UPDATE events SET position = position + 1000 WHERE position & 255 = 7;"
         "UPDATE events SET position = position - 1 WHERE position & 255 = 8;"
@@ -101,7 +101,7 @@ def test_any_single_changed_byte_is_found(
     thief.execute(f"UPDATE events SET {column} = ? WHERE position = ?", (changed, position))
     thief.close()
 
-    assert not verify(log, "a").ok
+    assert not verify(log, "a").is_intact
     log.close()
 
 
@@ -112,7 +112,7 @@ def test_a_long_chain_is_walked_in_parts_with_the_same_verdict(tmp_path: Path, l
     whole = [verify(log, head.namespace) for head in each_head(log)]
 
     progress: list[tuple[int, int]] = []
-    in_parts = partial(audit, log, open_log=reopen, task_events=7)
+    in_parts = partial(verify_all, log, open_log=reopen, task_events=7)
     seen = list(in_parts(each_head(log), on_progress=lambda done, all: progress.append((done, all))))
     assert seen == whole
     assert progress[-1] == (58, 58)
@@ -128,14 +128,14 @@ def test_whatever_is_removed_or_altered_shows_at_the_seams_too(tmp_path: Path, l
     thief.execute("UPDATE events SET actor = 'bob' WHERE position & 255 = ?", (version % 40 + 1,))
     thief.close()
 
-    [verdict] = audit(log, each_head(log), open_log=lambda: log, task_events=10)
+    [verdict] = verify_all(log, each_head(log), open_log=lambda: log, task_events=10)
     assert {version, version % 40 + 1} <= {problem.version for problem in verdict.problems}
 
 
 def test_an_anchor_proves_that_the_end_was_cut_off_or_rewritten(tmp_path: Path, log: SqliteLog) -> None:
     for namespace in ("a", "b", "c"):
         log.append(namespace, [message_draft(f"text {number}", id=str(number)) for number in range(5)])
-    verdicts = list(audit(log, each_head(log), open_log=lambda: log))
+    verdicts = list(verify_all(log, each_head(log), open_log=lambda: log))
     write_anchor(tmp_path / "anchor.json", log.log_id, verdicts)
     log.append("c", [message_draft("later")])
     thief = apsw.Connection(str(tmp_path / "log.db"))
@@ -148,22 +148,24 @@ def test_an_anchor_proves_that_the_end_was_cut_off_or_rewritten(tmp_path: Path, 
     thief.execute("DELETE FROM events WHERE position >> 36 = 2; DELETE FROM heads WHERE namespace = 'b'")
     thief.close()
 
-    assert all(verdict.ok for verdict in audit(log, each_head(log), open_log=lambda: log))
+    assert all(verdict.is_intact for verdict in verify_all(log, each_head(log), open_log=lambda: log))
     anchor = read_anchor(tmp_path / "anchor.json", log)
-    found = {verdict.namespace: verdict for verdict in audit(log, each_head(log), open_log=lambda: log, anchor=anchor)}
-    assert not found["a"].ok
-    assert not found["b"].ok
-    assert found["c"].ok
+    found = {
+        verdict.namespace: verdict for verdict in verify_all(log, each_head(log), open_log=lambda: log, anchor=anchor)
+    }
+    assert not found["a"].is_intact
+    assert not found["b"].is_intact
+    assert found["c"].is_intact
     log.append("a", [message_draft("another 4"), message_draft("another 5")])
-    [rewritten] = audit(
+    [rewritten] = verify_all(
         log, [log.head("a")], open_log=lambda: log, anchor=anchor._replace(heads={"a": anchor.heads["a"]})
     )
-    assert "rewritten" in rewritten.problems[0].what
+    assert "rewritten" in rewritten.problems[0].message
 
 
-def test_events_behind_the_head_are_found(tampered: Callable[[str], Verdict]) -> None:
+def test_events_behind_the_head_are_found(tampered: Callable[[str], VerifyResult]) -> None:
     verdict = tampered(f"UPDATE heads SET version = {_EVENTS - 1}")
-    assert not verdict.ok
+    assert not verdict.is_intact
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"log_id": "x"}', b'{"log_id": "x", "heads": {"a": 1}}', b"\xff"])

@@ -14,8 +14,8 @@ from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidInput
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.job_settings import JobSettings, QueueSettings
-from recollect.jobs.queue.backlog import Lag
-from recollect.jobs.queue.broker import open_records
+from recollect.jobs.queue.backlog import BacklogMonitor
+from recollect.jobs.queue.broker import open_run_store
 from recollect.jobs.queue.workers import Workers
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.read_models import ReadModels
@@ -23,7 +23,7 @@ from recollect.projections.read_models.read_models import ReadModels
 
 class Setting:
     def __init__(self, folder: Path, log: SqliteLog, models: ReadModels) -> None:
-        self.records = open_records("memory://", folder)
+        self.records = open_run_store("memory://", folder)
         self.log = log
         self.models = models
         self.embedder = HashingEmbedder()
@@ -37,10 +37,10 @@ class Setting:
             vectors_in_use=lambda: self.vectors,
             settings=JobSettings(queue=QueueSettings(sweep_seconds=sweep_seconds)),
         )
-        lag = Lag(self.log, self.models, context.vectors_in_use)
+        lag = BacklogMonitor(self.log, self.models, context.vectors_in_use)
         workers = Workers(context, self.records, lag)
         if listen:
-            self.log.on_append(workers.news)
+            self.log.on_append(workers.notify)
         workers.start()
         self.workers.append(workers)
         return workers
@@ -50,7 +50,7 @@ class Setting:
         if progress.version < count:
             return False
         with self.models.reading(namespace) as snapshot:
-            return self.vectors.pending(namespace, snapshot).missing == 0
+            return self.vectors.backlog(namespace, snapshot).missing == 0
 
 
 @pytest.fixture
@@ -96,9 +96,9 @@ def test_repeated_news_change_nothing(setting: Setting) -> None:
     workers = setting.start()
     setting.log.append("a", [message_draft("red apples")])
     for _ in range(200):
-        workers.news("a")
+        workers.notify("a")
     eventually(lambda: setting.embedded("a", 1))
-    assert setting.models.check("a").equal
+    assert setting.models.check("a").is_equal
 
 
 def test_a_stop_is_quick_and_can_be_repeated(setting: Setting) -> None:
@@ -110,4 +110,4 @@ def test_a_stop_is_quick_and_can_be_repeated(setting: Setting) -> None:
 
 def test_an_unknown_broker_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="memory://"):
-        open_records("amqp://somewhere", tmp_path)
+        open_run_store("amqp://somewhere", tmp_path)

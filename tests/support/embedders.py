@@ -9,19 +9,19 @@ from hashlib import sha256
 
 import numpy as np
 
-from recollect.projections.embeddings.embedder import Embedding, State
+from recollect.projections.embeddings.embedder import State, TokenEmbedding
 from recollect.projections.embeddings.model_runtime import RuntimeName
 from recollect.projections.embeddings.token_codes import Vector
 
 
-def hashed(text: str, dimensions: int) -> Embedding:
+def hashed(text: str, dimensions: int) -> TokenEmbedding:
     words = [(match.span(), sha256(match.group().encode()).digest()[0]) for match in re.finditer(r"\w+", text.lower())]
     vector = np.full(dimensions, 1e-3, np.float32)
     tokens = np.full((len(words), dimensions), 1e-3, np.float32)
     for at, (_, number) in enumerate(words):
         vector[number % dimensions] += 1
         tokens[at, number % dimensions] += 1
-    return Embedding(
+    return TokenEmbedding(
         vector / np.float32(np.linalg.norm(vector)),
         tokens / np.maximum(np.linalg.norm(tokens, axis=1, keepdims=True), 1e-12).astype(np.float32),
         tuple(span for span, _ in words),
@@ -51,11 +51,11 @@ class HashingEmbedder:
     def embed(self, texts: Sequence[str]) -> Vector:
         return np.stack([embedding.vector for embedding in self.embed_tokens(texts)])
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[Embedding]:
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
         self.embedded += texts
         return [hashed(text, self.dimensions) for text in texts]
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str) -> TokenEmbedding:
         return hashed(text, self.dimensions)
 
     def basis(self) -> Vector:
@@ -65,7 +65,7 @@ class HashingEmbedder:
 class BrokenEmbedder(HashingEmbedder):
     """Says that it is ready, and fails."""
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str) -> TokenEmbedding:
         raise RuntimeError("the model fell over")
 
 
@@ -76,6 +76,6 @@ class StuckEmbedder(HashingEmbedder):
         super().__init__("stuck")
         self.let_go = threading.Event()
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str) -> TokenEmbedding:
         self.let_go.wait(30)
         return super().embed_query(text)

@@ -58,7 +58,7 @@ class Memory:
         """Embed everything with the embedder that hashes."""
         vectors = self.vectors(HashingEmbedder())
         for namespace in namespaces or ("a",):
-            vectors.embed_news(namespace)
+            vectors.embed_new(namespace)
 
     def retriever(self, embedder: Embedder | Vectors | None = None) -> Retriever:
         """Return a new retriever; without an embedder by keywords alone."""

@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.api.retrieval.answer.prompt_context import fit, render
+from recollect.api.retrieval.answer.prompt_context import fit_to_budget, render
 from recollect.api.retrieval.contract.result import Item
-from recollect.projections.text.prompt_fence import CLOSING, OPENING, without_recalled
+from recollect.projections.text.prompt_fence import CLOSING, OPENING, strip_recalled
 from recollect.projections.text.tokens import estimate_tokens
 
 _DAY_US = 86_400_000_000
@@ -46,7 +46,7 @@ def entity(name: str) -> Item:
 
 
 def context(items: list[Item], budget_tokens: int = 1_000) -> str:
-    return render(fit(items, budget_tokens, ()), (), "markdown")
+    return render(fit_to_budget(items, budget_tokens, ()), (), "markdown")
 
 
 def test_the_context_has_what_is_known_first_then_history_by_time() -> None:
@@ -93,8 +93,8 @@ def test_recalled_text_cannot_leave_its_fence(text: str, speaker: str) -> None:
 
 def test_a_context_that_comes_back_in_a_message_is_taken_out() -> None:
     message = f"{context([episode('secret')])}\nWhat do you know?"
-    assert without_recalled(message) == "What do you know?"
-    assert without_recalled("What do <b>you</b> know?") == "What do <b>you</b> know?"
+    assert strip_recalled(message) == "What do you know?"
+    assert strip_recalled("What do <b>you</b> know?") == "What do <b>you</b> know?"
 
 
 def test_a_text_that_is_cut_keeps_the_mark_that_it_is_no_longer_true() -> None:

@@ -26,23 +26,23 @@ import pytest
 from support.hostile import GROWTH_MAX, Hostile, growth, hostile_texts, hostile_to
 
 import recollect
-from recollect.api.retrieval.understanding.question_extraction import question_of
-from recollect.api.retrieval.understanding.question_intent import cues, marks
+from recollect.api.retrieval.understanding.question_extraction import extract_question
+from recollect.api.retrieval.understanding.question_intent import marks, question_intent
 from recollect.jobs.extraction.excerpt import excerpt
-from recollect.jobs.extraction.procedures import procedure
-from recollect.jobs.extraction.rule_extractor import Said, read
+from recollect.jobs.extraction.procedures import find_procedure
+from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
 from recollect.jobs.extraction.rules import rules
 from recollect.jobs.extraction.sentences import sentences
-from recollect.jobs.summarising.episode_rows import lines
+from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.embeddings.passages import passages
 from recollect.projections.projector.predicates import canonical
 from recollect.projections.queries.episode_queries import SpokenText
-from recollect.projections.text.compounds import tails
-from recollect.projections.text.date_ranges import dates
+from recollect.projections.text.compounds import compound_tails
+from recollect.projections.text.date_ranges import find_dates
 from recollect.projections.text.names import mentioned_names
-from recollect.projections.text.prompt_fence import one_line, without_recalled
-from recollect.projections.text.segments import segments
+from recollect.projections.text.prompt_fence import single_line, strip_recalled
+from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import content_words
 
 _NOW = datetime(2026, 3, 5, tzinfo=UTC)
@@ -134,28 +134,28 @@ def _calls_of_re(path: Path) -> Iterator[tuple[str, ast.Call]]:
 
 def _read(text: str) -> None:
     # Without its time limit, which would hide what is slow.
-    for _ in read(Said("e1", "s1", "Ann", text, _NOW, False), [], seconds_max=1_000):
+    for _ in extract_by_rules(IncomingMessage("e1", "s1", "Ann", text, _NOW, False), [], seconds_max=1_000):
         pass
 
 
 _READERS: dict[str, Callable[[str], object]] = {
     "extraction": _read,
     "excerpt": excerpt,
-    "dates": lambda text: [*dates(text, _NOW)],
+    "dates": lambda text: [*find_dates(text, _NOW)],
     "sentences": sentences,
-    "procedures": procedure,
-    "fence": without_recalled,
-    "one line": one_line,
+    "procedures": find_procedure,
+    "fence": strip_recalled,
+    "one line": single_line,
     "names": lambda text: mentioned_names(text, ()),
-    "segments": segments,
-    "compounds": lambda text: tails(text[:40]),
+    "segments": search_segments,
+    "compounds": lambda text: compound_tails(text[:40]),
     "passages": lambda text: [*passages(SpokenText("Ann", text, None, True), [SpokenText("Bob", text, None, True)])],
     "words": content_words,
     "predicates": canonical,
-    "summary": lambda text: summarise(lines([text]), [None], 60),
-    "long summary": lambda text: summarise(lines([text]), [None], len(text) // 8),
-    "question": question_of,
-    "cues": lambda text: cues(question_of(text)),
+    "summary": lambda text: summarise(plain_rows([text]), [None], 60),
+    "long summary": lambda text: summarise(plain_rows([text]), [None], len(text) // 8),
+    "question": extract_question,
+    "cues": lambda text: question_intent(extract_question(text)),
     "marks": lambda text: marks(text, 15),
 }
 

@@ -12,10 +12,10 @@ from support.events import message
 from support.memory import Memory
 
 from recollect.api.retrieval.understanding.query import Query, understand
-from recollect.api.retrieval.understanding.question_extraction import question_of
-from recollect.api.retrieval.understanding.question_intent import cues
-from recollect.events.envelope import instant
-from recollect.projections.text.date_ranges import dates
+from recollect.api.retrieval.understanding.question_extraction import extract_question
+from recollect.api.retrieval.understanding.question_intent import question_intent
+from recollect.events.envelope import datetime_of
+from recollect.projections.text.date_ranges import find_dates
 
 #: A Tuesday.
 _ASKED = datetime(2026, 3, 17, 12, tzinfo=UTC)
@@ -34,20 +34,20 @@ def test_the_question_is_found_in_50000_characters_wherever_it_stands(noise: str
     assert len(noise) > 50_000
     half = noise.index("\n", len(noise) // 2) + 1
     for text in (f"{question}\n{noise}", f"{noise}\n{question}", f"{noise[:half]}{question}\n{noise[half:]}"):
-        assert question_of(text) == question
+        assert extract_question(text) == question
 
 
 def test_a_question_without_its_mark_is_found_by_how_its_line_begins() -> None:
-    assert question_of(f"{_LOG}\nUser: where did Ann move last year\n{_LOG}") == "where did Ann move last year"
+    assert extract_question(f"{_LOG}\nUser: where did Ann move last year\n{_LOG}") == "where did Ann move last year"
 
 
 def test_of_many_questions_the_last_two_count() -> None:
-    found = question_of(f"{_PROMPT}Are you ready? {_LOG}\nWho is Ann? Where does she live?")
+    found = extract_question(f"{_PROMPT}Are you ready? {_LOG}\nWho is Ann? Where does she live?")
     assert found == "Who is Ann? Where does she live?"
 
 
 def test_a_long_text_without_a_question_is_its_beginning_and_its_end() -> None:
-    found = question_of(f"The sofa is red. {'x. ' * 20_000} Rex ate it.")
+    found = extract_question(f"The sofa is red. {'x. ' * 20_000} Rex ate it.")
     assert found.startswith("The sofa is red.")
     assert found.endswith("Rex ate it.")
     assert len(found) < 1_100
@@ -55,12 +55,12 @@ def test_a_long_text_without_a_question_is_its_beginning_and_its_end() -> None:
 
 @given(st.text(max_size=1_000))
 def test_a_short_text_is_its_own_question(text: str) -> None:
-    assert question_of(text) == text
+    assert extract_question(text) == text
 
 
 @given(st.text(st.sampled_from("a ?.\n:>\t？"), min_size=1_001, max_size=3_000))
 def test_of_a_long_text_never_more_than_a_thousand_characters_are_looked_at(text: str) -> None:
-    assert len(question_of(text)) <= 1_001
+    assert len(extract_question(text)) <= 1_001
 
 
 # -- cues -------------------------------------------------------------------------------------------------------------
@@ -82,13 +82,13 @@ def test_of_a_long_text_never_more_than_a_thousand_characters_are_looked_at(text
     ],
 )
 def test_the_wording_says_what_is_asked_for(question: str, intent: str) -> None:
-    assert cues(question).intent == intent
+    assert question_intent(question).intent == intent
 
 
 @pytest.mark.parametrize("question", ["Remember when we were in Lisbon?", "do you recall the sofa", "as we discussed"])
 def test_what_is_long_gone_is_asked_for_by_remembering(question: str) -> None:
-    assert cues(question).remember
-    assert not cues("where is the sofa?").remember
+    assert question_intent(question).remember
+    assert not question_intent("where is the sofa?").remember
 
 
 # -- the memory's names -----------------------------------------------------------------------------------------------
@@ -149,9 +149,12 @@ def test_a_query_without_content_goes_on_with_what_the_session_was_about(memory:
 
 
 def test_the_times_that_are_named_count_from_when_it_is_asked(memory: Memory) -> None:
-    [span] = ask(memory, "what happened yesterday?").spans
-    assert (instant(span.start_us), instant(span.end_us)) == (datetime(2026, 3, 16, tzinfo=UTC), _day(2026, 3, 17))
-    assert ask(memory, "what happened?").spans == ()
+    [span] = ask(memory, "what happened yesterday?").time_ranges
+    assert (datetime_of(span.start_us), datetime_of(span.end_us)) == (
+        datetime(2026, 3, 16, tzinfo=UTC),
+        _day(2026, 3, 17),
+    )
+    assert ask(memory, "what happened?").time_ranges == ()
 
 
 # -- times ------------------------------------------------------------------------------------------------------------
@@ -195,13 +198,13 @@ def _day(year: int, month: int, day: int) -> datetime:
 def test_a_time_is_the_range_that_it_means_and_one_expression_is_one_time(
     text: str, start: tuple[int, int, int], end: tuple[int, int, int]
 ) -> None:
-    [found] = dates(f"What did Ann do {text}, and why?", _ASKED)
+    [found] = find_dates(f"What did Ann do {text}, and why?", _ASKED)
     assert (found.start, found.end) == (_day(*start), _day(*end))
 
 
 @pytest.mark.parametrize("text", ["one may say so", "a summer dress", "in the end", "two years of May"])
 def test_what_only_looks_like_a_time_is_none(text: str) -> None:
-    assert list(dates(text, _ASKED)) == []
+    assert list(find_dates(text, _ASKED)) == []
 
 
 @given(
@@ -214,5 +217,5 @@ def test_what_only_looks_like_a_time_is_none(text: str) -> None:
     st.datetimes(timezones=st.just(UTC)),
 )
 def test_any_words_about_time_give_ranges_that_end_after_they_begin(text: str, said_at: datetime) -> None:
-    for one in dates(text, said_at):
+    for one in find_dates(text, said_at):
         assert timedelta() < one.end - one.start <= timedelta(days=36_600)

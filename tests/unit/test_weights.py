@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from recollect.api.retrieval.ranking.features import FEATURES, SEMANTIC
-from recollect.api.retrieval.ranking.relevance_gate import ITEM_MEASURES, MEASURES, gate
-from recollect.api.retrieval.ranking.weighted_sum import feature_vector, weights
+from recollect.api.retrieval.ranking.relevance_gate import ITEM_MEASURES, MEASURES, load_gate
+from recollect.api.retrieval.ranking.weighted_sum import feature_vector, load_weights
 
 RANKINGS = ("hybrid", "keyword")
 
@@ -45,8 +45,12 @@ def test_weights_and_gate_are_of_one_version() -> None:
 
 @pytest.mark.parametrize("semantic", [True, False])
 def test_both_files_are_read(semantic: bool) -> None:
-    assert weights(semantic=semantic).question.shape == weights(semantic=semantic).message.shape == (len(FEATURES),)
-    assert gate(semantic=semantic).item.shape == (len(ITEM_MEASURES) + 2,)
+    assert (
+        load_weights(semantic=semantic).question.shape
+        == load_weights(semantic=semantic).message.shape
+        == (len(FEATURES),)
+    )
+    assert load_gate(semantic=semantic).item.shape == (len(ITEM_MEASURES) + 2,)
 
 
 def test_a_weight_of_an_unknown_feature_is_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.api.retrieval.contract.result import AnswerAids, Item
+from recollect.api.retrieval.contract.result import AnswerGuidance, Item
 from recollect.api.retrieval.search.search_context import Asked
 from recollect.projections.text.words import content_words
 
@@ -17,15 +17,15 @@ _LEADING = 0.5
 _RELATIONS_MAX = 20
 
 
-def aids(asked: Asked, items: Sequence[Item], grounding: float) -> AnswerAids:
+def answer_guidance(asked: Asked, items: Sequence[Item], grounding: float) -> AnswerGuidance:
     """Return the aids for `items`, best first."""
     if not items:
-        return AnswerAids(grounding=grounding)
+        return AnswerGuidance(grounding=grounding)
     leading = _LEADING * max(item.score for item in items)
     authoritative = [item for item in items if _is_reliable(item) and item.score >= leading]
     contradicted = sum(item.outdated for item in items) / len(items)
     direct = grounding >= _DIRECT_MIN and contradicted <= _CONTRADICTIONS_MAX and authoritative
-    return AnswerAids(
+    return AnswerGuidance(
         authoritative=tuple(item.id for item in authoritative),
         supporting=tuple(item.id for item in items if item not in authoritative),
         entities=_entities(asked, items),

@@ -10,9 +10,9 @@ from recollect.api.retrieval.answer.prompt_context import Line
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.ranking.candidates import Candidates
 from recollect.api.retrieval.ranking.features import FEATURES
-from recollect.api.retrieval.ranking.relevance_gate import MEASURES, measures
+from recollect.api.retrieval.ranking.relevance_gate import MEASURES, answer_measures
 from recollect.api.retrieval.ranking.search_result import Found
-from recollect.api.retrieval.ranking.weighted_sum import weights
+from recollect.api.retrieval.ranking.weighted_sum import load_weights
 from recollect.events.envelope import rfc3339
 
 #: Candidates in one trace: the best ones.
@@ -63,9 +63,9 @@ def _understood(one: Found) -> dict[str, Any]:
         "participants": sorted(query.participant_names),
         "entities": query.entities,
         "phrases": query.phrases,
-        "intent": query.cues.intent,
-        "cues": asdict(query.cues),
-        "time_ranges": [[rfc3339(span.start_us), rfc3339(span.end_us)] for span in query.spans],
+        "intent": query.intent.intent,
+        "cues": asdict(query.intent),
+        "time_ranges": [[rfc3339(span.start_us), rfc3339(span.end_us)] for span in query.time_ranges],
         "continued": query.continued,
     }
 
@@ -104,9 +104,9 @@ def _gate(one: Found) -> dict[str, Any]:
     if one.ranked is None:
         return {"grounding": round(one.grounding, 4)}
     semantic = one.ranked.signals.semantics is not None
-    values = measures(one.ranked, one.asked.query)
+    values = answer_measures(one.ranked, one.asked.query)
     return {
         "grounding": round(one.grounding, 4),
         "measures": {name: round(float(value), 4) for name, value in zip(MEASURES, values, strict=True)},
-        "weights": weights(semantic=semantic).version,
+        "weights": load_weights(semantic=semantic).version,
     }

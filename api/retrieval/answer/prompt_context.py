@@ -15,7 +15,7 @@ import orjson
 from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.envelope import rfc3339
-from recollect.projections.text.prompt_fence import fenced, one_line
+from recollect.projections.text.prompt_fence import fence, single_line
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import content_words
@@ -63,7 +63,7 @@ def category_of(item: Item) -> Category:
     return "related" if item.kind == "relationship" else "referenced"
 
 
-def fit(items: Sequence[Item], budget_tokens: int, words: Collection[str]) -> list[Line]:
+def fit_to_budget(items: Sequence[Item], budget_tokens: int, words: Collection[str]) -> list[Line]:
     """Return the lines of those of `items`, best first, that fit into the budget together.
 
     Parameters:
@@ -93,7 +93,7 @@ def fit(items: Sequence[Item], budget_tokens: int, words: Collection[str]) -> li
     return [chosen[at] for at in sorted(chosen)]
 
 
-def compose(
+def arrange(
     lines: Sequence[Line], observations: Sequence[str], form: Format, budget_tokens: int
 ) -> tuple[list[Line], str]:
     """Return the lines that stand in the context, and the context: never over the budget, headings and all.
@@ -136,11 +136,11 @@ def _markdown(lines: Sequence[Line], observations: Sequence[str]) -> str:
         ("### Relevant History", ("history",)),
     ):
         if heading == "### Conversation So Far":
-            written = [f"- {one_line(text)}" for text in observations]
+            written = [f"- {single_line(text)}" for text in observations]
         else:
             written = [line.text for line in _in_order(lines) if line.category in categories]
         parts += [heading, *written] if written else []
-    return fenced(parts)
+    return fence(parts)
 
 
 def _preamble(lines: Sequence[Line], observations: Sequence[str]) -> str:
@@ -148,7 +148,7 @@ def _preamble(lines: Sequence[Line], observations: Sequence[str]) -> str:
     parts: list[str] = []
     if observations:
         parts += ["[Conversation observations: compressed context from earlier in this conversation]"]
-        parts += [f"- {one_line(text)}" for text in observations]
+        parts += [f"- {single_line(text)}" for text in observations]
     always = [line for line in _in_order(lines) if {"profile", "recent"} & line.item.ranks.keys()]
     if always:
         parts += ["[Recent memories: use these for context, pattern recognition, and continuity]"]
@@ -158,7 +158,7 @@ def _preamble(lines: Sequence[Line], observations: Sequence[str]) -> str:
         parts += ["[Potentially relevant memories]"]
         for line in relevant:
             parts.append(f"- {_dated(line.item)} ({line.item.kind}) {_bare(line)} ({line.item.score:.0%} match)")
-    return fenced(parts)
+    return fence(parts)
 
 
 def _json(lines: Sequence[Line], observations: Sequence[str]) -> str:
@@ -173,7 +173,7 @@ def _json(lines: Sequence[Line], observations: Sequence[str]) -> str:
         }
         for line in _in_order(lines)
     ]
-    return fenced([orjson.dumps({"items": items, "observations": observations}).decode()])
+    return fence([orjson.dumps({"items": items, "observations": observations}).decode()])
 
 
 _FORMS = {"markdown": _markdown, "preamble": _preamble, "json": _json}
@@ -195,13 +195,13 @@ def _bare(line: Line) -> str:
 
 def _head(item: Item) -> str:
     if item.kind == "episode":
-        return f"- [{rfc3339(item.occurred_at_us)[:10]}] {one_line(item.speaker or '')}: "
+        return f"- [{rfc3339(item.occurred_at_us)[:10]}] {single_line(item.speaker or '')}: "
     return "- "
 
 
 def _line(item: Item, words: Collection[str], tokens_max: int) -> str:
     confidence = f" (confidence: {item.confidence:.2f})" if item.kind in ("fact", "relationship") else ""
-    line = f"{_head(item)}{one_line(item.text)}{_validity(item)}{confidence}"
+    line = f"{_head(item)}{single_line(item.text)}{_validity(item)}{confidence}"
     if item.sources:
         line = "\n".join([line, *_source_lines(item, words, tokens_max - estimate_tokens(line))])
     return line
@@ -219,7 +219,7 @@ def _validity(item: Item) -> str:
 def _source_lines(item: Item, words: Collection[str], tokens_max: int) -> list[str]:
     """Return the words behind a summary that fit, in order; chosen by the words they share with the query."""
     wanted = set(words)
-    lines = [f"  - {one_line(source.speaker)}: {one_line(source.text)}" for source in item.sources]
+    lines = [f"  - {single_line(source.speaker)}: {single_line(source.text)}" for source in item.sources]
     shared = [len(wanted & content_words(line)) for line in lines]
     chosen: set[int] = set()
     for at in sorted(range(len(lines)), key=lambda at: (-shared[at], at)):
@@ -236,7 +236,7 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
         return line
     head, validity = _head(line.item), _validity(line.item)
     room = tokens_max - estimate_tokens(head + validity) - 3
-    sentences = split_sentences(one_line(line.item.text)) or [""]
+    sentences = split_sentences(single_line(line.item.text)) or [""]
     wanted = set(words)
     by_worth = sorted(range(len(sentences)), key=lambda at: (-len(wanted & content_words(sentences[at])), at))
     kept: list[int] = []

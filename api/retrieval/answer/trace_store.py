@@ -36,7 +36,7 @@ class _Trace(NamedTuple):
     result: RetrieveResult
 
 
-class Traces:
+class TraceStore:
     """The traces in the folder `folder`. Safe to use from many threads, and from several processes.
 
     Parameters:

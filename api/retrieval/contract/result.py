@@ -100,7 +100,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerAids:
+class AnswerGuidance:
     """What helps to decide how to answer (`004`)."""
 
     #: Ids of items that can be relied on: curated, corrected or stated by the user.
@@ -155,7 +155,7 @@ class RetrieveResult:
     #: Why it was retrieved: ``asked``, or what a passive retrieval noticed.
     trigger: str
     #: What helps to decide how to answer.
-    aids: AnswerAids
+    aids: AnswerGuidance
     #: Milliseconds by stage.
     stages_ms: dict[str, float]
     #: Makes the explanation of how it came about, for the trace; not before somebody wants it.

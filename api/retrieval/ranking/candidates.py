@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.api.retrieval.search.keyword_search import Keywords
-from recollect.api.retrieval.search.semantic_search import Semantics
+from recollect.api.retrieval.search.keyword_search import KeywordScores
+from recollect.api.retrieval.search.semantic_search import SemanticScores
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
@@ -42,10 +42,10 @@ class Candidates:
         return {name: int(at[0]) + 1 for name, at in found.items() if len(at)}
 
 
-def candidates(
+def select_candidates(
     allowed: Mask,
-    keywords: Keywords,
-    semantics: Semantics | None,
+    keywords: KeywordScores,
+    semantics: SemanticScores | None,
     others: Mapping[str, Ints],
     in_span: Mask | None,
 ) -> Candidates:

@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.api.retrieval.ranking.candidates import Mask
-from recollect.api.retrieval.search.keyword_search import Keywords
-from recollect.api.retrieval.search.semantic_search import Semantics
-from recollect.api.retrieval.understanding.query import Query, Span
-from recollect.api.retrieval.understanding.question_intent import LIKING, NUMBER, QUESTION, TIME, Cues, marks
+from recollect.api.retrieval.search.keyword_search import KeywordScores
+from recollect.api.retrieval.search.semantic_search import SemanticScores
+from recollect.api.retrieval.understanding.query import Query, TimeRange
+from recollect.api.retrieval.understanding.question_intent import LIKING, NUMBER, QUESTION, TIME, QuestionIntent, marks
 from recollect.events.envelope import DAY_US
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.episode_queries import EpisodeQueries
-from recollect.projections.search_index.episode_arrays import ROLES, Ints, Roster
-from recollect.projections.text.segments import unspaced_words
+from recollect.projections.search_index.episode_arrays import ROLES, EpisodeArrays, Ints
+from recollect.projections.text.segments import unsegmented_words
 from recollect.projections.text.words import content_words
 
 #: Measures of likeness, turned to z-scores within the candidates.
-MEASURES = (
+NUMERIC_FEATURES = (
     "bm25_turn",
     "bm25_window",
     "bm25_session",
@@ -38,7 +38,7 @@ MEASURES = (
     "age",
 )
 #: What an episode is, or is not.
-MARKS = (
+BINARY_FEATURES = (
     "from_user",
     "from_assistant_recalled",
     "asked_speaker",
@@ -55,9 +55,9 @@ MARKS = (
     "importance",
     "rating",
 )
-FEATURES = (*MEASURES, *MARKS)
+FEATURES = (*NUMERIC_FEATURES, *BINARY_FEATURES)
 #: Those that need vectors.
-SEMANTIC = frozenset(name for name in MEASURES if name.startswith(("dense_", "late"))) | {"answers"}
+SEMANTIC = frozenset(name for name in NUMERIC_FEATURES if name.startswith(("dense_", "late"))) | {"answers"}
 
 #: Content words from which on a turn is no longer too short to say much.
 _LENGTH_FULL = 8
@@ -74,11 +74,11 @@ _WORDS_SHIFT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
+class SearchSignals:
     """All that is known of the episodes of a roster for one query. Arrays have one number an episode."""
 
-    keywords: Keywords
-    semantics: Semantics | None
+    keywords: KeywordScores
+    semantics: SemanticScores | None
     #: Late interaction of the candidates, in their order; None without vectors.
     late: Vector | None
     #: Strength of the entities that each episode names; None when none are asked for.
@@ -93,14 +93,16 @@ class Signals:
     asked_at_us: int
 
 
-def feature_matrix(episodes: EpisodeQueries, roster: Roster, rows: Ints, query: Query, signals: Signals) -> Vector:
+def feature_matrix(
+    episodes: EpisodeQueries, roster: EpisodeArrays, rows: Ints, query: Query, signals: SearchSignals
+) -> Vector:
     """Return the features of the candidates `rows`, shape (len(rows), len(FEATURES))."""
-    traits = _traits(episodes, roster, rows, _wanted(query.cues))
+    traits = _traits(episodes, roster, rows, _wanted(query.intent))
     columns = _measures(episodes, roster, rows, signals) | _marks(episodes, roster, rows, traits, query, signals)
     matrix = np.zeros((len(rows), len(FEATURES)), np.float32)
     for at, name in enumerate(FEATURES):
         if name in columns:
-            matrix[:, at] = standardised(columns[name]) if name in MEASURES else columns[name]
+            matrix[:, at] = standardised(columns[name]) if name in NUMERIC_FEATURES else columns[name]
     return matrix
 
 
@@ -114,7 +116,7 @@ def standardised(values: Vector) -> Vector:
     return np.where(there, scores, 0.0).astype(np.float32)
 
 
-def spans_of(roster: Roster, spans: Sequence[Span], before_us: int = 0, after_us: int = 0) -> Mask | None:
+def spans_of(roster: EpisodeArrays, spans: Sequence[TimeRange], before_us: int = 0, after_us: int = 0) -> Mask | None:
     """Return which episodes happened in one of `spans`, widened; None when there are none."""
     if not spans:
         return None
@@ -124,12 +126,12 @@ def spans_of(roster: Roster, spans: Sequence[Span], before_us: int = 0, after_us
     return found
 
 
-def near_spans_of(roster: Roster, spans: Sequence[Span]) -> Mask | None:
+def near_spans_of(roster: EpisodeArrays, spans: Sequence[TimeRange]) -> Mask | None:
     """Return which episodes happened near one of `spans`: people tell of things afterwards."""
     return spans_of(roster, spans, _NEAR_BEFORE_US, _NEAR_AFTER_US)
 
 
-def telling_of(episodes: EpisodeQueries, spans: Sequence[Span]) -> Ints:
+def telling_of(episodes: EpisodeQueries, spans: Sequence[TimeRange]) -> Ints:
     """Return the versions of episodes that name a date within one of `spans`, and not a much wider one."""
     found: set[int] = set()
     for span in spans:
@@ -138,7 +140,7 @@ def telling_of(episodes: EpisodeQueries, spans: Sequence[Span]) -> Ints:
     return np.array(sorted(found), np.int64)
 
 
-def _measures(episodes: EpisodeQueries, roster: Roster, rows: Ints, signals: Signals) -> dict[str, Vector]:
+def _measures(episodes: EpisodeQueries, roster: EpisodeArrays, rows: Ints, signals: SearchSignals) -> dict[str, Vector]:
     keywords = signals.keywords
     # By whole hours, so that the same question has the same scores a second later.
     asked_at_us = -(-signals.asked_at_us // _HOUR_US) * _HOUR_US
@@ -162,7 +164,7 @@ def _measures(episodes: EpisodeQueries, roster: Roster, rows: Ints, signals: Sig
     return columns
 
 
-def _best_of_session(roster: Roster, rows: Ints, values: Vector) -> Vector:
+def _best_of_session(roster: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
     best = np.full(len(roster.session_ids), -1.0, np.float32)
     # A session's episodes mostly stand together, so few are left to be put in their session's place one by one.
     runs = np.nan_to_num(np.fmax.reduceat(values, roster.runs), nan=-1.0)
@@ -171,7 +173,7 @@ def _best_of_session(roster: Roster, rows: Ints, values: Vector) -> Vector:
     return np.where(roster.sessionless[sessions], values[rows], best[sessions])
 
 
-def _mean_of_session(roster: Roster, values: Vector) -> Vector:
+def _mean_of_session(roster: EpisodeArrays, values: Vector) -> Vector:
     """Return the mean of each session."""
     sums = np.bincount(roster.sessions, np.nan_to_num(values), minlength=len(roster.session_ids))
     return (sums / np.maximum(roster.session_sizes, 1)).astype(np.float32)
@@ -184,14 +186,14 @@ def _best_among(sessions: Ints, values: Vector) -> Vector:
     return best[sessions]
 
 
-def _after(roster: Roster, rows: Ints, values: Vector) -> Vector:
+def _after(roster: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
     """Return the value of the turn after each candidate, in the same session; 0 after the last one."""
     after = np.minimum(rows + 1, len(roster) - 1)
     same = (roster.sessions[after] == roster.sessions[rows]) & (after > rows)
     return np.where(same, np.nan_to_num(values[after]), 0.0).astype(np.float32)
 
 
-def _answering(episodes: EpisodeQueries, roster: Roster, rows: Ints, nearness: Vector) -> Vector:
+def _answering(episodes: EpisodeQueries, roster: EpisodeArrays, rows: Ints, nearness: Vector) -> Vector:
     """Return how near the question is that each candidate answers: the turn before it, if it asks."""
     before = np.maximum(rows - 1, 0)
     asks = (_traits(episodes, roster, before, QUESTION) & QUESTION) > 0
@@ -200,9 +202,9 @@ def _answering(episodes: EpisodeQueries, roster: Roster, rows: Ints, nearness: V
 
 
 def _marks(
-    episodes: EpisodeQueries, roster: Roster, rows: Ints, traits: Ints, query: Query, signals: Signals
+    episodes: EpisodeQueries, roster: EpisodeArrays, rows: Ints, traits: Ints, query: Query, signals: SearchSignals
 ) -> dict[str, Vector]:
-    cues = query.cues
+    cues = query.intent
     names = np.array([name.casefold() in query.participant_names for name in roster.speaker_names], np.bool_)
     spoken = names[roster.speakers[rows]] if len(names) else np.zeros(len(rows), np.bool_)
     columns: dict[str, Any] = {
@@ -227,14 +229,14 @@ def _marks(
     return {name: np.asarray(values, np.float32) for name, values in columns.items()}
 
 
-def _wanted(cues: Cues) -> int:
+def _wanted(cues: QuestionIntent) -> int:
     """Return what is to be known of candidates: patterns cost most of a first look, so only those that count."""
     return QUESTION | _LENGTH | TIME * cues.when | NUMBER * cues.count | LIKING * cues.preference
 
 
-def _traits(episodes: EpisodeQueries, roster: Roster, rows: Ints, wanted: int) -> Ints:
+def _traits(episodes: EpisodeQueries, roster: EpisodeArrays, rows: Ints, wanted: int) -> Ints:
     """Return at least the `wanted` traits of the episodes at `rows`, each looked up once for each episode."""
-    known = roster.traits[rows]
+    known = roster.text_flags[rows]
     unknown = np.unique(rows[~known >> _LOOKED_SHIFT & wanted > 0])
     if not len(unknown):
         return known.astype(np.int64)
@@ -242,8 +244,8 @@ def _traits(episodes: EpisodeQueries, roster: Roster, rows: Ints, wanted: int) -
     for row, version in zip(unknown.tolist(), roster.versions[unknown].tolist(), strict=True):
         text = texts.get(version, "")
         found = marks(text, wanted) | wanted << _LOOKED_SHIFT
-        roster.traits[row] |= found | (_words(text) << _WORDS_SHIFT if wanted & _LENGTH else 0)
-    return roster.traits[rows].astype(np.int64)
+        roster.text_flags[row] |= found | (_words(text) << _WORDS_SHIFT if wanted & _LENGTH else 0)
+    return roster.text_flags[rows].astype(np.int64)
 
 
 def _words(text: str) -> int:
@@ -253,7 +255,7 @@ def _words(text: str) -> int:
         beginning = text[: max(text.rfind(" ", 0, _BEGINNING_CHARS), 0)]
         if len(content_words(beginning)) >= _LENGTH_FULL:
             return _LENGTH_FULL
-    return min(len(content_words(text[:2_000])) + unspaced_words(text[:2_000]), _LENGTH_FULL)
+    return min(len(content_words(text[:2_000])) + unsegmented_words(text[:2_000]), _LENGTH_FULL)
 
 
 def _holding(episodes: EpisodeQueries, versions: Ints, phrases: Sequence[str]) -> Vector:

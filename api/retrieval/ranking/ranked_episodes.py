@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recollect.api.retrieval.ranking.candidates import Candidates
-from recollect.api.retrieval.ranking.features import Signals
+from recollect.api.retrieval.ranking.features import SearchSignals
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
@@ -15,7 +15,7 @@ class Ranked:
     """Candidates in an order."""
 
     candidates: Candidates
-    signals: Signals
+    signals: SearchSignals
     #: Shape (candidates, features).
     matrix: Vector
     scores: Vector

@@ -46,7 +46,7 @@ ITEM_MEASURES = ("behind", "coverage", "dense", "window", "late", "graph")
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class RelevanceGate:
     """One logistic model for queries with vectors, or without."""
 
     #: Of a short question and of a long message, in the order of `MEASURES`, the constant last.
@@ -67,19 +67,19 @@ class Gate:
 
 
 @cache
-def gate(*, semantic: bool) -> Gate:
+def load_gate(*, semantic: bool) -> RelevanceGate:
     """Return the model in use: the one with vectors, or that of keywords alone."""
     content = tomllib.loads(files(__package__).joinpath("gate.toml").read_text(encoding="utf-8"))
     part: dict[str, Any] = content["hybrid" if semantic else "keyword"]
     names = (*MEASURES, "constant")
-    return Gate(
+    return RelevanceGate(
         _row(part["question"], names),
         _row(part["message"], names),
         _row(part["item"], ("answer", *ITEM_MEASURES, "constant")),
     )
 
 
-def measures(ranked: Ranked, query: Query) -> Vector:
+def answer_measures(ranked: Ranked, query: Query) -> Vector:
     """Return what is measured of the best candidates, in the order of `MEASURES`."""
     best = ranked.order[:_BEST]
     rows = ranked.candidates.rows[best]

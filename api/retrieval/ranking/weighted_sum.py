@@ -17,7 +17,7 @@ from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.projections.embeddings.token_codes import Vector
 
 #: Damps the lead of first places (Cormack, Clarke and Büttcher 2009; `000` and `001` use the same).
-K = 60
+RECIPROCAL_RANK_K = 60
 #: The lists that each other ranking goes by; None: all.
 LISTS: Mapping[Ranking, tuple[str, ...] | None] = {
     "rrf": None,
@@ -36,7 +36,7 @@ _MESSAGE_WIDTH_WORDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class RankingWeights:
     """What each feature counts, in the order of `FEATURES`: of a short question, and of a long message."""
 
     version: str
@@ -50,11 +50,11 @@ class Weights:
 
 
 @cache
-def weights(*, semantic: bool) -> Weights:
+def load_weights(*, semantic: bool) -> RankingWeights:
     """Return the weights in use: those with vectors, or those of keywords alone."""
     content = tomllib.loads(files(__package__).joinpath("weights.toml").read_text(encoding="utf-8"))
     part: dict[str, Any] = content["hybrid" if semantic else "keyword"]
-    return Weights(
+    return RankingWeights(
         version=f"{content['version']}-{'hybrid' if semantic else 'keyword'}",
         question=feature_vector(part["question"]),
         message=feature_vector(part["message"]),
@@ -74,15 +74,17 @@ def feature_vector(named: Mapping[str, float]) -> Vector:
     return np.array([named.get(name, 0.0) for name in FEATURES], np.float32)
 
 
-def weighted(matrix: Vector, words: int, *, semantic: bool) -> Vector:
+def weighted_sum(matrix: Vector, words: int, *, semantic: bool) -> Vector:
     """Return the score of each candidate."""
-    return matrix @ weights(semantic=semantic).blended(words)
+    return matrix @ load_weights(semantic=semantic).blended(words)
 
 
-def reciprocal(found: Candidates, names: tuple[str, ...] | None) -> Vector:
+def reciprocal_rank(found: Candidates, names: tuple[str, ...] | None) -> Vector:
     """Return Σ 1 / (K + rank) over the lists `names`, or over all, of each candidate."""
     scores = np.zeros(len(found.rows), np.float32)
     for name, rows in found.lists.items():
         if name not in _UNRANKED and (names is None or name in names):
-            scores[np.searchsorted(found.rows, rows)] += 1 / (K + 1 + np.arange(len(rows), dtype=np.float32))
+            scores[np.searchsorted(found.rows, rows)] += 1 / (
+                RECIPROCAL_RANK_K + 1 + np.arange(len(rows), dtype=np.float32)
+            )
     return scores

@@ -20,7 +20,7 @@ _TOGETHER = 0.35
 _TOGETHER_MAX = 5
 
 
-def reach(queries: EntityQueries, entities: Sequence[int]) -> dict[int, float]:
+def spread_activation(queries: EntityQueries, entities: Sequence[int]) -> dict[int, float]:
     """Return how strongly each entity is related to `entities`, which are at 1: 0 to 1, each once, circles or not.
 
     A step over a relationship counts its weight and confidence, and the second step half; one of weight 0, such as
@@ -44,7 +44,7 @@ def reach(queries: EntityQueries, entities: Sequence[int]) -> dict[int, float]:
     return strength
 
 
-def naming(queries: EntityQueries, strength: dict[int, float]) -> dict[int, float]:
+def episodes_naming(queries: EntityQueries, strength: dict[int, float]) -> dict[int, float]:
     """Return the episodes that name entities, each with the strength of the strongest one."""
     found: dict[int, float] = {}
     for entity, reached in sorted(strength.items(), key=lambda pair: -pair[1]):

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.api.retrieval.understanding.search_terms import Term, terms_of
+from recollect.api.retrieval.understanding.search_terms import SearchTerm, search_terms
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.episode_queries import EpisodeQueries
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.search_index.episode_arrays import Ints, Roster, mean
-from recollect.projections.search_index.index_cache import Held
-from recollect.projections.search_index.postings import Posting, merged
-from recollect.projections.text.segments import is_unspaced, pieces
+from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints, mean
+from recollect.projections.search_index.index_cache import IndexSnapshot
+from recollect.projections.search_index.postings import Posting, merge_postings
+from recollect.projections.text.segments import is_unsegmented_script, ngrams
 
 #: Saturation of term frequency and weight of length (Robertson and Zaragoza 2009; FTS5 has the same).
 K1 = 1.2
@@ -32,7 +32,7 @@ _PATTERNS_MAX = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Keywords:
+class KeywordScores:
     """What keyword search says. The arrays have one number an episode of the roster."""
 
     #: BM25 of the episode itself, of it with the one before it, and of its whole session.
@@ -42,19 +42,21 @@ class Keywords:
     #: The share of the query's words, by rarity, that the episode holds itself: 0 to 1.
     coverage: Vector
     #: The rarity of each word of the query, by word: inverse document frequency.
-    rarity: dict[str, float]
+    idf: dict[str, float]
     #: The share of the words, by rarity, that some episode holds: 0 to 1.
     known: float
     #: How many words are looked for; a run of writing without spaces is what its segments count.
     words: float
 
 
-def keywords(snapshot: Snapshot, held: Held, words: Sequence[str], *, german: bool = False) -> Keywords:
+def keyword_scores(
+    snapshot: Snapshot, held: IndexSnapshot, words: Sequence[str], *, german: bool = False
+) -> KeywordScores:
     """Return what the words of a query say of each episode."""
-    roster = held.roster
-    terms = dict(zip(words, terms_of(snapshot.keywords, words, german=german), strict=True))
+    roster = held.episodes
+    terms = dict(zip(words, search_terms(snapshot.keywords, words, german=german), strict=True))
     forms = list(dict.fromkeys(form for listed in terms.values() for term in listed for form in term.forms))
-    postings = dict(zip(forms, held.postings.of(snapshot.keywords, forms, snapshot.version), strict=True))
+    postings = dict(zip(forms, held.postings.get(snapshot.keywords, forms, snapshot.version), strict=True))
     found = {word: _of_word(roster, listed, postings) for word, listed in terms.items() if listed}
     rarity = {word: _mean_rarity(listed) for word, listed in found.items()}
     # Of two words with one stem, one counts.
@@ -68,7 +70,7 @@ class _Found:
 
     __slots__ = ("counts", "rarity", "rows", "weight", "window_counts")
 
-    def __init__(self, roster: Roster, posting: Posting, weight: float) -> None:
+    def __init__(self, roster: EpisodeArrays, posting: Posting, weight: float) -> None:
         self.rows, live = roster.live(posting.versions)
         self.counts = posting.turn[live].astype(np.float32)
         self.window_counts = posting.window[live].astype(np.float32)
@@ -76,9 +78,9 @@ class _Found:
         self.weight = weight
 
 
-def _of_word(roster: Roster, terms: Sequence[Term], postings: Mapping[str, Posting]) -> list[_Found]:
+def _of_word(roster: EpisodeArrays, terms: Sequence[SearchTerm], postings: Mapping[str, Posting]) -> list[_Found]:
     """Return what is found by each term of a word."""
-    found = [_Found(roster, merged([postings[form] for form in term.forms]), term.weight) for term in terms]
+    found = [_Found(roster, merge_postings([postings[form] for form in term.forms]), term.weight) for term in terms]
     if any(len(one.rows) for one in found):
         for one in found:
             if not len(one.rows):
@@ -86,9 +88,11 @@ def _of_word(roster: Roster, terms: Sequence[Term], postings: Mapping[str, Posti
     return found
 
 
-def _count(terms: Mapping[str, Sequence[Term]]) -> float:
+def _count(terms: Mapping[str, Sequence[SearchTerm]]) -> float:
     """Return how many words are looked for: one each, but of a run of signs what its segments count."""
-    return sum(sum(term.weight for term in listed) if is_unspaced(word) else 1.0 for word, listed in terms.items())
+    return sum(
+        sum(term.weight for term in listed) if is_unsegmented_script(word) else 1.0 for word, listed in terms.items()
+    )
 
 
 def _mean_rarity(found: Sequence[_Found]) -> float:
@@ -101,7 +105,7 @@ def _rarity(total: int, holding: int) -> float:
     return float(np.log1p((total - holding + 0.5) / (holding + 0.5)))
 
 
-def _score(roster: Roster, found: Sequence[_Found], rarity: dict[str, float], words: float) -> Keywords:
+def _score(roster: EpisodeArrays, found: Sequence[_Found], rarity: dict[str, float], words: float) -> KeywordScores:
     count = len(roster)
     turn, window, session, coverage = (np.zeros(count, np.float32) for _ in range(4))
     sessions = len(roster.session_ids)
@@ -124,7 +128,7 @@ def _score(roster: Roster, found: Sequence[_Found], rarity: dict[str, float], wo
         # What has no session has no session's words either.
         by_session[roster.sessionless] = 0
         session = by_session[roster.sessions]
-    return Keywords(turn, window, session, coverage / np.float32(whole), rarity, known / whole, words)
+    return KeywordScores(turn, window, session, coverage / np.float32(whole), rarity, known / whole, words)
 
 
 def _saturated(counts: Vector, lengths: NDArray[Any]) -> Vector:
@@ -143,8 +147,8 @@ def substring_matches(episodes: EpisodeQueries, words: Sequence[str], depth: int
 def _patterns(words: Sequence[str]) -> list[str]:
     parts: dict[str, None] = {}
     for word in words:
-        if is_unspaced(word):
-            parts.update(dict.fromkeys(pieces(word)))
+        if is_unsegmented_script(word):
+            parts.update(dict.fromkeys(ngrams(word)))
         elif len(word) >= 3:
             parts[word] = None
     escaped = (part.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") for part in parts)

@@ -10,8 +10,8 @@ from recollect.api.retrieval.understanding.query import Query
 from recollect.events.backends.log import EventLog
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.search_index.episode_arrays import Roster
-from recollect.projections.search_index.index_cache import Held
+from recollect.projections.search_index.episode_arrays import EpisodeArrays
+from recollect.projections.search_index.index_cache import IndexSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Asked:
     namespace: str
     request: RetrieveRequest
     snapshot: Snapshot
-    held: Held
+    held: IndexSnapshot
     query: Query
     asked_at_us: int
     vectors: Vectors
@@ -29,6 +29,6 @@ class Asked:
     budget: Budget
 
     @property
-    def roster(self) -> Roster:
+    def roster(self) -> EpisodeArrays:
         """Return the episodes that are there."""
-        return self.held.roster
+        return self.held.episodes

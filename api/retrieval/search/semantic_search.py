@@ -9,13 +9,13 @@ import numpy as np
 
 from recollect.api.retrieval.understanding.query import Query
 from recollect.events.storage.bounded_cache import BoundedCache
-from recollect.projections.embeddings.embedder import Embedder, Embedding
+from recollect.projections.embeddings.embedder import Embedder, TokenEmbedding
 from recollect.projections.embeddings.passages import PARTS, Part
-from recollect.projections.embeddings.token_codes import Codes, Vector, late_interaction, reduced
+from recollect.projections.embeddings.token_codes import TokenCodes, Vector, late_interaction, reduced
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.search_index.episode_arrays import Ints, Roster
+from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
 from recollect.projections.text.words import STOP_WORDS, WORD
 
 #: Queries whose vectors are kept: users and bots ask again. About 10 KB each.
@@ -26,11 +26,11 @@ class QueryVectors:
     """The embeddings of queries, the latest ones remembered, each with the tag of its model."""
 
     def __init__(self) -> None:
-        self._cached: BoundedCache[tuple[str, str], Embedding] = BoundedCache(_CACHED_MAX)
+        self._cached: BoundedCache[tuple[str, str], TokenEmbedding] = BoundedCache(_CACHED_MAX)
 
-    def of(self, text: str, embedder: Embedder) -> Embedding:
+    def of(self, text: str, embedder: Embedder) -> TokenEmbedding:
         """Return the embedding of `text` in the space of `embedder`."""
-        key = (embedder.model_tag, text)
+        key = (embedder.fingerprint, text)
         embedding = self._cached.get(key)
         if embedding is None:
             embedding = embedder.embed_query(text)
@@ -39,23 +39,23 @@ class QueryVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Semantics:
+class SemanticScores:
     """How near each episode of a roster is to a query, as cosines; not a number where it has no vector."""
 
-    embedding: Embedding
+    embedding: TokenEmbedding
     parts: Mapping[Part, Vector]
 
 
-def semantics(index: VectorIndex, embedding: Embedding, roster: Roster, until: int) -> Semantics:
+def semantic_scores(index: VectorIndex, embedding: TokenEmbedding, roster: EpisodeArrays, until: int) -> SemanticScores:
     """Return how near each episode of `roster` is.
 
     Parameters:
         until: the version of the read model that is searched; the index may hold what came later.
     """
-    return Semantics(embedding, {part: _aligned(index, embedding.vector, part, roster, until) for part in PARTS})
+    return SemanticScores(embedding, {part: _aligned(index, embedding.vector, part, roster, until) for part in PARTS})
 
 
-def _aligned(index: VectorIndex, vector: Vector, part: Part, roster: Roster, until: int) -> Vector:
+def _aligned(index: VectorIndex, vector: Vector, part: Part, roster: EpisodeArrays, until: int) -> Vector:
     versions, values = index.cosines(vector, part, until=until)
     # Nearly always the same episodes, which is seen much faster than they are put in order.
     if len(versions) == len(roster) and np.array_equal(versions, roster.versions):
@@ -68,12 +68,12 @@ def _aligned(index: VectorIndex, vector: Vector, part: Part, roster: Roster, unt
     return found
 
 
-def late(
+def late_interaction_scores(
     vectors: Vectors,
     namespace: str,
     snapshot: Snapshot,
     query: Query,
-    embedding: Embedding,
+    embedding: TokenEmbedding,
     rarity: Mapping[str, float],
     versions: Ints,
 ) -> Vector:
@@ -93,7 +93,7 @@ def late(
     return found
 
 
-def _joined(stored: Mapping[int, Sequence[bytes]], versions: Ints, width: int) -> tuple[Codes, Ints, Ints]:
+def _joined(stored: Mapping[int, Sequence[bytes]], versions: Ints, width: int) -> tuple[TokenCodes, Ints, Ints]:
     """Return all codes one after the other, where each chunk begins, and the place of its episode."""
     chunks = [chunk for of_one in stored.values() for chunk in of_one]
     codes = np.frombuffer(b"".join(chunks), np.int8).reshape(-1, width)
@@ -103,7 +103,7 @@ def _joined(stored: Mapping[int, Sequence[bytes]], versions: Ints, width: int) -
     return codes, np.concatenate([[0], ends[:-1]]), np.repeat(places, counts)
 
 
-def _piece_weights(text: str, embedding: Embedding, rarity: Mapping[str, float]) -> Vector:
+def _piece_weights(text: str, embedding: TokenEmbedding, rarity: Mapping[str, float]) -> Vector:
     """Return what each piece of the query counts: the rarity of its word; alike when nothing is known of them."""
     count = len(embedding.tokens)
     weights = np.zeros(count, np.float32)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from recollect.api.retrieval.understanding.question_extraction import question_of
-from recollect.api.retrieval.understanding.question_intent import Cues, cues
+from recollect.api.retrieval.understanding.question_extraction import extract_question
+from recollect.api.retrieval.understanding.question_intent import QuestionIntent, question_intent
 from recollect.events.envelope import microseconds
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.text.date_ranges import dates
+from recollect.projections.text.date_ranges import find_dates
 from recollect.projections.text.function_words import GERMAN_STOP_WORDS, RUSSIAN_STOP_WORDS
 from recollect.projections.text.segments import is_german
 from recollect.projections.text.words import STOP_WORDS, WORD
@@ -30,7 +30,7 @@ _QUOTED = re.compile(r"[\"“„«「]([^\"”“»」]{2,80})[\"”“»」]|(?
 _STOP_WORDS = STOP_WORDS | RUSSIAN_STOP_WORDS
 
 
-class Span(NamedTuple):
+class TimeRange(NamedTuple):
     """A range of time, its end exclusive, in microseconds since 1970."""
 
     start_us: int
@@ -55,8 +55,8 @@ class Query:
     #: What stands in quotation marks.
     phrases: tuple[str, ...]
     #: The times that are named.
-    spans: tuple[Span, ...]
-    cues: Cues
+    time_ranges: tuple[TimeRange, ...]
+    intent: QuestionIntent
     #: Whether it looks German, so that its words have German stems.
     german: bool
     #: Whether the query says nothing by itself, and goes on with what the session was about.
@@ -71,8 +71,8 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
         session_id: the running conversation, which a query without content goes on with.
     """
     text = text.encode(errors="ignore").decode().replace("\0", " ")
-    question = question_of(text)
-    asks = cues(question)
+    question = extract_question(text)
+    asks = question_intent(question)
     words = _words(question)
     continued = False
     if session_id is not None and not [word for word in words if word not in STOP_WORDS and word not in _CONTENTLESS]:
@@ -98,8 +98,10 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
         participant_names=snapshot.entities.names_and_aliases(sorted(asked)),
         entities=tuple(sorted(named - asked)),
         phrases=tuple(dict.fromkeys((one[0] or one[1]).casefold() for one in _QUOTED.findall(question))),
-        spans=tuple(Span(microseconds(one.start), microseconds(one.end)) for one in dates(question, asked_at)),
-        cues=asks,
+        time_ranges=tuple(
+            TimeRange(microseconds(one.start), microseconds(one.end)) for one in find_dates(question, asked_at)
+        ),
+        intent=asks,
         german=german,
         continued=continued,
     )

@@ -30,7 +30,7 @@ _ASKING = re.compile(
 )
 
 
-def question_of(text: str) -> str:
+def extract_question(text: str) -> str:
     """Return what a text asks: itself when it is short; of a long one the last questions in it, or its edges."""
     if len(text) <= _LONG_CHARS:
         return text

@@ -57,7 +57,7 @@ _A_LIKING = re.compile(r"\b(?:prefer\w*|favou?rite|love|like|enjoy|hate|always|n
 
 
 @dataclass(frozen=True, slots=True)
-class Cues:
+class QuestionIntent:
     """What a question asks for."""
 
     when: bool
@@ -87,10 +87,10 @@ class Cues:
         return applying[0] if applying else "other"
 
 
-def cues(question: str) -> Cues:
+def question_intent(question: str) -> QuestionIntent:
     """Return what the wording of `question` asks for."""
     patterns = (_WHEN, _COUNT, _LIST, _RECALL, _PROCEDURE, _PREFERENCE, _REMEMBER, _SMALL_TALK)
-    return Cues(*(pattern.search(question) is not None for pattern in patterns))
+    return QuestionIntent(*(pattern.search(question) is not None for pattern in patterns))
 
 
 def marks(text: str, wanted: int) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.api.evaluation.retrieval_benchmark import read_conversation
-from recollect.api.evaluation.scores import Report, Score, score_of
+from recollect.api.evaluation.scores import Report, Score, score_question
 
 _PERCENT = ("turn@5", "turn@10", "turn@20", "sess@5", "sess@10")
 _HEAD = ("set", "questions", "memory", "turn@5", "turn@10", "turn@20", "MRR", "sess@5", "sess@10")
@@ -53,7 +53,7 @@ def _scores(set_name: str, answers: dict[str, list[tuple[list[str], float]]]) ->
         conversation = read_conversation(Path(file))
         sessions = {event["id"]: event.get("session_id") for event in conversation.events}
         for question, (ids, latency_ms) in zip(conversation.questions, found, strict=True):
-            scores.append(score_of(set_name, question, ids, [sessions[name] for name in ids], latency_ms))
+            scores.append(score_question(set_name, question, ids, [sessions[name] for name in ids], latency_ms))
     return scores
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from worker import disk_mib, peak_mib
 
-from recollect.api.evaluation.retrieval_benchmark import Bench, read_conversation
+from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark, read_conversation
 from recollect.api.evaluation.scores import Score
 
 
 def main(model: str, folder: Path, result: Path, files: Sequence[Path]) -> None:
-    bench = Bench(folder, model)
+    bench = RetrievalBenchmark(folder, model)
     scores: list[Score] = []
     ingest_seconds = 0.0
     try:
