@@ -32,14 +32,14 @@ def stats(
     tables: Tables,
     log: EventLog,
     archive: Archive,
-    models: ReadModels,
+    read_models: ReadModels,
     data: Path,
     *,
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Return the figures, in the shape that ``--json`` prints."""
     # First: loading the episodes folds what is behind.
-    lag = unfolded(log, models)
+    lag = unfolded(log, read_models)
     tables.load(("events", "episodes"), on_progress=on_progress)
     found: dict[str, Any] = {}
     for name, query in _QUERIES.items():

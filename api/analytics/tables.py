@@ -89,10 +89,10 @@ class Tables:
         traces: the folder of the traces.
     """
 
-    def __init__(self, database: Path, log: EventLog, archive: Archive, models: ReadModels, traces: Path) -> None:
+    def __init__(self, database: Path, log: EventLog, archive: Archive, read_models: ReadModels, traces: Path) -> None:
         self._log = log
         self._archive = archive
-        self._models = models
+        self._models = read_models
         self._traces = traces
         self.database = database
         self.connection = duckdb.connect(str(database), config=_config())
@@ -176,10 +176,10 @@ class Tables:
 
 
 @contextmanager
-def opened_tables(log: EventLog, archive: Archive, models: ReadModels, traces: Path) -> Generator[Tables]:
+def opened_tables(log: EventLog, archive: Archive, read_models: ReadModels, traces: Path) -> Generator[Tables]:
     """Lend a database for the tables; it is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="recollect-sql-") as folder:
-        tables = Tables(Path(folder) / "tables.duckdb", log, archive, models, traces)
+        tables = Tables(Path(folder) / "tables.duckdb", log, archive, read_models, traces)
         try:
             yield tables
         finally:

@@ -103,8 +103,8 @@ def open_parts(
     reranker = Reranker(settings.retrieval.reranker) if settings.retrieval.reranker else None
     job_context = JobContext(
         log=log,
-        models=read_models,
-        vectors_in_use=active_model.vectors,
+        read_models=read_models,
+        vectors=active_model.vectors,
         settings=settings,
         llm=LlmClient(settings.llm, data) if settings.llm.llm else None,
     )
@@ -169,7 +169,7 @@ def _start_workers(
     job_context: JobContext, run_store: RunStore, backlog: BacklogMonitor, *, work: bool, schedule: bool | None
 ) -> Workers:
     if work:
-        job_context.vectors_in_use().embedder.start()
+        job_context.vectors().embedder.start()
     started = Workers(job_context, run_store, backlog, work=work, schedule=work if schedule is None else schedule)
     job_context.log.on_append(started.notify)
     started.start()

@@ -46,7 +46,7 @@ def has_references(drafts: Sequence[EventDraft]) -> bool:
     return any(draft.type in _FIELDS for draft in drafts)
 
 
-def check_references(log: EventLog, models: ReadModels, namespace: str, drafts: Sequence[EventDraft]) -> None:
+def check_references(log: EventLog, read_models: ReadModels, namespace: str, drafts: Sequence[EventDraft]) -> None:
     """Check that what the events of a producer refer to is there: in the caught-up read model, or in the same batch.
 
     An event that is recorded already is not checked, since it is answered as a duplicate. A read model that cannot be
@@ -60,9 +60,9 @@ def check_references(log: EventLog, models: ReadModels, namespace: str, drafts: 
     if not wanted:
         return
     try:
-        if models.catch_up(namespace).behind > 0:
+        if read_models.catch_up(namespace).behind > 0:
             return
-        with models.reading(namespace) as snapshot:
+        with read_models.reading(namespace) as snapshot:
             unknown = next((one for one in wanted if not snapshot.memory_ids.is_known(one.referent, one.id)), None)
     except StorageError:
         # An append depends on the log alone.

@@ -47,17 +47,24 @@ def wait_for_model(embedder: Embedder, on_progress: OnPartProgress) -> None:
             raise InvalidInput(embedder.reason, field="model")
 
 
-def embed_missing(models: ReadModels, vectors: Vectors, namespaces: Iterable[str], on_progress: OnPartProgress) -> int:
+def embed_missing(
+    read_models: ReadModels, vectors: Vectors, namespaces: Iterable[str], on_progress: OnPartProgress
+) -> int:
     """Fold and embed what `namespaces` have and `vectors` have not; return how many episodes. The model is ready."""
     done = 0
     for namespace in namespaces:
-        models.catch_up(namespace)
+        read_models.catch_up(namespace)
         done += vectors.embed_new(namespace, on_progress=partial(on_progress, namespace))
     return done
 
 
 def change_model(
-    data: Path, log: EventLog, models: ReadModels, spaces: ActiveModel, name: str, on_progress: OnPartProgress
+    data: Path,
+    log: EventLog,
+    read_models: ReadModels,
+    active_model: ActiveModel,
+    name: str,
+    on_progress: OnPartProgress,
 ) -> int:
     """Embed everything with the model `name` beside the one in use, then make it the one in use.
 
@@ -72,14 +79,14 @@ def change_model(
             "name a model or its path; to turn embeddings off, set RECOLLECT_EMBEDDING_MODEL to none", field="model"
         )
     with model_change_lock(data):
-        embedder = spaces.embedder(model_name(name))
+        embedder = active_model.embedder(model_name(name))
         wait_for_model(embedder, on_progress)
-        vectors = spaces.open(embedder)
+        vectors = active_model.open(embedder)
         try:
-            done = _embed_all(log, models, vectors, on_progress)
-            _swap(data, log, spaces, vectors)
+            done = _embed_all(log, read_models, vectors, on_progress)
+            _swap(data, log, active_model, vectors)
         finally:
-            if spaces.vectors() is not vectors:
+            if active_model.vectors() is not vectors:
                 vectors.close()
     return done
 
@@ -109,27 +116,27 @@ def undo_change(data: Path) -> str:
     return previous.name
 
 
-def _embed_all(log: EventLog, models: ReadModels, vectors: Vectors, on_progress: OnPartProgress) -> int:
+def _embed_all(log: EventLog, read_models: ReadModels, vectors: Vectors, on_progress: OnPartProgress) -> int:
     """Embed every namespace, and again what came meanwhile, until nothing did; return how many episodes."""
     done = 0
     for _ in range(_LOOKS_MAX):
-        embedded = embed_missing(models, vectors, (head.namespace for head in each_head(log)), on_progress)
+        embedded = embed_missing(read_models, vectors, (head.namespace for head in each_head(log)), on_progress)
         done += embedded
         if not embedded:
             break
     return done
 
 
-def _swap(data: Path, log: EventLog, spaces: ActiveModel, vectors: Vectors) -> None:
+def _swap(data: Path, log: EventLog, active_model: ActiveModel, vectors: Vectors) -> None:
     """Make the model of `vectors` the one in use, and remove the vectors that nobody can go back to."""
     new = RecordedModel(vectors.embedder.name, vectors.embedder.fingerprint)
-    recorded, before = read_model_record(data), spaces.model()
+    recorded, before = read_model_record(data), active_model.model()
     if recorded is not None and recorded.current == new:
         return
     if before is not None and before.fingerprint == new.fingerprint:
         # The same model by another name, or named for the first time: what came before it stays so.
         before = None if recorded is None else recorded.previous
-    spaces.activate(vectors, before)
+    active_model.activate(vectors, before)
     # Nothing is removed at the first change: until then the environment named the model, and a server may have
     # another environment than this process.
     if recorded is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.ranking.relevance_gate import probability
-from recollect.api.retrieval.search.search_context import Asked
+from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.search_terms import search_terms
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.embeddings.token_codes import Vector
@@ -62,7 +62,9 @@ class KnowledgeSearch:
         #: By model and namespace, the vectors of what was known last, by digest.
         self._known: BoundedCache[tuple[str, str], dict[bytes, Vector]] = BoundedCache(_NAMESPACES_MAX)
 
-    def search(self, asked: Asked, rarity: Mapping[str, float], embedding: Vector | None) -> list[KnowledgeMatch]:
+    def search(
+        self, context: SearchContext, rarity: Mapping[str, float], embedding: Vector | None
+    ) -> list[KnowledgeMatch]:
         """Return what is known about a query, most likely first; at most five of a kind.
 
         Parameters:
@@ -72,16 +74,16 @@ class KnowledgeSearch:
         Raises:
             NotCompared: there is an embedding, and none to compare it with can be read.
         """
-        shelf = asked.held.knowledge
+        shelf = context.index.knowledge
         if not shelf.items:
             return []
-        coverage = _coverage(asked, shelf, rarity)
-        cosines = None if embedding is None else self._cosines(asked, shelf, embedding)
+        coverage = _coverage(context, shelf, rarity)
+        cosines = None if embedding is None else self._cosines(context, shelf, embedding)
         if cosines is not None and np.isnan(cosines).all():
             # Nothing is embedded yet, so there is nothing to go by but words.
             cosines = None
-        about = _about(shelf, {*asked.query.entities, *asked.query.participants})
-        named = _about(shelf, set(asked.query.entities))
+        about = _about(shelf, {*context.query.entities, *context.query.participants})
+        named = _about(shelf, set(context.query.entities))
         near = np.zeros(len(shelf.items), np.bool_)
         if cosines is None:
             logits = _CONSTANT_KEYWORD + _COVERAGE_KEYWORD * coverage + _ABOUT * about
@@ -92,43 +94,43 @@ class KnowledgeSearch:
         itself = named & np.fromiter((item.kind == "entity" for item in shelf.items), np.bool_, len(shelf.items))
         logits = logits + _NAMED * named + _ITSELF * itself + _RATING * np.clip(rated, -1, 1)
         places = np.flatnonzero((coverage > 0) | near | named)
-        probabilities = _held(shelf.items, places, probability(logits[places]), asked.asked_at_us)
+        probabilities = _held(shelf.items, places, probability(logits[places]), context.asked_at_us)
         lists = {"keyword": _first(coverage, 0.0), "graph": _first(named.astype(np.float32), 0.0)}
         if cosines is not None:
             lists["semantic"] = _first(np.nan_to_num(cosines), _COSINE_MIN)[:_NEAREST]
         return _matches(shelf, places, probabilities, lists)
 
-    def _cosines(self, asked: Asked, shelf: KnowledgeIndex, embedding: Vector) -> Vector:
+    def _cosines(self, context: SearchContext, knowledge: KnowledgeIndex, embedding: Vector) -> Vector:
         """Return how near each item is to the query; not a number where it was not embedded yet."""
-        tag = asked.vectors.embedder.fingerprint
-        held = self._matrices.get(shelf)
+        tag = context.vectors.embedder.fingerprint
+        held = self._matrices.get(knowledge)
         if held is None or held[0] != tag or np.isnan(held[1][:, 0]).any():
-            found = self._vectors(asked, shelf, tag)
+            found = self._vectors(context, knowledge, tag)
             missing = np.full(len(embedding), np.nan, np.float32)
-            held = tag, np.stack([found.get(digest, missing) for digest in shelf.digests])
-            self._matrices[shelf] = held
+            held = tag, np.stack([found.get(digest, missing) for digest in knowledge.digests])
+            self._matrices[knowledge] = held
         return held[1] @ embedding
 
-    def _vectors(self, asked: Asked, shelf: KnowledgeIndex, tag: str) -> dict[bytes, Vector]:
+    def _vectors(self, context: SearchContext, knowledge: KnowledgeIndex, tag: str) -> dict[bytes, Vector]:
         """Return the vectors of what is known, by digest; nearly all are those of before the last thing learned."""
-        known = self._known.get((tag, asked.namespace)) or {}
-        new = [digest for digest in shelf.digests if digest not in known]
+        known = self._known.get((tag, context.namespace)) or {}
+        new = [digest for digest in knowledge.digests if digest not in known]
         try:
-            read = asked.vectors.cached_texts(asked.namespace, asked.snapshot, new)
+            read = context.vectors.cached_texts(context.namespace, context.snapshot, new)
         except Exception as error:
             raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
-        known = {digest: known[digest] for digest in shelf.digests if digest in known} | {
+        known = {digest: known[digest] for digest in knowledge.digests if digest in known} | {
             digest: vector for digest, vector in zip(new, read, strict=True) if vector is not None
         }
-        self._known.put((tag, asked.namespace), known)
+        self._known.put((tag, context.namespace), known)
         return known
 
 
-def profile_items(shelf: KnowledgeIndex, asked_at_us: int) -> list[KnowledgeItem]:
+def profile_items(knowledge: KnowledgeIndex, asked_at_us: int) -> list[KnowledgeItem]:
     """Return what holds in every conversation: standing instructions, pinned memories, strong preferences."""
     chosen = [
         item
-        for item in shelf.items
+        for item in knowledge.items
         if item.status == "active"
         and (item.standing or item.pinned or (item.kind == "preference" and item.confidence >= _STRONG))
         and item.is_valid_at(asked_at_us)
@@ -143,24 +145,26 @@ _STRONG = 0.9
 _PROFILE_MAX = 20
 
 
-def _coverage(asked: Asked, shelf: KnowledgeIndex, rarity: Mapping[str, float]) -> Vector:
+def _coverage(context: SearchContext, knowledge: KnowledgeIndex, rarity: Mapping[str, float]) -> Vector:
     """Return the share of the query's words, by rarity, that each item holds."""
-    found = np.zeros(len(shelf.items), np.float32)
+    found = np.zeros(len(knowledge.items), np.float32)
     whole = 1e-9
-    words = asked.query.words
-    by_word = search_terms(asked.snapshot.keywords, words, german=asked.query.german)
+    words = context.query.words
+    by_word = search_terms(context.snapshot.keywords, words, german=context.query.german)
     for word, terms in zip(words, by_word, strict=True):
         for forms, share in terms:
-            weight = share * (max(rarity.get(word, 0.0), 0.0) or min(shelf.idf(form) for form in forms))
+            weight = share * (max(rarity.get(word, 0.0), 0.0) or min(knowledge.idf(form) for form in forms))
             whole += weight
-            found[sorted({place for form in forms for place in shelf.rows_with_term.get(form, ())})] += weight
+            found[sorted({place for form in forms for place in knowledge.rows_with_term.get(form, ())})] += weight
     return found / np.float32(whole)
 
 
-def _about(shelf: KnowledgeIndex, entities: set[int]) -> Mask:
+def _about(knowledge: KnowledgeIndex, entities: set[int]) -> Mask:
     if not entities:
-        return np.zeros(len(shelf.items), np.bool_)
-    return np.fromiter((not entities.isdisjoint(item.entities) for item in shelf.items), np.bool_, len(shelf.items))
+        return np.zeros(len(knowledge.items), np.bool_)
+    return np.fromiter(
+        (not entities.isdisjoint(item.entities) for item in knowledge.items), np.bool_, len(knowledge.items)
+    )
 
 
 def _first(values: Vector, least: float) -> Ints:
@@ -180,7 +184,7 @@ def _held(items: Sequence[KnowledgeItem], places: Ints, probabilities: Vector, a
 
 
 def _matches(
-    shelf: KnowledgeIndex,
+    knowledge: KnowledgeIndex,
     places: Ints,
     probabilities: Vector,
     lists: Mapping[str, Ints],
@@ -190,7 +194,7 @@ def _matches(
     taken: dict[str, int] = {}
     for at in np.lexsort((-places, -probabilities)):
         place = int(places[at])
-        item = shelf.items[place]
+        item = knowledge.items[place]
         if probabilities[at] > 0 and taken.get(item.kind, 0) < _KIND_MAX:
             taken[item.kind] = taken.get(item.kind, 0) + 1
             listed = {name: by_place[place] for name, by_place in ranks.items() if place in by_place}

@@ -11,11 +11,11 @@ from recollect.api.retrieval.contract.request import Kind
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSearch, VectorsNotComparable
-from recollect.api.retrieval.ranking.ranked_episodes import Ranked
+from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import answer_measures, item_measures, load_gate, probability
 from recollect.api.retrieval.ranking.reranker import Reranker
-from recollect.api.retrieval.ranking.search_result import Dropped, Found
-from recollect.api.retrieval.search.search_context import Asked
+from recollect.api.retrieval.ranking.search_result import DroppedCandidate, SearchResult
+from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
@@ -50,29 +50,29 @@ class NamespaceSearch:
         if self._reranker is not None:
             self._reranker.close()
 
-    def search(self, asked: Asked, excluded: Sequence[int] = ()) -> Found:
+    def search(self, context: SearchContext, excluded: Sequence[int] = ()) -> SearchResult:
         """Return what the namespace has.
 
         Parameters:
             excluded: versions of episodes that are not wanted: what the model has before its eyes already.
         """
         try:
-            return self._find(asked, excluded)
+            return self._find(context, excluded)
         except VectorsNotComparable as error:
             # Half by meaning and half by keywords would be an order of neither.
-            asked.budget.miss("semantic", error)
-            return self._find(asked, excluded, by_vectors=False)
+            context.budget.record_missing("semantic", error)
+            return self._find(context, excluded, by_vectors=False)
 
-    def _find(self, asked: Asked, excluded: Sequence[int], *, by_vectors: bool = True) -> Found:
-        request = asked.request
+    def _find(self, context: SearchContext, excluded: Sequence[int], *, by_vectors: bool = True) -> SearchResult:
+        request = context.request
         kinds = request.kinds
         ranked = None
         if request.query.strip() and (kinds is None or "episode" in kinds):
-            ranked = self.episodes.search(asked, request.ranking, excluded, by_vectors=by_vectors)
-        matches = self._matches(asked, ranked, by_vectors) if request.query.strip() else []
-        episodes, grounding = self._gated(asked, ranked)
-        dropped: list[Dropped] = []
-        items = _merged(asked, episodes, matches, dropped)
+            ranked = self.episodes.search(context, request.ranking, excluded, by_vectors=by_vectors)
+        matches = self._matches(context, ranked, by_vectors) if request.query.strip() else []
+        episodes, grounding = self._gated(context, ranked)
+        dropped: list[DroppedCandidate] = []
+        items = _merged(context, episodes, matches, dropped)
         if matches:
             grounding = max(grounding, *(match.probability for match in matches))
         if request.gate and request.ranking == "weighted" and grounding < self._least(ranked):
@@ -80,69 +80,73 @@ class NamespaceSearch:
             named = {match.item.id for match in matches if match.named and request.mode == "passive"}
             kept = [item for item in items if item.id in named]
             dropped += [
-                Dropped(item.id, item.kind, item.score, "gate: nothing relevant") for item in items if item not in kept
+                DroppedCandidate(item.id, item.kind, item.score, "gate: nothing relevant")
+                for item in items
+                if item not in kept
             ]
             items = kept
-        return Found(asked, items, grounding, ranked, dropped)
+        return SearchResult(context, items, grounding, ranked, dropped)
 
-    def _least(self, ranked: Ranked | None) -> float:
+    def _least(self, ranked: RankedEpisodes | None) -> float:
         semantic = ranked is None or ranked.signals.semantics is not None
         return self._thresholds.answer_min if semantic else self._thresholds.keyword_answer_min
 
-    def _gated(self, asked: Asked, ranked: Ranked | None) -> tuple[list[Item], float]:
+    def _gated(self, context: SearchContext, ranked: RankedEpisodes | None) -> tuple[list[Item], float]:
         """Return the episodes that may belong to the answer, and how likely there is one among them."""
         if ranked is None or not len(ranked.order):
             return [], 0.0
         scores = ranked.scores[ranked.order]
-        if asked.request.ranking != "weighted":
-            order = ranked.order[: asked.request.limit]
-            return episode_items(asked, ranked, order, scores[: len(order)]), 1.0
-        words = len(asked.query.question.split())
+        if context.request.ranking != "weighted":
+            order = ranked.order[: context.request.limit]
+            return episode_items(context, ranked, order, scores[: len(order)]), 1.0
+        words = len(context.query.question.split())
         model = load_gate(semantic=ranked.signals.semantics is not None)
-        answer = model.answer(answer_measures(ranked, asked.query), words)
+        answer = model.answer(answer_measures(ranked, context.query), words)
         likely = model.items(answer, item_measures(ranked))
         # Some more than are wanted, since what says the same is dropped.
-        order = ranked.order[: 2 * asked.request.limit]
+        order = ranked.order[: 2 * context.request.limit]
         likely = likely[: len(order)]
-        if asked.request.gate:
-            passive = asked.request.mode == "passive"
+        if context.request.gate:
+            passive = context.request.mode == "passive"
             kept = likely >= (self._thresholds.passive_item_min if passive else self._thresholds.item_min)
             order, likely = order[kept], likely[kept]
         # The order says which is better, so what comes later is never likelier.
-        items = episode_items(asked, ranked, order, np.minimum.accumulate(likely))
+        items = episode_items(context, ranked, order, np.minimum.accumulate(likely))
         if self._reranker is not None and items:
-            items = self._reranker.reordered(asked.query.question, items, asked.budget)
+            items = self._reranker.reordered(context.query.question, items, context.budget)
         return items, float(probability(np.array([answer]))[0])
 
-    def _vector(self, asked: Asked) -> Vector | None:
-        vector = self.episodes.vector_of(asked)
+    def _vector(self, context: SearchContext) -> Vector | None:
+        vector = self.episodes.vector_of(context)
         # A query of control characters alone has no text: nothing is missing then.
-        if vector is None and asked.query.text.strip():
-            asked.budget.miss("semantic", asked.vectors.embedder.reason or "the query could not be embedded in time")
+        if vector is None and context.query.text.strip():
+            context.budget.record_missing(
+                "semantic", context.vectors.embedder.reason or "the query could not be embedded in time"
+            )
         return vector
 
-    def _matches(self, asked: Asked, ranked: Ranked | None, by_vectors: bool) -> list[KnowledgeMatch]:
-        kinds = asked.request.kinds
-        within_session = asked.request.session_id is not None and asked.request.mode == "active"
-        if asked.request.ranking != "weighted" or kinds == _EPISODES_ONLY or within_session:
+    def _matches(self, context: SearchContext, ranked: RankedEpisodes | None, by_vectors: bool) -> list[KnowledgeMatch]:
+        kinds = context.request.kinds
+        within_session = context.request.session_id is not None and context.request.mode == "active"
+        if context.request.ranking != "weighted" or kinds == _EPISODES_ONLY or within_session:
             return []
         embedding: Vector | None = None
         if ranked is not None:
             near = ranked.signals.semantics
             embedding = None if near is None else near.embedding.vector
-        elif by_vectors and not asked.budget.failed("semantic"):
+        elif by_vectors and not context.budget.failed("semantic"):
             # No episode is wanted, or none was found, which says nothing about what is known.
-            embedding = self._vector(asked)
+            embedding = self._vector(context)
         rarity = {} if ranked is None else ranked.signals.keywords.idf
         try:
-            found = self._knowledge.search(asked, rarity, embedding)
+            found = self._knowledge.search(context, rarity, embedding)
         except VectorsNotComparable:
             raise
         except Exception as error:
-            asked.budget.miss("knowledge", f"{type(error).__name__}: {error}")
+            context.budget.record_missing("knowledge", f"{type(error).__name__}: {error}")
             return []
-        inside = [match for match in found if _wanted(asked, match.item)]
-        if not asked.request.gate:
+        inside = [match for match in found if _wanted(context, match.item)]
+        if not context.request.gate:
             return inside
         return [match for match in inside if match.probability >= _KNOWLEDGE_MIN or match.named]
 
@@ -152,24 +156,24 @@ _EPISODES_ONLY: frozenset[Kind] = frozenset(("episode",))
 _KNOWLEDGE_MIN = 0.1
 
 
-def _wanted(asked: Asked, known: KnowledgeItem) -> bool:
-    kinds = asked.request.kinds
-    return (kinds is None or known.kind in kinds) and asked.request.includes(known.occurred_at_us)
+def _wanted(context: SearchContext, known: KnowledgeItem) -> bool:
+    kinds = context.request.kinds
+    return (kinds is None or known.kind in kinds) and context.request.includes(known.occurred_at_us)
 
 
 def _merged(
-    asked: Asked, episodes: Sequence[Item], matches: Sequence[KnowledgeMatch], dropped: list[Dropped]
+    context: SearchContext, episodes: Sequence[Item], matches: Sequence[KnowledgeMatch], dropped: list[DroppedCandidate]
 ) -> list[Item]:
     """Return episodes and what is known in one order; what says the same as something better is dropped."""
-    limit = asked.request.limit
+    limit = context.request.limit
     told = {id for item in episodes[:limit] for id in item.source_events}
     known: list[Item] = []
     for match in matches:
-        item = known_item(asked, match.item, match.probability, match.ranks)
+        item = known_item(context, match.item, match.probability, match.ranks)
         # The words themselves say more than what was read out of them.
         by = next((id for id in item.source_events if id in told), None) if item.kind == "fact" else None
         if by is not None:
-            dropped.append(Dropped(item.id, item.kind, item.score, f"told by {by}"))
+            dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"told by {by}"))
         else:
             known.append(item)
     merged = [*episodes, *known]
@@ -181,9 +185,9 @@ def _merged(
         mine = content_words(item.text[:2_000])
         twin = next((at for at, other in enumerate(words) if _same(mine, other)), None)
         if twin is not None:
-            dropped.append(Dropped(item.id, item.kind, item.score, f"says the same as {chosen[twin].id}"))
+            dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"says the same as {chosen[twin].id}"))
         elif len(chosen) == limit:
-            dropped.append(Dropped(item.id, item.kind, item.score, "over the limit"))
+            dropped.append(DroppedCandidate(item.id, item.kind, item.score, "over the limit"))
         else:
             chosen.append(item)
             words.append(mine)
@@ -199,25 +203,25 @@ def _same(words: set[str], others: set[str]) -> bool:
 
 
 def episode_items(
-    asked: Asked, ranked: Ranked, order: np.ndarray[Any, np.dtype[np.int64]], scores: Vector
+    context: SearchContext, ranked: RankedEpisodes, order: np.ndarray[Any, np.dtype[np.int64]], scores: Vector
 ) -> list[Item]:
     """Return the items of the candidates `order`, with their scores in that order."""
     items: list[Item] = []
     for place, score in zip(order, scores, strict=True):
         at = int(ranked.candidates.rows[place])
-        version = int(asked.roster.versions[at])
-        items.append(episode_item(asked, version, float(score), ranked.candidates.ranks(at)))
+        version = int(context.episodes.versions[at])
+        items.append(episode_item(context, version, float(score), ranked.candidates.ranks(at)))
     return items
 
 
-def episode_item(asked: Asked, version: int, score: float, ranks: Mapping[str, int]) -> Item:
+def episode_item(context: SearchContext, version: int, score: float, ranks: Mapping[str, int]) -> Item:
     """Return an episode as an item."""
-    episode = asked.snapshot.episodes.details(version)
-    sources = () if episode.tier == "raw" else tuple(asked.snapshot.episodes.source_ids(version))
+    episode = context.snapshot.episodes.details(version)
+    sources = () if episode.tier == "raw" else tuple(context.snapshot.episodes.source_ids(version))
     return Item(
         id=episode.id,
         kind="episode",
-        namespace=asked.namespace,
+        namespace=context.namespace,
         text=f"{episode.text} ({episode.caption})" if episode.caption else episode.text,
         score=score,
         matched_by=tuple(sorted(ranks, key=lambda name: (ranks[name], name))),
@@ -226,21 +230,21 @@ def episode_item(asked: Asked, version: int, score: float, ranks: Mapping[str, i
         occurred_at_us=episode.occurred_at_us,
         session_id=episode.session_id,
         speaker=episode.speaker,
-        outdated=episode.id in asked.held.knowledge.outdated,
+        outdated=episode.id in context.index.knowledge.outdated,
         authoritative=episode.role == "user",
     )
 
 
-def known_item(asked: Asked, known: KnowledgeItem, score: float, ranks: Mapping[str, int]) -> Item:
+def known_item(context: SearchContext, known: KnowledgeItem, score: float, ranks: Mapping[str, int]) -> Item:
     """Return something known as an item."""
     sources = known.source_events
     if not sources and known.version:
-        events = asked.log.read(asked.namespace, after=known.version - 1, limit=1)
+        events = context.log.read(context.namespace, after=known.version - 1, limit=1)
         sources = tuple(event.id for event in events)
     return Item(
         id=known.id,
         kind=known.kind,
-        namespace=asked.namespace,
+        namespace=context.namespace,
         text=known.line,
         score=score,
         matched_by=tuple(sorted(ranks, key=lambda name: (ranks[name], name))),
@@ -248,7 +252,7 @@ def known_item(asked: Asked, known: KnowledgeItem, score: float, ranks: Mapping[
         source_events=sources,
         occurred_at_us=known.occurred_at_us,
         confidence=known.confidence,
-        outdated=not known.is_valid_at(asked.asked_at_us),
+        outdated=not known.is_valid_at(context.asked_at_us),
         unconfirmed_since_us=known.confirmed_at_us if known.status == "stale" else None,
         authoritative=known.source_type in ("authoritative", "corrected", "stated"),
     )

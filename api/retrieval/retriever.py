@@ -20,12 +20,12 @@ from recollect.api.retrieval.answer.explanation import explanation
 from recollect.api.retrieval.answer.prompt_context import Line, arrange, fit_to_budget
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
-from recollect.api.retrieval.contract.time_budget import Budget
+from recollect.api.retrieval.contract.time_budget import TimeBudget
 from recollect.api.retrieval.namespace_search import NamespaceSearch, Thresholds
-from recollect.api.retrieval.ranking.ranked_episodes import Ranked
+from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.reranker import Reranker
-from recollect.api.retrieval.ranking.search_result import Found
-from recollect.api.retrieval.search.search_context import Asked
+from recollect.api.retrieval.ranking.search_result import SearchResult
+from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state, standing_items
 from recollect.api.retrieval.understanding.query import asked_at, present, understand
 from recollect.api.settings import RETRIEVAL_BUDGET_MS
@@ -61,7 +61,7 @@ class _Answer:
     context: str = ""
     aids: AnswerGuidance = field(default_factory=AnswerGuidance)
     where: ConversationState = _NOWHERE
-    found: tuple[Found, ...] = ()
+    found: tuple[SearchResult, ...] = ()
 
 
 class Retriever:
@@ -78,7 +78,7 @@ class Retriever:
 
     def __init__(
         self,
-        models: ReadModels,
+        read_models: ReadModels,
         history: History,
         vectors_in_use: CurrentVectors,
         *,
@@ -87,7 +87,7 @@ class Retriever:
         reranker: Reranker | None = None,
         clock: Callable[[], datetime] = present,
     ) -> None:
-        self._models = models
+        self._models = read_models
         self._clock = clock
         self._history = history
         self._vectors_in_use = vectors_in_use
@@ -106,21 +106,21 @@ class Retriever:
             else, whatever the query.
         """
         check_namespace(namespace)
-        budget = Budget(self._budget_ms)
+        budget = TimeBudget(self._budget_ms)
         answer = _Answer()
         try:
             self._answer(answer, namespace, request, budget, exclude)
         except InvalidInput:
             raise
         except StillBuilding as error:
-            budget.miss("projection", error)
+            budget.record_missing("projection", error)
         except (RecollectError, DatabaseError) as error:
             _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
-            budget.miss("projection", error)
+            budget.record_missing("projection", error)
         except Exception as error:
             # A bot's turn must not fail because of its memory (`001`); what is wrong is named, here and in the log.
             _logger.exception("a retrieval from namespace %r failed by an internal error", namespace)
-            budget.miss("retrieval", f"{type(error).__name__}: {error}")
+            budget.record_missing("retrieval", f"{type(error).__name__}: {error}")
         return RetrieveResult(
             context=answer.context,
             items=answer.items,
@@ -135,9 +135,9 @@ class Retriever:
             explain=lambda: explanation(answer.found, answer.wanted, answer.lines, answer.items),
         )
 
-    def rank(self, namespace: str, request: RetrieveRequest) -> tuple[Asked, Ranked | None]:
+    def rank(self, namespace: str, request: RetrieveRequest) -> tuple[SearchContext, RankedEpisodes | None]:
         """Return how the episodes of a namespace come out for a request: what weights are fitted to."""
-        budget = Budget(self._budget_ms)
+        budget = TimeBudget(self._budget_ms)
         with self._reading(namespace, None, budget) as snapshot:
             asked = self._asked(namespace, request, snapshot, budget)
             if asked is None:
@@ -149,7 +149,7 @@ class Retriever:
         self._finder.close()
 
     def _answer(
-        self, answer: _Answer, namespace: str, request: RetrieveRequest, budget: Budget, exclude: Sequence[str]
+        self, answer: _Answer, namespace: str, request: RetrieveRequest, budget: TimeBudget, exclude: Sequence[str]
     ) -> None:
         """Put together what there is, a part after the other: what fails leaves what was there before."""
         past = None if request.as_of is None else self._history.version(namespace, request.as_of)
@@ -175,9 +175,11 @@ class Retriever:
             answer.found = tuple(found)
             self._assemble(answer, asked, found, extra)
 
-    def _assemble(self, answer: _Answer, asked: Asked, found: Sequence[Found], extra: Sequence[Item]) -> None:
-        started_ms = asked.budget.spent_ms
-        request = asked.request
+    def _assemble(
+        self, answer: _Answer, context: SearchContext, found: Sequence[SearchResult], extra: Sequence[Item]
+    ) -> None:
+        started_ms = context.budget.spent_ms
+        request = context.request
         ranked = [item for one in found for item in one.items]
         if len(found) > 1:
             ranked.sort(key=lambda item: -item.score)
@@ -185,20 +187,20 @@ class Retriever:
         names = {(item.namespace, item.id) for item in ranked}
         items = [*ranked, *(item for item in extra if (item.namespace, item.id) not in names)]
         answer.wanted = tuple(items)
-        lines = fit_to_budget(items, request.budget_tokens, asked.query.words)
+        lines = fit_to_budget(items, request.budget_tokens, context.query.words)
         lines, answer.context = arrange(lines, answer.where.observations, request.format, request.budget_tokens)
         kept = {id(line.item) for line in lines}
         answer.lines = tuple(lines)
         answer.items = tuple(item for item in items if id(item) in kept)
         cited = [item for item in ranked if id(item) in kept]
-        answer.aids = answer_guidance(asked, cited, max((one.grounding for one in found), default=0.0))
-        asked.budget.stages_ms["assemble"] = asked.budget.spent_ms - started_ms
+        answer.aids = answer_guidance(context, cited, max((one.grounding for one in found), default=0.0))
+        context.budget.stages_ms["assemble"] = context.budget.spent_ms - started_ms
 
-    def _find(self, asked: Asked, excluded: Sequence[int]) -> Found:
-        found = self._finder.search(asked, excluded)
-        if not asked.request.expand:
+    def _find(self, context: SearchContext, excluded: Sequence[int]) -> SearchResult:
+        found = self._finder.search(context, excluded)
+        if not context.request.expand:
             return found
-        return replace(found, items=expand_summaries(found.items, asked.snapshot, asked.log, asked.namespace))
+        return replace(found, items=expand_summaries(found.items, context.snapshot, context.log, context.namespace))
 
     def _moment(self, namespace: str, request: RetrieveRequest, past: int) -> datetime:
         """Return the moment that the version `past` stands for: the one asked for, or when it was recorded."""
@@ -208,15 +210,15 @@ class Retriever:
         return datetime_of(events[0].recorded_at_us if events else 0)
 
     def _find_also(
-        self, namespace: str, request: RetrieveRequest, budget: Budget, then: datetime | None
-    ) -> Found | None:
+        self, namespace: str, request: RetrieveRequest, budget: TimeBudget, then: datetime | None
+    ) -> SearchResult | None:
         """Return what another namespace has; None, and a note, when it cannot be read in time.
 
         Parameters:
             then: as it was at this moment; as it is now for None.
         """
         if budget.left_seconds == 0:
-            budget.miss(f"also {namespace}", "out of time")
+            budget.record_missing(f"also {namespace}", "out of time")
             return None
         try:
             past = None if then is None else self._history.version(namespace, then)
@@ -224,7 +226,7 @@ class Retriever:
                 asked = self._asked(namespace, request, snapshot, budget, then)
                 return None if asked is None else self._find(asked, ())
         except (RecollectError, DatabaseError) as error:
-            budget.miss(f"also {namespace}", error)
+            budget.record_missing(f"also {namespace}", error)
             return None
 
     def _asked(
@@ -232,9 +234,9 @@ class Retriever:
         namespace: str,
         request: RetrieveRequest,
         snapshot: Snapshot,
-        budget: Budget,
+        budget: TimeBudget,
         then: datetime | None = None,
-    ) -> Asked | None:
+    ) -> SearchContext | None:
         at = asked_at(then, request.until, self._clock)
         started_ms = budget.spent_ms
         query = understand(request.query, snapshot, asked_at=at, session_id=request.session_id)
@@ -243,10 +245,12 @@ class Retriever:
         if held is None:
             return None
         vectors = self._vectors_in_use()
-        return Asked(namespace, request, snapshot, held, query, microseconds(at), vectors, self._models.log, budget)
+        return SearchContext(
+            namespace, request, snapshot, held, query, microseconds(at), vectors, self._models.log, budget
+        )
 
     @contextmanager
-    def _reading(self, namespace: str, past: int | None, budget: Budget) -> Generator[Snapshot]:
+    def _reading(self, namespace: str, past: int | None, budget: TimeBudget) -> Generator[Snapshot]:
         """Lend the read model at the version `past`; the one of now, caught up, when it is None."""
         deadline = budget.started + self._budget_ms / 1_000 * _CATCH_UP_SHARE
         if past is None:
@@ -258,20 +262,20 @@ class Retriever:
                 budget.stages_ms["catch_up"] = budget.spent_ms
                 yield snapshot
 
-    def _catch_up(self, namespace: str, budget: Budget, deadline: float) -> None:
+    def _catch_up(self, namespace: str, budget: TimeBudget, deadline: float) -> None:
         started_ms = budget.spent_ms
         try:
             progress = self._models.catch_up(namespace, deadline=deadline)
         except StorageError as error:
             # A full disk, say. What was folded before can still be read.
-            budget.miss("projection", error)
+            budget.record_missing("projection", error)
             return
         finally:
             budget.stages_ms["catch_up"] = budget.spent_ms - started_ms
         if progress.parked is not None:
-            budget.miss("projection", f"parked at version {progress.parked.version}: {progress.parked.error}")
+            budget.record_missing("projection", f"parked at version {progress.parked.version}: {progress.parked.error}")
         elif progress.behind:
-            budget.miss("projection", f"{progress.behind} of {progress.head} events not folded yet")
+            budget.record_missing("projection", f"{progress.behind} of {progress.head} events not folded yet")
 
 
 def _deeper(request: RetrieveRequest, where: ConversationState) -> RetrieveRequest:

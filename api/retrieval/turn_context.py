@@ -11,7 +11,7 @@ import numpy as np
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import profile_items
 from recollect.api.retrieval.namespace_search import episode_item, known_item
-from recollect.api.retrieval.search.search_context import Asked
+from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.projections.embeddings.token_codes import Vector
 
 #: What a retrieval is for; the first of them that applies, in this order.
@@ -40,69 +40,73 @@ class ConversationState:
     observations: tuple[str, ...]
 
 
-def conversation_state(asked: Asked, message: Vector | None, exclude: Collection[str] = ()) -> ConversationState:
+def conversation_state(
+    context: SearchContext, message: Vector | None, exclude: Collection[str] = ()
+) -> ConversationState:
     """Return where the conversation of `asked` stands.
 
     Parameters:
         message: the vector of what was just said, if there is one.
         exclude: ids of episodes that do not count yet: what was just said itself.
     """
-    session = asked.request.session_id
-    turns = _turns(asked, session, exclude) if session is not None else []
-    observed = asked.snapshot.sessions.observations(session) if session is not None else []
-    visible = (*turns, *asked.snapshot.episodes.versions_of(exclude))
-    return ConversationState(_trigger(asked, turns, message), visible, tuple(row.text for row in observed))
+    session = context.request.session_id
+    turns = _turns(context, session, exclude) if session is not None else []
+    observed = context.snapshot.sessions.observations(session) if session is not None else []
+    visible = (*turns, *context.snapshot.episodes.versions_of(exclude))
+    return ConversationState(_trigger(context, turns, message), visible, tuple(row.text for row in observed))
 
 
-def standing_items(asked: Asked, where: ConversationState) -> list[Item]:
+def standing_items(context: SearchContext, where: ConversationState) -> list[Item]:
     """Return what every turn is given: the profile, the newest memories, and at first the last episodes."""
-    kinds = asked.request.kinds
+    kinds = context.request.kinds
     items = [
-        known_item(asked, known, 1.0, {"profile": 1})
-        for known in profile_items(asked.held.knowledge, asked.asked_at_us)
+        known_item(context, known, 1.0, {"profile": 1})
+        for known in profile_items(context.index.knowledge, context.asked_at_us)
     ]
     names = {item.id for item in items}
-    newest = sorted(asked.held.knowledge.items, key=lambda known: (-known.occurred_at_us, known.id))
+    newest = sorted(context.index.knowledge.items, key=lambda known: (-known.occurred_at_us, known.id))
     recent = [
         known
         for known in newest
-        if known.kind in ("fact", "preference") and known.id not in names and known.is_valid_at(asked.asked_at_us)
+        if known.kind in ("fact", "preference") and known.id not in names and known.is_valid_at(context.asked_at_us)
     ]
     ranked = enumerate(recent[:_RECENT_MEMORIES], start=1)
-    items += [known_item(asked, known, 0.5, {"recent": rank}) for rank, known in ranked]
+    items += [known_item(context, known, 0.5, {"recent": rank}) for rank, known in ranked]
     if where.trigger == "session start":
-        roster = asked.roster
+        roster = context.episodes
         outside = ~np.isin(roster.versions, where.visible)
         newest_first = roster.versions[outside][::-1][:_RECENT_EPISODES]
         for rank, version in enumerate(newest_first, start=1):
-            items.append(episode_item(asked, int(version), 0.5, {"recent": rank}))
+            items.append(episode_item(context, int(version), 0.5, {"recent": rank}))
     return [
-        item for item in items if (kinds is None or item.kind in kinds) and asked.request.includes(item.occurred_at_us)
+        item
+        for item in items
+        if (kinds is None or item.kind in kinds) and context.request.includes(item.occurred_at_us)
     ]
 
 
-def _trigger(asked: Asked, turns: list[int], message: Vector | None) -> Trigger:
-    request = asked.request
+def _trigger(context: SearchContext, turns: list[int], message: Vector | None) -> Trigger:
+    request = context.request
     if not turns or request.session_id is None:
         return "session start"
     if request.window_tokens is not None:
         # The turns that the window of the session is fitted to: those that no summary stands for yet.
-        tokens = asked.snapshot.episodes.session_tokens(request.session_id)
+        tokens = context.snapshot.episodes.session_tokens(request.session_id)
         if tokens > _WINDOW_FULL * request.window_tokens:
             return "window full"
-    if asked.query.intent.remember:
+    if context.query.intent.remember:
         return "remember"
-    if asked.query.entities:
+    if context.query.entities:
         return "entity mention"
-    return "topic change" if message is not None and _is_new_topic(asked, turns, message) else "message"
+    return "topic change" if message is not None and _is_new_topic(context, turns, message) else "message"
 
 
-def _is_new_topic(asked: Asked, turns: list[int], message: Vector) -> bool:
-    if len(turns) < 2 or asked.query.continued or asked.query.intent.small_talk:
+def _is_new_topic(context: SearchContext, turns: list[int], message: Vector) -> bool:
+    if len(turns) < 2 or context.query.continued or context.query.intent.small_talk:
         return False
     last = turns[-_TOPIC_TURNS:]
     try:
-        vectors = asked.vectors.vectors_of_episodes(asked.namespace, asked.snapshot, last)
+        vectors = context.vectors.vectors_of_episodes(context.namespace, context.snapshot, last)
     except Exception:
         # The search itself says what is wrong with the vectors.
         return False
@@ -112,7 +116,7 @@ def _is_new_topic(asked: Asked, turns: list[int], message: Vector) -> bool:
     return float(message @ topic / max(float(np.linalg.norm(topic)), 1e-9)) < _TOPIC_COSINE_MIN
 
 
-def _turns(asked: Asked, session: str, exclude: Collection[str]) -> list[int]:
+def _turns(context: SearchContext, session: str, exclude: Collection[str]) -> list[int]:
     """Return the versions of the last turns of the session, oldest first."""
-    turns = asked.snapshot.episodes.last_versions(session, limit=_VISIBLE_TURNS)
+    turns = context.snapshot.episodes.last_versions(session, limit=_VISIBLE_TURNS)
     return [version for version, id in turns if id not in exclude]

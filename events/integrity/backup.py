@@ -15,7 +15,7 @@ from recollect.events.envelope import now_us
 from recollect.events.errors import ForeignFile, InvalidInput, StorageError
 from recollect.events.integrity.parallel_verify import verify_all
 from recollect.events.progress import OnProgress
-from recollect.events.storage.atomic_file import sync
+from recollect.events.storage.atomic_file import sync_file
 from recollect.events.storage.database import connect, rename_database, storage_errors
 
 #: Pages copied at once: 4 MiB, some milliseconds, then others get their turn.
@@ -44,7 +44,7 @@ def backup(log: Path, target: Path, *, on_progress: OnProgress | None = None) ->
         _copy(log, log.parent / ARCHIVE_NAME, unfinished, on_progress)
         events = _verified(unfinished)
         unfinished.rename(target)
-        sync(target.parent)
+        sync_file(target.parent)
     return events
 
 
@@ -70,7 +70,7 @@ def restore(source: Path, log: Path, *, on_progress: OnProgress | None = None) -
             (incoming / ARCHIVE_NAME).rename(archive)
         # Last: before it the folder has no log, and the backup is still whole.
         (incoming / LOG_NAME).rename(log)
-        sync(log.parent)
+        sync_file(log.parent)
         incoming.rmdir()
     return events
 
@@ -90,7 +90,7 @@ def _copy(log: Path, archive: Path, folder: Path, on_progress: OnProgress | None
     if archive.is_dir():
         shutil.copytree(archive, folder / ARCHIVE_NAME)
     for path in (*folder.rglob("*"), folder):
-        sync(path)
+        sync_file(path)
 
 
 def _verified(folder: Path) -> int:

@@ -18,7 +18,7 @@ from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import open_log, sqlite_path
 from recollect.events.envelope import now_us
 from recollect.events.errors import LogMissing, StorageError
-from recollect.events.storage.atomic_file import sync
+from recollect.events.storage.atomic_file import sync_file
 from recollect.events.storage.database import connect, rename_database, storage_errors
 
 _logger = logging.getLogger(__name__)
@@ -85,9 +85,9 @@ def remember_log_id(data: Path, log_id: str) -> None:
     with storage_errors(path):
         data.mkdir(parents=True, exist_ok=True)
         unfinished.write_text(f"{log_id}\n", encoding="ascii")
-        sync(unfinished)
+        sync_file(unfinished)
         unfinished.rename(path)
-        sync(data)
+        sync_file(data)
 
 
 def put_aside(data: Path, url: str) -> list[Path]:
@@ -110,7 +110,7 @@ def put_aside(data: Path, url: str) -> list[Path]:
     for one in (*old, data / LOG_ID_NAME):
         renamed += rename_database(one, suffix)
     with storage_errors(data):
-        sync(data)
+        sync_file(data)
     return renamed
 
 

@@ -18,7 +18,7 @@ import orjson
 from recollect.events.chain import GENESIS, leaf_of, link
 from recollect.events.envelope import Head, RecordedEvent
 from recollect.events.errors import ForeignFile, StorageError
-from recollect.events.storage.atomic_file import sync, write_atomically
+from recollect.events.storage.atomic_file import sync_file, write_atomically
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.file_lock import file_lock
@@ -226,9 +226,9 @@ class Archive:
             )
             if self._read_back(namespace, unfinished, segment) != events:
                 raise StorageError(f"{unfinished} does not read back as it was written; check the disk")
-            sync(unfinished)
+            sync_file(unfinished)
             unfinished.rename(folder / name)
-            sync(folder)
+            sync_file(folder)
         return segment
 
     def _write_file(self, path: Path, events: Sequence[RecordedEvent]) -> None:

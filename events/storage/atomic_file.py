@@ -22,7 +22,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             unfinished.unlink(missing_ok=True)
         raise
-    sync(path.parent)
+    sync_file(path.parent)
 
 
 def write_once(path: Path, content: bytes) -> None:
@@ -37,12 +37,12 @@ def write_once(path: Path, content: bytes) -> None:
         _write(unfinished, content)
         with contextlib.suppress(FileExistsError):
             os.link(unfinished, path)
-            sync(path.parent)
+            sync_file(path.parent)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def sync(path: Path) -> None:
+def sync_file(path: Path) -> None:
     """Have a closed file, or a folder's list of files, on disk.
 
     Not for a database that is open: closing a descriptor of it would drop its locks.

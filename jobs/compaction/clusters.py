@@ -27,7 +27,7 @@ def cluster(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot
     known = snapshot.knowledge.clustered_ids()
     if len(texts) < 2 or len(known ^ texts.keys()) <= _CHANGED_SHARE * len(texts):
         return []
-    vectors = context.vectors_in_use().vectors_of_texts(namespace, snapshot, list(texts.values()))
+    vectors = context.vectors().vectors_of_texts(namespace, snapshot, list(texts.values()))
     if vectors is None:
         return []
     ids = list(texts)

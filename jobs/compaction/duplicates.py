@@ -33,9 +33,7 @@ def merge_duplicates(context: JobContext, namespace: str, now_us: int, snapshot:
     drafts: list[EventDraft] = []
     groups = list(_groups(snapshot))
     # All at once: the model is faster with many.
-    rows = context.vectors_in_use().vectors_of_texts(
-        namespace, snapshot, [one.text for group in groups for one in group]
-    )
+    rows = context.vectors().vectors_of_texts(namespace, snapshot, [one.text for group in groups for one in group])
     if rows is None:
         return []
     first = 0

@@ -15,12 +15,12 @@ _FREE_SHARE = 0.25
 
 def limit_file_size(context: JobContext, namespace: str) -> bool:
     """Rebuild a read model that is too large and has much free space in it; return whether it was."""
-    with context.models.reading(namespace) as snapshot:
+    with context.read_models.reading(namespace) as snapshot:
         too_large = snapshot.progress.file_size_bytes() > context.settings.compaction.model_bytes_max
         if not too_large or snapshot.progress.free_share() < _FREE_SHARE:
             return False
     try:
-        context.models.replay(namespace)
+        context.read_models.replay(namespace)
     except ProjectionFailed:
         # It goes on serving as it is; health shows where it is parked.
         _logger.warning("namespace %r cannot be rebuilt to free space", namespace, exc_info=True)

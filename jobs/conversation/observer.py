@@ -43,7 +43,7 @@ def _observations(context: JobContext, namespace: str, snapshot: Snapshot) -> Se
 
 def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_id: str) -> EventDraft:
     turns = snapshot.episodes.unobserved_turns(session_id, limit=_TURNS_READ_MAX)
-    vectors = context.vectors_in_use().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
+    vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
     observations: list[str] = []
     left = context.settings.conversation.observations_tokens_max
     for segment in _segments(turns, [vectors.get(turn.version) for turn in turns]):
@@ -78,7 +78,7 @@ def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Seq
     for session_id, occurred_at_us in sessions:
         observations = snapshot.sessions.observations(session_id)
         texts = [observation.text for observation in observations]
-        vectors = context.vectors_in_use().vectors_of_texts(namespace, snapshot, texts)
+        vectors = context.vectors().vectors_of_texts(namespace, snapshot, texts)
         known = [None] * len(texts) if vectors is None else list(vectors)
         kept = summarise(plain_rows(texts), known, settings.conversation.reflect_tokens // 2, whole=True).splitlines()
         events = list(dict.fromkeys(observation.event_id for observation in observations))

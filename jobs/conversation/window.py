@@ -55,12 +55,12 @@ def fit_window(context: JobContext, namespace: str, session_id: str, budget_toke
     compacted = (
         append_derived(context, namespace, partial(_compaction, context, namespace, session_id, budget_tokens)) > 0
     )
-    context.models.catch_up(namespace)
-    with context.models.reading(namespace) as snapshot:
+    context.read_models.catch_up(namespace)
+    with context.read_models.reading(namespace) as snapshot:
         turns = snapshot.episodes.session_turns(session_id)
         summaries = snapshot.episodes.session_summaries(session_id)
         recent = turns[-_TOPIC_TURNS:]
-        vectors = context.vectors_in_use().vectors_of_episodes(namespace, snapshot, [turn.version for turn in recent])
+        vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in recent])
         known = [vectors[turn.version] for turn in recent if turn.version in vectors]
         version = snapshot.version
     messages = _summary_message([summary.text for summary in summaries], budget_tokens)
@@ -98,7 +98,7 @@ def _compaction(
     if not old:
         return []
     source_tokens = sum(estimate_tokens(turn.line()) for turn in old)
-    vectors = context.vectors_in_use().vectors_of_episodes(namespace, snapshot, [turn.version for turn in old])
+    vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in old])
     tokens_max = max(16, min(summary_tokens // 2, int(settings.compaction.compressed_share * source_tokens)))
     text = summarise(old, [vectors.get(turn.version) for turn in old], tokens_max) or "(nothing was said)"
     return [conversation_compacted(session_id, old, Summary(text, estimate_tokens(text), source_tokens))]

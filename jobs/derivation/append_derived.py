@@ -32,8 +32,8 @@ def append_derived(context: JobContext, namespace: str, decide: Plan) -> int:
     same job one appends, and the other finds nothing left to do.
     """
     for _ in range(_DECISIONS_MAX):
-        context.models.catch_up(namespace)
-        with context.models.reading(namespace) as snapshot:
+        context.read_models.catch_up(namespace)
+        with context.read_models.reading(namespace) as snapshot:
             version = snapshot.version
             drafts = decide(snapshot)
         try:

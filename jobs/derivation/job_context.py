@@ -18,8 +18,8 @@ class JobContext:
     """The memory as jobs see it: they read the models, and append events; nothing else."""
 
     log: EventLog
-    models: ReadModels
-    vectors_in_use: CurrentVectors
+    read_models: ReadModels
+    vectors: CurrentVectors
     settings: JobSettings = field(default_factory=JobSettings)
     #: The language model; None: the rules do the work.
     llm: LlmClient | None = None

@@ -44,17 +44,17 @@ class Actors:
 QUEUES = ("project", "embed", "think")
 
 
-def declare_actors(broker: dramatiq.Broker, context: JobContext, records: RunStore) -> Actors:
+def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunStore) -> Actors:
     """Declare the actors on `broker`."""
 
     def project(namespace: str) -> None:
-        context.models.catch_up(namespace)
+        context.read_models.catch_up(namespace)
         actors.embed.send(namespace)
         actors.process_background.send(namespace)
 
     def embed(namespace: str) -> None:
         deadline = time.monotonic() + _EMBED_SECONDS_MAX
-        context.vectors_in_use().embed_new(namespace, stop=context.stop, deadline=deadline)
+        context.vectors().embed_new(namespace, stop=context.stop, deadline=deadline)
         if time.monotonic() > deadline and not context.stop.is_set():
             actors.embed.send(namespace)
 
@@ -67,14 +67,14 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, records: RunSto
         # The next page goes out before this one is done: all workers share the work, and the queue stays short.
         if names:
             actors.run.send(job, slot_us, names[-1])
-        if not records.has_batch(job, slot_us, after):
+        if not run_store.has_batch(job, slot_us, after):
             for name in names:
                 if context.stop.is_set():
                     raise InterruptedError("the worker stops; the page is done again")
-                _run_one(context, records, job, slot_us, name)
-            records.finish_batch(job, slot_us, after)
+                _run_one(context, run_store, job, slot_us, name)
+            run_store.finish_batch(job, slot_us, after)
         if not names:
-            records.end(job, slot_us, now_us())
+            run_store.end(job, slot_us, now_us())
 
     actors = Actors(
         project=_actor(project, broker, "project"),
@@ -85,14 +85,14 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, records: RunSto
     return actors
 
 
-def _run_one(context: JobContext, records: RunStore, job: str, slot_us: int, namespace: str) -> None:
+def _run_one(context: JobContext, run_store: RunStore, job: str, slot_us: int, namespace: str) -> None:
     """Do a scheduled job for one namespace; a failure is kept, and stops no other namespace."""
     try:
         events = SCHEDULED_JOBS[job].work(context, namespace, slot_us)
-        records.record_progress(job, slot_us, now_us(), events=events)
+        run_store.record_progress(job, slot_us, now_us(), events=events)
     except RecollectError as error:
         _logger.warning("%s failed for namespace %r", job, namespace, exc_info=True)
-        records.record_progress(job, slot_us, now_us(), error=f"{namespace}: {error}")
+        run_store.record_progress(job, slot_us, now_us(), error=f"{namespace}: {error}")
 
 
 def _actor(

@@ -37,9 +37,9 @@ class Backlog:
 class BacklogMonitor:
     """Compares heads with checkpoints; what is settled is not opened again before its head moves."""
 
-    def __init__(self, log: EventLog, models: ReadModels, vectors_in_use: CurrentVectors) -> None:
+    def __init__(self, log: EventLog, read_models: ReadModels, vectors_in_use: CurrentVectors) -> None:
         self._log = log
-        self._models = models
+        self._models = read_models
         self._vectors_in_use = vectors_in_use
         self._settled: dict[str, tuple[int, str]] = {}
         self._lock = threading.Lock()
@@ -118,12 +118,12 @@ def summed(behind: Sequence[Backlog], present_us: int, *, most: int) -> dict[str
     }
 
 
-def unfolded(log: EventLog, models: ReadModels) -> list[dict[str, Any]]:
+def unfolded(log: EventLog, read_models: ReadModels) -> list[dict[str, Any]]:
     """Return the namespaces whose read models are behind the log, or cannot be read."""
     behind: list[dict[str, Any]] = []
     for head in each_head(log):
         try:
-            progress = models.progress(head.namespace)
+            progress = read_models.progress(head.namespace)
         except RecollectError as error:
             behind.append({"namespace": head.namespace, "behind": head.version, "problem": str(error)})
             continue

@@ -34,7 +34,7 @@ def open_run_store(url: str, data: Path) -> RunStore:
     return RedisRunStore(url) if _is_redis(url) else SqliteRunStore(data / "jobs.db")
 
 
-def open_broker(records: RunStore, settings: QueueSettings) -> dramatiq.Broker:
+def open_broker(run_store: RunStore, settings: QueueSettings) -> dramatiq.Broker:
     """Return the broker of the settings: ``memory://`` within this process, ``redis://host:port/db`` across machines.
 
     Nothing is lost with either: a message says only that there may be work, and the sweep finds what got lost.
@@ -44,7 +44,7 @@ def open_broker(records: RunStore, settings: QueueSettings) -> dramatiq.Broker:
     """
     middleware: list[Middleware] = [
         # Before the others, since what it skips is not to be retried.
-        Attempts(records, settings.attempts_max),
+        Attempts(run_store, settings.attempts_max),
         AgeLimit(max_age=_AGE_MS_MAX),
         TimeLimit(time_limit=int(settings.job_seconds_max * 1_000)),
         ShutdownNotifications(),
@@ -69,8 +69,8 @@ def _is_redis(url: str) -> bool:
 class Attempts(Middleware):
     """Counts attempts before the work, so that a message whose worker is killed each time ends as a dead letter."""
 
-    def __init__(self, records: RunStore, attempts_max: int) -> None:
-        self._records = records
+    def __init__(self, run_store: RunStore, attempts_max: int) -> None:
+        self._records = run_store
         self._attempts_max = attempts_max
 
     def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002 -- dramatiq's

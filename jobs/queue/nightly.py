@@ -63,7 +63,7 @@ def compact_steps(context: JobContext, namespace: str, now_us: int) -> Compactio
 
 def preview(context: JobContext, namespace: str, now_us: int) -> Compaction:
     """Tell what the next round of each step would append, and append nothing."""
-    context.models.catch_up(namespace)
-    with context.models.reading(namespace) as snapshot:
+    context.read_models.catch_up(namespace)
+    with context.read_models.reading(namespace) as snapshot:
         found = {name: len(step(context, namespace, now_us, snapshot)) for name, step in STEPS.items()}
     return Compaction(namespace=namespace, events={name: count for name, count in found.items() if count})

@@ -44,7 +44,9 @@ class RedisRunStore:
         keys = [_run_key(job, slot_us), f"{_PREFIX}:last"]
         return bool(self._claim(keys=keys, args=[now_us, stale_us, _KEPT_SECONDS, job, slot_us]))
 
-    def touch(self, job: str, slot_us: int, now_us: int, *, events: int = 0, error: str | None = None) -> None:
+    def record_progress(
+        self, job: str, slot_us: int, now_us: int, *, events: int = 0, error: str | None = None
+    ) -> None:
         """See `Records.touch`."""
         key = _run_key(job, slot_us)
         with self._client.pipeline() as pipe:
@@ -56,7 +58,7 @@ class RedisRunStore:
                 pipe.hset(key, "error", error)
             pipe.execute()
 
-    def finish_page(self, job: str, slot_us: int, after: str) -> None:
+    def finish_batch(self, job: str, slot_us: int, after: str) -> None:
         """See `Records.finish_page`."""
         key = f"{_run_key(job, slot_us)}:pages"
         with self._client.pipeline() as pipe:
@@ -64,7 +66,7 @@ class RedisRunStore:
             pipe.expire(key, _KEPT_SECONDS)
             pipe.execute()
 
-    def has_page(self, job: str, slot_us: int, after: str) -> bool:
+    def has_batch(self, job: str, slot_us: int, after: str) -> bool:
         """See `Records.has_page`."""
         return bool(self._client.sismember(f"{_run_key(job, slot_us)}:pages", after))
 
@@ -82,7 +84,7 @@ class RedisRunStore:
                 found.append(_run(job.decode(), int(slot), fields))
         return found
 
-    def attempt(self, message_id: str) -> int:
+    def add_attempt(self, message_id: str) -> int:
         """See `Records.attempt`."""
         key = f"{_PREFIX}:attempts:{message_id}"
         with self._client.pipeline() as pipe:
@@ -90,11 +92,11 @@ class RedisRunStore:
             pipe.expire(key, _ATTEMPTS_SECONDS)
             return int(pipe.execute()[0])
 
-    def settle(self, message_id: str) -> None:
+    def clear_attempts(self, message_id: str) -> None:
         """See `Records.settle`."""
         self._client.delete(f"{_PREFIX}:attempts:{message_id}")
 
-    def bury(self, letter: DeadLetter) -> None:
+    def add_dead_letter(self, letter: DeadLetter) -> None:
         """See `Records.bury`."""
         self._client.hset(f"{_PREFIX}:dead", letter.id, orjson.dumps(asdict(letter)))
         for old in self.dead_letters()[:-DEAD_LETTERS_MAX]:
@@ -105,22 +107,22 @@ class RedisRunStore:
         values: list[bytes] = self._client.hvals(f"{_PREFIX}:dead")
         return sorted((_letter(value) for value in values), key=lambda letter: (letter.failed_at_us, letter.id))
 
-    def take(self, letter_id: str) -> DeadLetter | None:
+    def pop_dead_letter(self, letter_id: str) -> DeadLetter | None:
         """See `Records.take`."""
         value: bytes | None = self._client.hget(f"{_PREFIX}:dead", letter_id)
         if value is None or not self._client.hdel(f"{_PREFIX}:dead", letter_id):
             return None
         return _letter(value)
 
-    def beat(self, beat: Heartbeat) -> None:
+    def heartbeat(self, beat: Heartbeat) -> None:
         """See `Records.beat`."""
         self._client.set(f"{_PREFIX}:beat:{beat.id}", orjson.dumps(asdict(beat)), ex=_BEATS_SECONDS)
 
-    def leave(self, beat_id: str) -> None:
+    def deregister(self, beat_id: str) -> None:
         """See `Records.leave`."""
         self._client.delete(f"{_PREFIX}:beat:{beat_id}")
 
-    def beats(self) -> list[Heartbeat]:
+    def heartbeats(self) -> list[Heartbeat]:
         """See `Records.beats`."""
         keys: list[bytes] = list(self._client.scan_iter(f"{_PREFIX}:beat:*", count=1_000))
         values: list[bytes | None] = self._client.mget(keys) if keys else []

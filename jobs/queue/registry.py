@@ -29,8 +29,8 @@ class ScheduledJob(NamedTuple):
 
 def repair(context: JobContext, namespace: str, _: int) -> int:
     """Embed what has no vectors yet, whatever was lost; it appends nothing."""
-    context.models.catch_up(namespace)
-    context.vectors_in_use().embed_new(namespace, stop=context.stop)
+    context.read_models.catch_up(namespace)
+    context.vectors().embed_new(namespace, stop=context.stop)
     return 0
 
 

@@ -32,9 +32,9 @@ class Scheduler:
     the next start, the latest one of each job; a memory that never saw a slot before waits for its first one.
     """
 
-    def __init__(self, actors: Actors, records: RunStore, settings: QueueSettings) -> None:
+    def __init__(self, actors: Actors, run_store: RunStore, settings: QueueSettings) -> None:
         self._actors = actors
-        self._records = records
+        self._records = run_store
         self._stale_us = int(settings.slot_stale_seconds * 1_000_000)
         zone = ZoneInfo(settings.timezone)
         self._triggers: dict[str, Any] = {

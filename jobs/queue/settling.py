@@ -13,7 +13,7 @@ ROUNDS_MAX = 100
 
 
 def settle(
-    context: JobContext, lag: BacklogMonitor, namespace: str, now_us: int, *, rounds_max: int = ROUNDS_MAX
+    context: JobContext, backlog: BacklogMonitor, namespace: str, now_us: int, *, rounds_max: int = ROUNDS_MAX
 ) -> None:
     """Catch up, embed and run the live jobs of `namespace` until no work is left.
 
@@ -28,12 +28,12 @@ def settle(
     for _ in range(rounds_max):
         if context.stop.is_set():
             break
-        progress = context.models.catch_up(namespace)
+        progress = context.read_models.catch_up(namespace)
         if progress.parked is not None:
             raise ProjectionFailed(namespace, progress.parked.version, progress.parked.error)
         # Before the jobs: observations are cut where the vectors of the turns show a change of topic.
-        context.vectors_in_use().embed_new(namespace, stop=context.stop)
+        context.vectors().embed_new(namespace, stop=context.stop)
         appended = sum(job.work(context, namespace, now_us) for job in LIVE_JOBS.values())
-        if not appended and lag.of(namespace).is_settled:
+        if not appended and backlog.of(namespace).is_settled:
             return
     raise NotSettled(namespace, "the memory is being closed" if context.stop.is_set() else f"{rounds_max} rounds done")

@@ -53,7 +53,9 @@ class SqliteRunStore:
                 self._connection.execute(_FORGET_PAGES, (job,))
             return claimed
 
-    def touch(self, job: str, slot_us: int, now_us: int, *, events: int = 0, error: str | None = None) -> None:
+    def record_progress(
+        self, job: str, slot_us: int, now_us: int, *, events: int = 0, error: str | None = None
+    ) -> None:
         """See `Records.touch`."""
         self._do(
             "UPDATE runs SET touched_us = ?, namespaces = namespaces + 1, events = events + ?, "
@@ -66,11 +68,11 @@ class SqliteRunStore:
             slot_us,
         )
 
-    def finish_page(self, job: str, slot_us: int, after: str) -> None:
+    def finish_batch(self, job: str, slot_us: int, after: str) -> None:
         """See `Records.finish_page`."""
         self._do("INSERT OR IGNORE INTO pages VALUES (?, ?, ?)", job, slot_us, after)
 
-    def has_page(self, job: str, slot_us: int, after: str) -> bool:
+    def has_batch(self, job: str, slot_us: int, after: str) -> bool:
         """See `Records.has_page`."""
         return bool(self._do("SELECT 1 FROM pages WHERE job = ? AND slot_us = ? AND after = ?", job, slot_us, after))
 
@@ -83,15 +85,15 @@ class SqliteRunStore:
         names = ("job", "slot_us", "started_us", "touched_us", "ended_us", "namespaces", "events", "errors", "error")
         return [Run(**dict(zip(names, row, strict=True))) for row in self._do(_LAST)]
 
-    def attempt(self, message_id: str) -> int:
+    def add_attempt(self, message_id: str) -> int:
         """See `Records.attempt`."""
         return self._do(_ATTEMPT, message_id)[0][0]
 
-    def settle(self, message_id: str) -> None:
+    def clear_attempts(self, message_id: str) -> None:
         """See `Records.settle`."""
         self._do("DELETE FROM attempts WHERE message_id = ?", message_id)
 
-    def bury(self, letter: DeadLetter) -> None:
+    def add_dead_letter(self, letter: DeadLetter) -> None:
         """See `Records.bury`."""
         arguments = orjson.dumps(letter.arguments).decode()
         self._do(
@@ -112,22 +114,22 @@ class SqliteRunStore:
         """See `Records.dead_letters`."""
         return [_letter(row) for row in self._do("SELECT * FROM dead_letters ORDER BY died_us, id")]
 
-    def take(self, letter_id: str) -> DeadLetter | None:
+    def pop_dead_letter(self, letter_id: str) -> DeadLetter | None:
         """See `Records.take`."""
         rows = self._do("DELETE FROM dead_letters WHERE id = ? RETURNING *", letter_id)
         return _letter(rows[0]) if rows else None
 
-    def beat(self, beat: Heartbeat) -> None:
+    def heartbeat(self, beat: Heartbeat) -> None:
         """See `Records.beat`."""
         row = (beat.id, beat.role, beat.host, beat.pid, beat.seen_at_us)
         self._do("INSERT OR REPLACE INTO beats VALUES (?, ?, ?, ?, ?)", *row)
         self._do("DELETE FROM beats WHERE beat_us < ?", beat.seen_at_us - _BEATS_US)
 
-    def leave(self, beat_id: str) -> None:
+    def deregister(self, beat_id: str) -> None:
         """See `Records.leave`."""
         self._do("DELETE FROM beats WHERE id = ?", beat_id)
 
-    def beats(self) -> list[Heartbeat]:
+    def heartbeats(self) -> list[Heartbeat]:
         """See `Records.beats`."""
         names = ("id", "role", "host", "pid", "beat_us")
         return [

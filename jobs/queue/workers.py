@@ -47,8 +47,8 @@ class Workers:
     def __init__(
         self,
         context: JobContext,
-        records: RunStore,
-        lag: BacklogMonitor,
+        run_store: RunStore,
+        backlog: BacklogMonitor,
         *,
         work: bool = True,
         schedule: bool = True,
@@ -56,10 +56,10 @@ class Workers:
         settings = context.settings.queue
         self._context = context
         self._broker_url = settings.broker
-        self.records = records
-        self.broker = open_broker(records, settings)
+        self.records = run_store
+        self.broker = open_broker(run_store, settings)
         self.actors = declare_actors(self.broker, context, self.records)
-        self._lag = lag
+        self._lag = backlog
         self._sweep_seconds = settings.sweep_seconds
         live, thinking = set[str](QUEUES[:2]), set[str](QUEUES[2:])
         self._workers = (
@@ -167,7 +167,7 @@ class Workers:
         known: str | None = None
         waited = 0.0
         while not self._context.stop.is_set():
-            embedder = self._context.vectors_in_use().embedder
+            embedder = self._context.vectors().embedder
             tag = embedder.fingerprint if embedder.state == "ready" else ""
             if tag != known or waited >= self._sweep_seconds:
                 known, waited = tag, 0.0

@@ -49,7 +49,7 @@ def summarise_episodes(
     source_tokens = sum(estimate_tokens(f"{turn.speaker}: {turn.line()}") for turn in turns)
     wanted = int(share * source_tokens) if tokens_max is None else tokens_max
     budget = min(max(_TOKENS_MIN, wanted), _TOKENS_MAX)
-    vectors = context.vectors_in_use().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
+    vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
     told = _told_by(context.llm, namespace, turns, budget) if context.llm is not None else None
     text = told or summarise(turns, [vectors.get(turn.version) for turn in turns], budget) or _WORDLESS
     return Summary(text, estimate_tokens(text), source_tokens)

@@ -33,7 +33,7 @@ class QuickEmbedder:
         return self._real.name
 
     @property
-    def model_tag(self) -> str:
+    def fingerprint(self) -> str:
         return self._real.fingerprint
 
     @property

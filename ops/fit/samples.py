@@ -111,7 +111,7 @@ def _sample(
     asked, ranked = bench.parts.retriever.rank(conversation.namespace, request)
     if ranked is None:
         return None
-    roster, rows = asked.roster, ranked.candidates.rows
+    roster, rows = asked.episodes, ranked.candidates.rows
     # A version is the event's number in its namespace.
     number = {event["id"]: at for at, event in enumerate(conversation.events, start=1)}
     wanted = [number[id] for id in question["gold"] if id in number]

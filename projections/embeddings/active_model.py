@@ -46,14 +46,14 @@ class ActiveModel:
     def __init__(
         self,
         data: Path,
-        models: ReadModels,
+        read_models: ReadModels,
         setting: str,
         *,
         runtime: RuntimeChoice = "auto",
         index_bytes_max: int = INDEX_BYTES_MAX,
     ) -> None:
         self._data = data
-        self._models = models
+        self._models = read_models
         self._setting = setting
         self._runtime: RuntimeChoice = runtime
         self._index_bytes_max = index_bytes_max

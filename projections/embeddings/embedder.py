@@ -97,7 +97,7 @@ class NoEmbedder:
     """No model: retrieval is by keywords alone."""
 
     name = NO_MODEL
-    model_tag = NO_MODEL
+    fingerprint = NO_MODEL
     dimensions = 0
     state: State = "off"
     reason = "turned off; name a model in RECOLLECT_EMBEDDING_MODEL"
@@ -146,7 +146,7 @@ class SentenceEmbedder:
         self._settled = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
-        self.model_tag = ""
+        self.fingerprint = ""
         self.dimensions = 0
         self.state: State = "loading"
         self.reason = "model loading"
@@ -214,7 +214,7 @@ class SentenceEmbedder:
         try:
             self._runtime = load_runtime(self.name, self._choice)
             self.dimensions = len(self._runtime.encode(["warm up"])[0].vector)
-            self.model_tag = model_fingerprint(self.name)
+            self.fingerprint = model_fingerprint(self.name)
         except RuntimeRefused as error:
             self._fail(str(error))
         except Exception as error:

@@ -15,7 +15,7 @@ from recollect.events.storage.database import storage_errors
 
 @dataclass(frozen=True, slots=True)
 class RecordedModel:
-    """An embedding model: what it is loaded by, and the tag of its vectors (`weights.model_tag`)."""
+    """An embedding model: what it is loaded by, and the tag of its vectors (`weights.fingerprint`)."""
 
     name: str
     fingerprint: str

@@ -71,10 +71,10 @@ class Vectors:
     """
 
     def __init__(
-        self, data: Path, models: ReadModels, embedder: Embedder, *, index_bytes_max: int = INDEX_BYTES_MAX
+        self, data: Path, read_models: ReadModels, embedder: Embedder, *, index_bytes_max: int = INDEX_BYTES_MAX
     ) -> None:
         self._data = data
-        self._models = models
+        self._models = read_models
         self.embedder = embedder
         self._index_bytes_max = index_bytes_max
         self._stores: OpenFiles[VectorStore] = OpenFiles(_OPEN_MAX)

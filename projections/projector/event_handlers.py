@@ -19,17 +19,17 @@ from recollect.projections.projector.write_batch import WriteBatch
 _PEOPLE = ("user", "assistant")
 
 
-def apply_event(changes: WriteBatch, event: RecordedEvent) -> None:
+def apply_event(batch: WriteBatch, event: RecordedEvent) -> None:
     """Add to `changes` what `event` means."""
     handler = _HANDLERS.get(event.type)
     if handler is not None:
-        handler(changes, event, event.data())
+        handler(batch, event, event.data())
     if event.type in KNOWLEDGE_HANDLERS:
-        changes.learned = event.version
+        batch.learned = event.version
 
 
-def _session_started(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    session = changes.session(event)
+def _session_started(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    session = batch.session(event)
     session.channel = payload.get("channel", "api")
     session.user_id = payload.get("user_id")
     session.started_at_us = min(session.started_at_us, event.occurred_at_us)
@@ -37,47 +37,47 @@ def _session_started(changes: WriteBatch, event: RecordedEvent, payload: dict[st
     session.metadata = orjson.dumps(metadata).decode() if metadata else None
 
 
-def _session_ended(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    session = changes.session(event)
+def _session_ended(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    session = batch.session(event)
     session.ended_at_us = event.occurred_at_us
     session.summary = payload.get("summary")
 
 
-def _told(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+def _told(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     episode = episode_from_event(event, payload)
-    changes.add_episode(event, episode)
+    batch.add_episode(event, episode)
     if episode.role in _PEOPLE and payload.get("name") is not None:
-        changes.count_message_by(event, payload["name"])
+        batch.count_message_by(event, payload["name"])
     for turn in payload.get("turns", ()):
         if turn.get("name") and turn["role"] in _PEOPLE:
-            changes.count_message_by(event, turn["name"])
+            batch.count_message_by(event, turn["name"])
 
 
-def _compressed(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.add_summary(event, payload, "compressed")
+def _compressed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    batch.add_summary(event, payload, "compressed")
     if event.type == "episodes.compressed" and event.session_id is not None:
         # Nobody summed the session up when it ended.
-        session = changes.session(event)
+        session = batch.session(event)
         session.summary = session.summary or payload["text"]
-    changes.tiers.add_summary_sources(event, payload["source_events"], replaces=False)
+    batch.tiers.add_summary_sources(event, payload["source_events"], replaces=False)
 
 
-def _distilled(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.add_summary(event, payload, "distilled")
-    changes.tiers.add_summary_sources(event, payload["source_events"], replaces=True)
+def _distilled(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    batch.add_summary(event, payload, "distilled")
+    batch.tiers.add_summary_sources(event, payload["source_events"], replaces=True)
 
 
-def _expired(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.tiers.expire(event, payload["episode_ids"])
+def _expired(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    batch.tiers.expire(event, payload["episode_ids"])
 
 
-def _turns_summarised(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+def _turns_summarised(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     for one in payload["summaries"]:
-        changes.tiers.set_short_form(event, one["event_id"], one["text"])
+        batch.tiers.set_short_form(event, one["event_id"], one["text"])
 
 
-def _day_digested(changes: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    changes.tiers.add_daily_digest(event, payload["day"], payload["text"])
+def _day_digested(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    batch.tiers.add_daily_digest(event, payload["day"], payload["text"])
 
 
 _HANDLERS: dict[str, Handler] = {

@@ -65,7 +65,7 @@ class History:
         self,
         data: Path,
         log: EventLog,
-        models: ReadModels,
+        read_models: ReadModels,
         *,
         files_max: int = AS_OF_FILES_MAX,
         bytes_max: int = AS_OF_BYTES_MAX,
@@ -73,7 +73,7 @@ class History:
         self._data = data
         self._markers = data / "as-of"
         self._log = log
-        self._models = models
+        self._models = read_models
         self._files_max = files_max
         self._bytes_max = bytes_max
         self._building: dict[_PastFile, Future[None]] = {}

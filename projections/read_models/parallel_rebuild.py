@@ -36,7 +36,7 @@ class RebuildResult:
 
 def rebuild_all(
     heads: Sequence[Head],
-    models: ReadModels,
+    read_models: ReadModels,
     *,
     open_models: Callable[[], ReadModels],
     work: RebuildMode = "replay",
@@ -56,7 +56,7 @@ def rebuild_all(
     # The largest first: otherwise it may begin last and be waited for alone.
     names = [head.namespace for head in sorted(heads, key=lambda head: -head.version)]
     if processes == 1 or len(names) < 2:
-        yield from _one_after_the_other(names, models, work, total, on_progress)
+        yield from _one_after_the_other(names, read_models, work, total, on_progress)
         return
     folded: Any = SPAWN.Value("q", 0)
     with process_pool(min(processes, len(names)), partial(_begin, open_models, folded), _end) as pool:
@@ -70,7 +70,7 @@ def rebuild_all(
 
 
 def _one_after_the_other(
-    names: Sequence[str], models: ReadModels, work: RebuildMode, total: int, on_progress: OnProgress | None
+    names: Sequence[str], read_models: ReadModels, work: RebuildMode, total: int, on_progress: OnProgress | None
 ) -> Iterator[RebuildResult]:
     folded = 0
 
@@ -81,7 +81,7 @@ def _one_after_the_other(
             on_progress(min(folded, total), total)
 
     for name in names:
-        yield _worked(models, name, work, count)
+        yield _worked(read_models, name, work, count)
 
 
 class _Process(NamedTuple):
@@ -110,7 +110,7 @@ def _work_in_process(process: _Process, task: tuple[str, RebuildMode]) -> Rebuil
     return _worked(process.models, namespace, work, process.add_folded)
 
 
-def _worked(models: ReadModels, namespace: str, work: RebuildMode, count: Callable[[int], None]) -> RebuildResult:
+def _worked(read_models: ReadModels, namespace: str, work: RebuildMode, count: Callable[[int], None]) -> RebuildResult:
     """Do the work on one namespace."""
     before = 0
     reported = time.monotonic()
@@ -123,8 +123,8 @@ def _worked(models: ReadModels, namespace: str, work: RebuildMode, count: Callab
 
     try:
         if work == "replay":
-            return RebuildResult(namespace=namespace, version=models.replay(namespace, on_progress=on_progress))
-        check = models.check(namespace, on_progress=on_progress)
+            return RebuildResult(namespace=namespace, version=read_models.replay(namespace, on_progress=on_progress))
+        check = read_models.check(namespace, on_progress=on_progress)
         return RebuildResult(namespace=namespace, version=check.version, check=check)
     except RecollectError as error:
         return RebuildResult(namespace=namespace, version=0, error=str(error))

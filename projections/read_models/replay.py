@@ -16,7 +16,7 @@ from recollect.events.chain import GENESIS
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
 from recollect.events.progress import OnProgress
-from recollect.events.storage.atomic_file import sync
+from recollect.events.storage.atomic_file import sync_file
 from recollect.projections.projector.event_handlers import apply_event
 from recollect.projections.projector.write_batch import EntityNames, WriteBatch, index_episodes
 from recollect.projections.schema.schema import create_indexes, create_search, create_tables
@@ -74,7 +74,7 @@ def build_read_model(
         connection.pragma("journal_mode", "WAL")
     finally:
         connection.close()
-    sync(path)
+    sync_file(path)
     return version
 
 
@@ -122,8 +122,8 @@ def _index(connection: apsw.Connection, first: int) -> None:
     connection.cache_flush()
 
 
-def _fold_strictly(changes: WriteBatch, event: RecordedEvent) -> None:
+def _fold_strictly(batch: WriteBatch, event: RecordedEvent) -> None:
     try:
-        apply_event(changes, event)
+        apply_event(batch, event)
     except Exception as error:
         raise ProjectionFailed(event.namespace, event.version, f"{type(error).__name__}: {error}") from error

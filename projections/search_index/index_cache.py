@@ -64,15 +64,15 @@ class IndexCache:
         self._keep(path, held)
         return cut
 
-    def _keep(self, path: str, held: IndexSnapshot) -> None:
+    def _keep(self, path: str, index: IndexSnapshot) -> None:
         if path:
             # Another thread may have been faster, and further.
-            self._held.put(path, held, unless=lambda known: _progress(known) >= _progress(held))
+            self._held.put(path, index, unless=lambda known: _progress(known) >= _progress(index))
 
 
-def _episodes(held: IndexSnapshot) -> int:
-    return len(held.episodes)
+def _episodes(index: IndexSnapshot) -> int:
+    return len(index.episodes)
 
 
-def _progress(held: IndexSnapshot) -> tuple[int, int, int]:
-    return held.episodes.last_removal_version, held.episodes.through, held.knowledge_version
+def _progress(index: IndexSnapshot) -> tuple[int, int, int]:
+    return index.episodes.last_removal_version, index.episodes.through, index.knowledge_version

@@ -48,7 +48,7 @@ class Memory:
         self.log = log
         self.models = models
         self.vectors = Vectors(folder, models, HashingEmbedder())
-        self.context = JobContext(log=log, models=models, vectors_in_use=lambda: self.vectors)
+        self.context = JobContext(log=log, read_models=models, vectors=lambda: self.vectors)
 
     def append(self, *events: Event) -> None:
         self.log.append("a", drafts(list(events)))
@@ -124,8 +124,8 @@ def test_a_session_that_goes_on_is_compressed_by_whole_days(memory: Memory) -> N
 def test_a_long_session_becomes_several_even_summaries(memory: Memory) -> None:
     memory.context = JobContext(
         log=memory.log,
-        models=memory.models,
-        vectors_in_use=lambda: memory.vectors,
+        read_models=memory.models,
+        vectors=lambda: memory.vectors,
         settings=JobSettings(compaction=CompactionSettings(compressed_turns_max=8)),
     )
     memory.converse(18)
@@ -334,8 +334,8 @@ def test_an_inferred_fact_that_nobody_confirms_becomes_stale_in_the_end(memory: 
 def test_over_the_cap_the_least_important_go(memory: Memory) -> None:
     memory.context = JobContext(
         log=memory.log,
-        models=memory.models,
-        vectors_in_use=lambda: memory.vectors,
+        read_models=memory.models,
+        vectors=lambda: memory.vectors,
         settings=JobSettings(compaction=CompactionSettings(memories_max=2)),
     )
     weak = [stated(f"weak{at}", "Ann", "likes", f"thing {at}", confidence=0.3 + at / 10) for at in range(3)]

@@ -11,7 +11,7 @@ from support.events import message
 from support.tiny_model import make_tiny_reranker
 
 from recollect.api.memory.recollect import Recollect
-from recollect.api.retrieval.contract.time_budget import Budget
+from recollect.api.retrieval.contract.time_budget import TimeBudget
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.settings import load_settings
 
@@ -66,7 +66,7 @@ def test_one_that_is_late_is_not_waited_for(tmp_path: Path) -> None:
     assert reranker.wait_ready(60)
     with memory_of(tmp_path, "") as memory:
         items = memory.retrieve("a", "cat tea").items
-    budget = Budget(0)
+    budget = TimeBudget(0)
     assert reranker.reordered("cat tea", items, budget) == list(items)
     assert budget.degraded == ["reranker: out of time"]
     reranker.close()

@@ -33,11 +33,11 @@ class Setting:
     def start(self, *, sweep_seconds: float = 60.0, listen: bool = True) -> Workers:
         context = JobContext(
             log=self.log,
-            models=self.models,
-            vectors_in_use=lambda: self.vectors,
+            read_models=self.models,
+            vectors=lambda: self.vectors,
             settings=JobSettings(queue=QueueSettings(sweep_seconds=sweep_seconds)),
         )
-        lag = BacklogMonitor(self.log, self.models, context.vectors_in_use)
+        lag = BacklogMonitor(self.log, self.models, context.vectors)
         workers = Workers(context, self.records, lag)
         if listen:
             self.log.on_append(workers.notify)

@@ -36,7 +36,7 @@ class HashingEmbedder:
 
     def __init__(self, tag: str = "hashing", state: State = "ready") -> None:
         self.name = tag
-        self.model_tag = tag
+        self.fingerprint = tag
         self.state: State = state
         self.reason = "" if state == "ready" else f"model {state}"
         #: Texts embedded so far, queries apart.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item
-from recollect.api.retrieval.search.search_context import Asked
+from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.projections.text.words import content_words
 
 #: From this grounding on an answer can be given as it is, unless its evidence contradicts itself.
@@ -17,7 +17,7 @@ _LEADING = 0.5
 _RELATIONS_MAX = 20
 
 
-def answer_guidance(asked: Asked, items: Sequence[Item], grounding: float) -> AnswerGuidance:
+def answer_guidance(context: SearchContext, items: Sequence[Item], grounding: float) -> AnswerGuidance:
     """Return the aids for `items`, best first."""
     if not items:
         return AnswerGuidance(grounding=grounding)
@@ -28,12 +28,12 @@ def answer_guidance(asked: Asked, items: Sequence[Item], grounding: float) -> An
     return AnswerGuidance(
         authoritative=tuple(item.id for item in authoritative),
         supporting=tuple(item.id for item in items if item not in authoritative),
-        entities=_entities(asked, items),
-        relations=_relations(asked),
+        entities=_entities(context, items),
+        relations=_relations(context),
         grounding=grounding,
         action="direct" if direct else "scoped",
         contradiction_rate=contradicted,
-        citation_coverage=_coverage(asked, items),
+        citation_coverage=_coverage(context, items),
     )
 
 
@@ -41,18 +41,18 @@ def _is_reliable(item: Item) -> bool:
     return item.authoritative and not item.outdated and item.unconfirmed_since_us is None
 
 
-def _coverage(asked: Asked, items: Sequence[Item]) -> float:
+def _coverage(context: SearchContext, items: Sequence[Item]) -> float:
     cited = {word for item in items if item.source_events for word in content_words(item.text)}
-    words = asked.query.words
+    words = context.query.words
     return sum(word in cited for word in words) / len(words) if words else 0.0
 
 
-def _entities(asked: Asked, items: Sequence[Item]) -> tuple[str, ...]:
-    wanted = [*asked.query.participants, *asked.query.entities]
-    names = asked.snapshot.entities.names(wanted)
+def _entities(context: SearchContext, items: Sequence[Item]) -> tuple[str, ...]:
+    wanted = [*context.query.participants, *context.query.entities]
+    names = context.snapshot.entities.names(wanted)
     return tuple(dict.fromkeys([*names, *(item.id for item in items if item.kind == "entity")]))
 
 
-def _relations(asked: Asked) -> tuple[tuple[str, str, str], ...]:
-    wanted = [*asked.query.entities, *asked.query.participants]
-    return tuple(asked.snapshot.entities.relations(wanted, limit=_RELATIONS_MAX))
+def _relations(context: SearchContext) -> tuple[tuple[str, str, str], ...]:
+    wanted = [*context.query.entities, *context.query.participants]
+    return tuple(context.snapshot.entities.relations(wanted, limit=_RELATIONS_MAX))

@@ -11,7 +11,7 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.ranking.candidates import Candidates
 from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.api.retrieval.ranking.relevance_gate import MEASURES, answer_measures
-from recollect.api.retrieval.ranking.search_result import Found
+from recollect.api.retrieval.ranking.search_result import SearchResult
 from recollect.api.retrieval.ranking.weighted_sum import load_weights
 from recollect.events.envelope import rfc3339
 
@@ -20,7 +20,7 @@ _CANDIDATES_MAX = 50
 
 
 def explanation(
-    found: Sequence[Found], wanted: Sequence[Item], lines: Sequence[Line], items: Sequence[Item]
+    found: Sequence[SearchResult], wanted: Sequence[Item], lines: Sequence[Line], items: Sequence[Item]
 ) -> dict[str, Any]:
     """Return the explanation of an answer, ready for JSON.
 
@@ -53,10 +53,10 @@ def _cut(item: Item, reason: str) -> dict[str, Any]:
     return {"id": item.id, "kind": item.kind, "score": round(item.score, 4), "reason": reason}
 
 
-def _understood(one: Found) -> dict[str, Any]:
-    query = one.asked.query
+def _understood(one: SearchResult) -> dict[str, Any]:
+    query = one.context.query
     return {
-        "namespace": one.asked.namespace,
+        "namespace": one.context.namespace,
         "question": query.question,
         "text": query.text,
         "keywords": query.words,
@@ -70,7 +70,7 @@ def _understood(one: Found) -> dict[str, Any]:
     }
 
 
-def _candidates(one: Found) -> list[dict[str, Any]]:
+def _candidates(one: SearchResult) -> list[dict[str, Any]]:
     if one.ranked is None:
         return []
     ranked = one.ranked
@@ -83,7 +83,7 @@ def _candidates(one: Found) -> list[dict[str, Any]]:
         }
         listed.append(
             {
-                "version": int(one.asked.roster.versions[row]),
+                "version": int(one.context.episodes.versions[row]),
                 "score": round(float(ranked.scores[place]), 4),
                 "ranks": ranks[row],
                 "features": features,
@@ -100,11 +100,11 @@ def _ranks(found: Candidates) -> dict[int, dict[str, int]]:
     return ranks
 
 
-def _gate(one: Found) -> dict[str, Any]:
+def _gate(one: SearchResult) -> dict[str, Any]:
     if one.ranked is None:
         return {"grounding": round(one.grounding, 4)}
     semantic = one.ranked.signals.semantics is not None
-    values = answer_measures(one.ranked, one.asked.query)
+    values = answer_measures(one.ranked, one.context.query)
     return {
         "grounding": round(one.grounding, 4),
         "measures": {name: round(float(value), 4) for name, value in zip(MEASURES, values, strict=True)},

@@ -15,7 +15,7 @@ _Found = TypeVar("_Found")
 PARTLY = "not embedded yet"
 
 
-class Budget:
+class TimeBudget:
     """A clock that runs out, the time that each stage took, and the parts that are missing.
 
     Parameters:
@@ -43,7 +43,7 @@ class Budget:
         """Return the milliseconds since the start."""
         return (time.monotonic() - self.started) * 1_000
 
-    def miss(self, part: str, reason: object) -> None:
+    def record_missing(self, part: str, reason: object) -> None:
         """Note that `part` is missing from the answer."""
         self.degraded.append(f"{part}: {reason}")
 
@@ -58,12 +58,12 @@ class Budget:
             with snapshot.interrupted_at(self.deadline):
                 return search()
         except QueryTimeout:
-            self.miss(part, "out of time")
+            self.record_missing(part, "out of time")
         except DAMAGE_ERRORS:
             # The file is to be built anew, which is not for a search to decide.
             raise
         except Exception as error:
-            self.miss(part, f"{type(error).__name__}: {error}")
+            self.record_missing(part, f"{type(error).__name__}: {error}")
         finally:
             self.stages_ms[part] = (time.monotonic() - started) * 1_000
         return None

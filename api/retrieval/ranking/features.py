@@ -75,7 +75,7 @@ _WORDS_SHIFT = 16
 
 @dataclass(frozen=True, slots=True)
 class SearchSignals:
-    """All that is known of the episodes of a roster for one query. Arrays have one number an episode."""
+    """All that is known of the episodes of a arrays for one query. Arrays have one number an episode."""
 
     keywords: KeywordScores
     semantics: SemanticScores | None
@@ -94,11 +94,11 @@ class SearchSignals:
 
 
 def feature_matrix(
-    episodes: EpisodeQueries, roster: EpisodeArrays, rows: Ints, query: Query, signals: SearchSignals
+    episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, query: Query, signals: SearchSignals
 ) -> Vector:
     """Return the features of the candidates `rows`, shape (len(rows), len(FEATURES))."""
-    traits = _traits(episodes, roster, rows, _wanted(query.intent))
-    columns = _measures(episodes, roster, rows, signals) | _marks(episodes, roster, rows, traits, query, signals)
+    traits = _traits(episodes, arrays, rows, _wanted(query.intent))
+    columns = _measures(episodes, arrays, rows, signals) | _marks(episodes, arrays, rows, traits, query, signals)
     matrix = np.zeros((len(rows), len(FEATURES)), np.float32)
     for at, name in enumerate(FEATURES):
         if name in columns:
@@ -116,19 +116,19 @@ def standardised(values: Vector) -> Vector:
     return np.where(there, scores, 0.0).astype(np.float32)
 
 
-def spans_of(roster: EpisodeArrays, spans: Sequence[TimeRange], before_us: int = 0, after_us: int = 0) -> Mask | None:
+def spans_of(arrays: EpisodeArrays, spans: Sequence[TimeRange], before_us: int = 0, after_us: int = 0) -> Mask | None:
     """Return which episodes happened in one of `spans`, widened; None when there are none."""
     if not spans:
         return None
-    found = np.zeros(len(roster), np.bool_)
+    found = np.zeros(len(arrays), np.bool_)
     for span in spans:
-        found |= (roster.occurred_at_us >= span.start_us - before_us) & (roster.occurred_at_us < span.end_us + after_us)
+        found |= (arrays.occurred_at_us >= span.start_us - before_us) & (arrays.occurred_at_us < span.end_us + after_us)
     return found
 
 
-def near_spans_of(roster: EpisodeArrays, spans: Sequence[TimeRange]) -> Mask | None:
+def near_spans_of(arrays: EpisodeArrays, spans: Sequence[TimeRange]) -> Mask | None:
     """Return which episodes happened near one of `spans`: people tell of things afterwards."""
-    return spans_of(roster, spans, _NEAR_BEFORE_US, _NEAR_AFTER_US)
+    return spans_of(arrays, spans, _NEAR_BEFORE_US, _NEAR_AFTER_US)
 
 
 def telling_of(episodes: EpisodeQueries, spans: Sequence[TimeRange]) -> Ints:
@@ -140,11 +140,11 @@ def telling_of(episodes: EpisodeQueries, spans: Sequence[TimeRange]) -> Ints:
     return np.array(sorted(found), np.int64)
 
 
-def _measures(episodes: EpisodeQueries, roster: EpisodeArrays, rows: Ints, signals: SearchSignals) -> dict[str, Vector]:
+def _measures(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, signals: SearchSignals) -> dict[str, Vector]:
     keywords = signals.keywords
     # By whole hours, so that the same question has the same scores a second later.
     asked_at_us = -(-signals.asked_at_us // _HOUR_US) * _HOUR_US
-    age_days = np.maximum(asked_at_us - roster.occurred_at_us[rows], 0) / DAY_US
+    age_days = np.maximum(asked_at_us - arrays.occurred_at_us[rows], 0) / DAY_US
     columns: dict[str, Vector] = {
         "bm25_turn": keywords.turn[rows],
         "bm25_window": keywords.window[rows],
@@ -155,28 +155,28 @@ def _measures(episodes: EpisodeQueries, roster: EpisodeArrays, rows: Ints, signa
         return columns
     parts = signals.semantics.parts
     columns |= {f"dense_{part}": values[rows] for part, values in parts.items()}
-    columns["dense_session"] = _best_of_session(roster, rows, parts["window"])
-    columns["dense_session_mean"] = _mean_of_session(roster, parts["turn"])[roster.sessions[rows]]
-    columns["dense_after"] = _after(roster, rows, parts["turn"])
+    columns["dense_session"] = _best_of_session(arrays, rows, parts["window"])
+    columns["dense_session_mean"] = _mean_of_session(arrays, parts["turn"])[arrays.sessions[rows]]
+    columns["dense_after"] = _after(arrays, rows, parts["turn"])
     columns["late"] = signals.late
-    columns["late_session"] = _best_among(roster.sessions[rows], signals.late)
-    columns["answers"] = _answering(episodes, roster, rows, parts["turn"])
+    columns["late_session"] = _best_among(arrays.sessions[rows], signals.late)
+    columns["answers"] = _answering(episodes, arrays, rows, parts["turn"])
     return columns
 
 
-def _best_of_session(roster: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
-    best = np.full(len(roster.session_ids), -1.0, np.float32)
+def _best_of_session(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
+    best = np.full(len(arrays.session_ids), -1.0, np.float32)
     # A session's episodes mostly stand together, so few are left to be put in their session's place one by one.
-    runs = np.nan_to_num(np.fmax.reduceat(values, roster.runs), nan=-1.0)
-    np.maximum.at(best, roster.sessions[roster.runs], runs)
-    sessions = roster.sessions[rows]
-    return np.where(roster.sessionless[sessions], values[rows], best[sessions])
+    runs = np.nan_to_num(np.fmax.reduceat(values, arrays.runs), nan=-1.0)
+    np.maximum.at(best, arrays.sessions[arrays.runs], runs)
+    sessions = arrays.sessions[rows]
+    return np.where(arrays.sessionless[sessions], values[rows], best[sessions])
 
 
-def _mean_of_session(roster: EpisodeArrays, values: Vector) -> Vector:
+def _mean_of_session(arrays: EpisodeArrays, values: Vector) -> Vector:
     """Return the mean of each session."""
-    sums = np.bincount(roster.sessions, np.nan_to_num(values), minlength=len(roster.session_ids))
-    return (sums / np.maximum(roster.session_sizes, 1)).astype(np.float32)
+    sums = np.bincount(arrays.sessions, np.nan_to_num(values), minlength=len(arrays.session_ids))
+    return (sums / np.maximum(arrays.session_sizes, 1)).astype(np.float32)
 
 
 def _best_among(sessions: Ints, values: Vector) -> Vector:
@@ -186,46 +186,46 @@ def _best_among(sessions: Ints, values: Vector) -> Vector:
     return best[sessions]
 
 
-def _after(roster: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
+def _after(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
     """Return the value of the turn after each candidate, in the same session; 0 after the last one."""
-    after = np.minimum(rows + 1, len(roster) - 1)
-    same = (roster.sessions[after] == roster.sessions[rows]) & (after > rows)
+    after = np.minimum(rows + 1, len(arrays) - 1)
+    same = (arrays.sessions[after] == arrays.sessions[rows]) & (after > rows)
     return np.where(same, np.nan_to_num(values[after]), 0.0).astype(np.float32)
 
 
-def _answering(episodes: EpisodeQueries, roster: EpisodeArrays, rows: Ints, nearness: Vector) -> Vector:
+def _answering(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, nearness: Vector) -> Vector:
     """Return how near the question is that each candidate answers: the turn before it, if it asks."""
     before = np.maximum(rows - 1, 0)
-    asks = (_traits(episodes, roster, before, QUESTION) & QUESTION) > 0
-    same = (roster.sessions[before] == roster.sessions[rows]) & (rows > 0)
+    asks = (_traits(episodes, arrays, before, QUESTION) & QUESTION) > 0
+    same = (arrays.sessions[before] == arrays.sessions[rows]) & (rows > 0)
     return np.where(asks & same, np.nan_to_num(nearness[before]), 0.0).astype(np.float32)
 
 
 def _marks(
-    episodes: EpisodeQueries, roster: EpisodeArrays, rows: Ints, traits: Ints, query: Query, signals: SearchSignals
+    episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, traits: Ints, query: Query, signals: SearchSignals
 ) -> dict[str, Vector]:
     cues = query.intent
-    names = np.array([name.casefold() in query.participant_names for name in roster.speaker_names], np.bool_)
-    spoken = names[roster.speakers[rows]] if len(names) else np.zeros(len(rows), np.bool_)
+    names = np.array([name.casefold() in query.participant_names for name in arrays.speaker_names], np.bool_)
+    spoken = names[arrays.speakers[rows]] if len(names) else np.zeros(len(rows), np.bool_)
     columns: dict[str, Any] = {
         # A summary tells what several people said, the user among them.
-        "from_user": (roster.roles[rows] == ROLES["user"]) | (roster.raw[rows] == 0),
-        "from_assistant_recalled": (roster.roles[rows] == ROLES["assistant"]) & cues.recall,
-        "asked_speaker": spoken | ((roster.raw[rows] == 0) & bool(query.participants)),
+        "from_user": (arrays.roles[rows] == ROLES["user"]) | (arrays.raw[rows] == 0),
+        "from_assistant_recalled": (arrays.roles[rows] == ROLES["assistant"]) & cues.recall,
+        "asked_speaker": spoken | ((arrays.raw[rows] == 0) & bool(query.participants)),
         "is_question": (traits & QUESTION) > 0,
         "length": (traits >> _WORDS_SHIFT) / _LENGTH_FULL,
         "time_when": ((traits & TIME) > 0) & cues.when,
         "number_count": ((traits & NUMBER) > 0) & cues.count,
         "liking_preference": ((traits & LIKING) > 0) & cues.preference,
-        "tells_of_span": np.isin(roster.versions[rows], signals.tells_of_span),
+        "tells_of_span": np.isin(arrays.versions[rows], signals.tells_of_span),
         "graph": np.zeros(len(rows)) if signals.graph is None else signals.graph[rows],
-        "rating": np.clip([signals.ratings.get(int(version), 0.0) for version in roster.versions[rows]], -1, 1),
-        "importance": (roster.importances[rows] - 5) / 5,
+        "rating": np.clip([signals.ratings.get(int(version), 0.0) for version in arrays.versions[rows]], -1, 1),
+        "importance": (arrays.importances[rows] - 5) / 5,
     }
     if signals.in_span is not None and signals.near_span is not None:
         columns |= {"said_in_span": signals.in_span[rows], "said_near_span": signals.near_span[rows]}
     if query.phrases:
-        columns["phrase"] = _holding(episodes, roster.versions[rows], query.phrases)
+        columns["phrase"] = _holding(episodes, arrays.versions[rows], query.phrases)
     return {name: np.asarray(values, np.float32) for name, values in columns.items()}
 
 
@@ -234,18 +234,18 @@ def _wanted(cues: QuestionIntent) -> int:
     return QUESTION | _LENGTH | TIME * cues.when | NUMBER * cues.count | LIKING * cues.preference
 
 
-def _traits(episodes: EpisodeQueries, roster: EpisodeArrays, rows: Ints, wanted: int) -> Ints:
+def _traits(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, wanted: int) -> Ints:
     """Return at least the `wanted` traits of the episodes at `rows`, each looked up once for each episode."""
-    known = roster.text_flags[rows]
+    known = arrays.text_flags[rows]
     unknown = np.unique(rows[~known >> _LOOKED_SHIFT & wanted > 0])
     if not len(unknown):
         return known.astype(np.int64)
-    texts = episodes.texts(roster.versions[unknown].tolist())
-    for row, version in zip(unknown.tolist(), roster.versions[unknown].tolist(), strict=True):
+    texts = episodes.texts(arrays.versions[unknown].tolist())
+    for row, version in zip(unknown.tolist(), arrays.versions[unknown].tolist(), strict=True):
         text = texts.get(version, "")
         found = marks(text, wanted) | wanted << _LOOKED_SHIFT
-        roster.text_flags[row] |= found | (_words(text) << _WORDS_SHIFT if wanted & _LENGTH else 0)
-    return roster.text_flags[rows].astype(np.int64)
+        arrays.text_flags[row] |= found | (_words(text) << _WORDS_SHIFT if wanted & _LENGTH else 0)
+    return arrays.text_flags[rows].astype(np.int64)
 
 
 def _words(text: str) -> int:

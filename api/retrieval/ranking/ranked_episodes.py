@@ -11,7 +11,7 @@ from recollect.projections.search_index.episode_arrays import Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedEpisodes:
     """Candidates in an order."""
 
     candidates: Candidates

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.api.retrieval.ranking.ranked_episodes import Ranked
+from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.weighted_sum import message_share
 from recollect.api.retrieval.understanding.query import Query
 from recollect.projections.embeddings.token_codes import Vector
@@ -79,7 +79,7 @@ def load_gate(*, semantic: bool) -> RelevanceGate:
     )
 
 
-def answer_measures(ranked: Ranked, query: Query) -> Vector:
+def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
     """Return what is measured of the best candidates, in the order of `MEASURES`."""
     best = ranked.order[:_BEST]
     rows = ranked.candidates.rows[best]
@@ -106,7 +106,7 @@ def answer_measures(ranked: Ranked, query: Query) -> Vector:
     return np.array([found.get(name, 0.0) for name in MEASURES], np.float32)
 
 
-def item_measures(ranked: Ranked) -> Vector:
+def item_measures(ranked: RankedEpisodes) -> Vector:
     """Return what is measured of each candidate, best first, shape (candidates, len(ITEM_MEASURES))."""
     order = ranked.order
     rows = ranked.candidates.rows[order]
@@ -124,7 +124,7 @@ def item_measures(ranked: Ranked) -> Vector:
     return np.stack([np.nan_to_num(columns.get(name, none)) for name in ITEM_MEASURES], axis=1)
 
 
-def _graph(ranked: Ranked, rows: Ints) -> Vector:
+def _graph(ranked: RankedEpisodes, rows: Ints) -> Vector:
     graph = ranked.signals.graph
     return np.zeros(len(rows), np.float32) if graph is None else graph[rows].astype(np.float32)
 

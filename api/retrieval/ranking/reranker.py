@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from recollect.api.retrieval.contract.result import Item
-from recollect.api.retrieval.contract.time_budget import Budget
+from recollect.api.retrieval.contract.time_budget import TimeBudget
 from recollect.events.errors import short_text
 
 _logger = logging.getLogger(__name__)
@@ -56,13 +56,13 @@ class Reranker:
         """Wait for what is running."""
         self._pool.shutdown()
 
-    def reordered(self, query: str, items: Sequence[Item], budget: Budget) -> list[Item]:
+    def reordered(self, query: str, items: Sequence[Item], budget: TimeBudget) -> list[Item]:
         """Return `items` with the first ones in the order of the cross-encoder; as they are when it is not in time.
 
         Probabilities stay in their places: the item that is first now has the highest one.
         """
         if self._model is None:
-            budget.miss("reranker", self._reason)
+            budget.record_missing("reranker", self._reason)
             return list(items)
         first, rest = list(items[:_ITEMS_MAX]), list(items[_ITEMS_MAX:])
         started_ms = budget.spent_ms
@@ -71,10 +71,10 @@ class Reranker:
             scores = pending.result(budget.left_seconds)
         except FutureTimeout:
             pending.cancel()
-            budget.miss("reranker", "out of time")
+            budget.record_missing("reranker", "out of time")
             return list(items)
         except Exception as error:
-            budget.miss("reranker", f"{type(error).__name__}: {error}")
+            budget.record_missing("reranker", f"{type(error).__name__}: {error}")
             return list(items)
         finally:
             budget.stages_ms["rerank"] = budget.spent_ms - started_ms

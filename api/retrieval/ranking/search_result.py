@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from recollect.api.retrieval.contract.request import Kind
 from recollect.api.retrieval.contract.result import Item
-from recollect.api.retrieval.ranking.ranked_episodes import Ranked
-from recollect.api.retrieval.search.search_context import Asked
+from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
+from recollect.api.retrieval.search.search_context import SearchContext
 
 
-class Dropped(NamedTuple):
+class DroppedCandidate(NamedTuple):
     """A candidate that is not in the answer, and why."""
 
     id: str
@@ -22,13 +22,13 @@ class Dropped(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a namespace has."""
 
-    asked: Asked
+    context: SearchContext
     #: Best first, at most as many as were asked for.
     items: Sequence[Item]
     #: How likely there is an answer.
     grounding: float
-    ranked: Ranked | None
-    dropped: Sequence[Dropped]
+    ranked: RankedEpisodes | None
+    dropped: Sequence[DroppedCandidate]

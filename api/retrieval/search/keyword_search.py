@@ -50,13 +50,13 @@ class KeywordScores:
 
 
 def keyword_scores(
-    snapshot: Snapshot, held: IndexSnapshot, words: Sequence[str], *, german: bool = False
+    snapshot: Snapshot, index: IndexSnapshot, words: Sequence[str], *, german: bool = False
 ) -> KeywordScores:
     """Return what the words of a query say of each episode."""
-    roster = held.episodes
+    roster = index.episodes
     terms = dict(zip(words, search_terms(snapshot.keywords, words, german=german), strict=True))
     forms = list(dict.fromkeys(form for listed in terms.values() for term in listed for form in term.forms))
-    postings = dict(zip(forms, held.postings.get(snapshot.keywords, forms, snapshot.version), strict=True))
+    postings = dict(zip(forms, index.postings.get(snapshot.keywords, forms, snapshot.version), strict=True))
     found = {word: _of_word(roster, listed, postings) for word, listed in terms.items() if listed}
     rarity = {word: _mean_rarity(listed) for word, listed in found.items()}
     # Of two words with one stem, one counts.
@@ -70,17 +70,17 @@ class _Found:
 
     __slots__ = ("counts", "rarity", "rows", "weight", "window_counts")
 
-    def __init__(self, roster: EpisodeArrays, posting: Posting, weight: float) -> None:
-        self.rows, live = roster.live(posting.versions)
+    def __init__(self, episodes: EpisodeArrays, posting: Posting, weight: float) -> None:
+        self.rows, live = episodes.live(posting.versions)
         self.counts = posting.turn[live].astype(np.float32)
         self.window_counts = posting.window[live].astype(np.float32)
-        self.rarity = _rarity(len(roster), int(np.count_nonzero(self.counts)))
+        self.rarity = _rarity(len(episodes), int(np.count_nonzero(self.counts)))
         self.weight = weight
 
 
-def _of_word(roster: EpisodeArrays, terms: Sequence[SearchTerm], postings: Mapping[str, Posting]) -> list[_Found]:
+def _of_word(episodes: EpisodeArrays, terms: Sequence[SearchTerm], postings: Mapping[str, Posting]) -> list[_Found]:
     """Return what is found by each term of a word."""
-    found = [_Found(roster, merge_postings([postings[form] for form in term.forms]), term.weight) for term in terms]
+    found = [_Found(episodes, merge_postings([postings[form] for form in term.forms]), term.weight) for term in terms]
     if any(len(one.rows) for one in found):
         for one in found:
             if not len(one.rows):
@@ -105,29 +105,29 @@ def _rarity(total: int, holding: int) -> float:
     return float(np.log1p((total - holding + 0.5) / (holding + 0.5)))
 
 
-def _score(roster: EpisodeArrays, found: Sequence[_Found], rarity: dict[str, float], words: float) -> KeywordScores:
-    count = len(roster)
+def _score(episodes: EpisodeArrays, found: Sequence[_Found], rarity: dict[str, float], words: float) -> KeywordScores:
+    count = len(episodes)
     turn, window, session, coverage = (np.zeros(count, np.float32) for _ in range(4))
-    sessions = len(roster.session_ids)
-    session_lengths = roster.session_lengths / mean(roster.session_lengths)
+    sessions = len(episodes.session_ids)
+    session_lengths = episodes.session_lengths / mean(episodes.session_lengths)
     by_session = np.zeros(sessions, np.float32)
     whole, known = 1e-9, 0.0
     for one in found:
-        lengths = roster.lengths[one.rows] / roster.mean_length
+        lengths = episodes.lengths[one.rows] / episodes.mean_length
         worth = one.rarity * one.weight
         turn[one.rows] += worth * _saturated(one.counts, lengths)
-        window_lengths = roster.window_lengths[one.rows] / roster.mean_window_length
+        window_lengths = episodes.window_lengths[one.rows] / episodes.mean_window_length
         window[one.rows] += worth * _saturated(one.window_counts, window_lengths)
         coverage[one.rows] += worth * (one.counts > 0)
-        counts = np.bincount(roster.sessions[one.rows], one.counts, minlength=sessions).astype(np.float32)
+        counts = np.bincount(episodes.sessions[one.rows], one.counts, minlength=sessions).astype(np.float32)
         rarity_of_session = _rarity(sessions, int(np.count_nonzero(counts)))
         by_session += one.weight * rarity_of_session * _saturated(counts, session_lengths)
         whole += worth
         known += worth * bool(len(one.rows))
     if count:
         # What has no session has no session's words either.
-        by_session[roster.sessionless] = 0
-        session = by_session[roster.sessions]
+        by_session[episodes.sessionless] = 0
+        session = by_session[episodes.sessions]
     return KeywordScores(turn, window, session, coverage / np.float32(whole), rarity, known / whole, words)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
-from recollect.api.retrieval.contract.time_budget import Budget
+from recollect.api.retrieval.contract.time_budget import TimeBudget
 from recollect.api.retrieval.understanding.query import Query
 from recollect.events.backends.log import EventLog
 from recollect.projections.embeddings.vectors import Vectors
@@ -15,20 +15,20 @@ from recollect.projections.search_index.index_cache import IndexSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchContext:
     """One query to one read model."""
 
     namespace: str
     request: RetrieveRequest
     snapshot: Snapshot
-    held: IndexSnapshot
+    index: IndexSnapshot
     query: Query
     asked_at_us: int
     vectors: Vectors
     log: EventLog
-    budget: Budget
+    budget: TimeBudget
 
     @property
-    def roster(self) -> EpisodeArrays:
+    def episodes(self) -> EpisodeArrays:
         """Return the episodes that are there."""
-        return self.held.episodes
+        return self.index.episodes

@@ -46,24 +46,26 @@ class SemanticScores:
     parts: Mapping[Part, Vector]
 
 
-def semantic_scores(index: VectorIndex, embedding: TokenEmbedding, roster: EpisodeArrays, until: int) -> SemanticScores:
+def semantic_scores(
+    index: VectorIndex, embedding: TokenEmbedding, episodes: EpisodeArrays, until: int
+) -> SemanticScores:
     """Return how near each episode of `roster` is.
 
     Parameters:
         until: the version of the read model that is searched; the index may hold what came later.
     """
-    return SemanticScores(embedding, {part: _aligned(index, embedding.vector, part, roster, until) for part in PARTS})
+    return SemanticScores(embedding, {part: _aligned(index, embedding.vector, part, episodes, until) for part in PARTS})
 
 
-def _aligned(index: VectorIndex, vector: Vector, part: Part, roster: EpisodeArrays, until: int) -> Vector:
+def _aligned(index: VectorIndex, vector: Vector, part: Part, episodes: EpisodeArrays, until: int) -> Vector:
     versions, values = index.cosines(vector, part, until=until)
     # Nearly always the same episodes, which is seen much faster than they are put in order.
-    if len(versions) == len(roster) and np.array_equal(versions, roster.versions):
+    if len(versions) == len(episodes) and np.array_equal(versions, episodes.versions):
         return values
-    found = np.full(len(roster), np.nan, np.float32)
+    found = np.full(len(episodes), np.nan, np.float32)
     if len(versions):
-        places = np.minimum(np.searchsorted(versions, roster.versions), len(versions) - 1)
-        there = versions[places] == roster.versions
+        places = np.minimum(np.searchsorted(versions, episodes.versions), len(versions) - 1)
+        there = versions[places] == episodes.versions
         found[there] = values[places[there]]
     return found
 
