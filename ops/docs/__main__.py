@@ -18,6 +18,7 @@ import cli_page
 import errors_page
 import events_page
 import http_page
+import modules_page
 import python_page
 import settings_page
 
@@ -29,6 +30,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "errors.md": {"errors": errors_page.render},
     "events.md": {"events": events_page.render},
     "http.md": {"routes": http_page.routes, "request": http_page.request, "answer": http_page.answer},
+    "modules.md": {"modules": modules_page.render},
     "python.md": {"methods": python_page.render},
     "settings.md": {"settings": settings_page.render},
 }

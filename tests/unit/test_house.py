@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
 import sys
+import tokenize
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("events", "projections", "jobs", "api")
 LINES_MAX = 450
+#: Fillers, and words of a private language: STYLE says which words a reader looks for instead.
+BANNED_NAMES = set(
+    "found one known asked at told tells looked held shelf roster news beat bury aids anew likeness nearness rarity "
+    "worth spaces era telling".split()
+)
+BANNED_WORDS = re.compile(
+    r"\b(?:nobody|somebody|whoever|whatever|anew|beside|as it was|what is there|that are there|told|shelf|roster)\b",
+    re.IGNORECASE,
+)
 FUNCTION_LINES_MAX = 70
 #: A plain list of every event type: long, and better in one place.
 LONG_FILES = {"events/catalogue.py"}
@@ -67,35 +79,89 @@ def test_ci_runs_the_test_command() -> None:
     assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").rstrip().endswith("make test")
 
 
-#: A row of a package's table: its first column, with the folder before a colon where one is given for all of them.
-_ROW = re.compile(r"^\| (`[^|]*`) \|", re.MULTILINE)
-
-
-def _documented(architecture: str, package: str) -> set[str]:
-    """Return the paths below `package` that its table in ARCHITECTURE.md has, each as often as it stands there."""
-    section = re.search(rf"^### {package}\n(.*?)(?=^##|^`ops|\Z)", architecture, re.MULTILINE | re.DOTALL)
-    assert section is not None, f"ARCHITECTURE.md has no section {package}"
-    paths: list[str] = []
-    for row in _ROW.findall(section[1]):
-        folder, colon, files = row.rpartition("`: ")
-        prefix = folder.removeprefix("`") if colon else ""
-        paths += [prefix + name for name in re.findall(r"`([^`]+)`", files)]
-    assert len(paths) == len(set(paths)), f"twice in ARCHITECTURE.md: {sorted(x for x in paths if paths.count(x) > 1)}"
-    return set(paths)
-
-
-def test_every_module_is_in_the_architecture_by_its_path_below_its_package() -> None:
+def test_every_path_in_the_architecture_exists() -> None:
     architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:events|projections|jobs|api|docs)/[\w./-]+)`", architecture)
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_no_two_modules_of_a_package_have_the_same_name() -> None:
     for package in PACKAGES:
-        modules = {
-            path.relative_to(ROOT / package).as_posix()
-            for path in (ROOT / package).rglob("*")
-            if path.suffix in (".py", ".sql", ".toml")
-            and path.name != "__init__.py"
-            and path.parent.parent.name != "migrations"
-        }
-        documented = {path for path in _documented(architecture, package) if not path.endswith("/")}
-        assert documented == modules, package
+        names = [path.name for path in (ROOT / package).rglob("*.py") if path.name != "__init__.py"]
+        assert [name for name, count in Counter(names).items() if count > 1] == [], package
+
+
+def test_every_folder_says_what_it_is_for_and_what_it_may_use() -> None:
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("__init__.py"):
+            docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            assert re.match(r"[A-Z][\w -]*: .", docstring), path
+            assert "may use" in docstring or package == "events", path
+
+
+def test_every_folder_of_modules_is_a_package() -> None:
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            assert (path.parent / "__init__.py").exists(), path
+
+
+def test_names_are_terms_of_the_field() -> None:
+    assert [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for line, name in _declared(ast.parse(path.read_text(encoding="utf-8")))
+        if name.strip("_").lower() in BANNED_NAMES
+    ] == []
+
+
+def _declared(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield every name that a module declares: variables, parameters, attributes, functions and classes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case _:
+                pass
+
+
+def test_no_file_is_named_by_a_private_word() -> None:
+    stems = {path.stem for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    assert stems & BANNED_NAMES == set()
+
+
+def test_sentences_use_no_banned_word() -> None:
+    assert [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for line, text in _sentences(path)
+        if BANNED_WORDS.search(text)
+    ] == []
+
+
+def _sentences(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the comments of a file and the lines of its docstrings."""
+    source = path.read_text(encoding="utf-8")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node)
+            for text in (docstring or "").splitlines():
+                yield getattr(node, "lineno", 1), text
+
+
+def test_reading_a_setting_imports_no_numpy() -> None:
+    code = (
+        "import sys; from recollect.api.settings import load_settings; load_settings(); print('numpy' in sys.modules)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "False"
 
 
 def test_the_licence_is_the_one_that_the_project_names() -> None:
