@@ -175,7 +175,7 @@ class Vectors:
     def _embed_knowledge(self, namespace: str) -> None:
         """Embed what is known and was not embedded yet."""
         with self._models.reading(namespace) as snapshot:
-            learned = snapshot.progress.state().learned if snapshot.version else 0
+            learned = snapshot.progress.state().knowledge_version if snapshot.version else 0
             if self._learned.get(namespace, 0) < learned:
                 texts = [item.text for item in snapshot.knowledge.items()]
                 for start in range(0, len(texts), _BATCH_EPISODES):

@@ -30,9 +30,9 @@ class ReadModelState(NamedTuple):
     parked_version: int | None
     parked_error: str | None
     #: Version of the last event that took episodes away.
-    removal: int
+    last_removal_version: int
     #: Version of the last event that changed what is known.
-    learned: int
+    knowledge_version: int
 
 
 def create_tables(connection: apsw.Connection, *, log_id: str, namespace: str) -> None:

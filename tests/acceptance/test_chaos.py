@@ -77,9 +77,8 @@ def events_of(memory: Recollect) -> dict[str, list[str]]:
 
 
 def settings_for(folder: Path, redis: RedisServer, model: str, **limits: float) -> Settings:
-    return load_settings(
-        data=folder, broker=redis.url, embedding_model=model, slot_stale_seconds=3, sweep_seconds=1, **limits
-    )
+    limits = {"slot_stale_seconds": 3, "sweep_seconds": 1} | limits
+    return load_settings(data=folder, broker=redis.url, embedding_model=model, **limits)
 
 
 class Processes:

@@ -126,7 +126,7 @@ class Memory:
 
         with monkeypatch.context() as patch:
             # The process is killed in the middle of a batch, which a test can only pretend.
-            patch.setattr(projector, "fold", fold)
+            patch.setattr(projector, "apply_event", fold)
             try:
                 self._models.catch_up(self._namespace)
             except KilledError:

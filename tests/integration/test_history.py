@@ -148,7 +148,7 @@ class Builds:
         self.count = 0
         self.let_go = threading.Event()
         # A build that is slow for as long as the test wants.
-        monkeypatch.setattr(history_module, "build", self._build)
+        monkeypatch.setattr(history_module, "build_read_model", self._build)
 
     def _build(self, *arguments: Any, **options: Any) -> int:
         self.count += 1
@@ -257,7 +257,7 @@ for number in range(60):
     version = chance.randint(1, 6)
     deadline = time.monotonic() + 60 if number % 2 else None
     with history.reading("a", version, deadline=deadline) as snapshot:
-        found = [row[0] for row in connection_of(snapshot).execute("SELECT version FROM episodes")]
+        found = [row[0] for row in snapshot.episodes.columns(["version"])]
         assert found == list(range(1, version + 1)), found
 history.close()
 models.close()
@@ -287,7 +287,7 @@ def test_an_event_that_cannot_be_folded_is_named_and_moments_before_it_are_answe
         event_handlers.apply_event(changes, event)
 
     # A handler that fails: no event that the catalogue takes makes one of today fail.
-    monkeypatch.setattr(replay, "fold", fold)
+    monkeypatch.setattr(replay, "apply_event", fold)
     append(log, *numbered(5))
     vectors = Vectors(tmp_path, models, NoEmbedder())
     retriever = Retriever(models, history, lambda: vectors, budget_ms=60_000)
@@ -313,7 +313,7 @@ def test_a_build_that_fails_when_nobody_waits_any_more_is_reported_to_the_next_w
         raise ProjectionFailed("a", 1, "poisoned")
 
     # A disk without room, at a moment that the test chooses.
-    monkeypatch.setattr(history_module, "build", fail)
+    monkeypatch.setattr(history_module, "build_read_model", fail)
     append(log, *numbered(5))
     with pytest.raises(StillBuilding):
         _reads_within(history, 3, 0.0)
@@ -321,5 +321,5 @@ def test_a_build_that_fails_when_nobody_waits_any_more_is_reported_to_the_next_w
     with pytest.raises(ProjectionFailed):
         _reads_within(history, 3, 60.0)
     # And then it is tried again: what failed for want of room, say, may succeed.
-    monkeypatch.setattr(history_module, "build", replay.build_read_model)
+    monkeypatch.setattr(history_module, "build_read_model", replay.build_read_model)
     assert _reads_within(history, 3, 60.0) == 3

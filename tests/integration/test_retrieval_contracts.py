@@ -286,7 +286,7 @@ def test_a_slow_catch_up_is_cut_off_and_what_was_folded_is_answered_from(
     with Memory(tmp_path, budget_ms=5_000, first_batch_events=1) as memory:
         memory.add([message("the sofa is red", id="e1")])
         # A handler is never that slow: this stands for a slow disk.
-        monkeypatch.setattr(projector, "fold", slowly)
+        monkeypatch.setattr(projector, "apply_event", slowly)
         memory.log.append("a", drafts([message(f"sofa number {number}", id=f"s{number}") for number in range(100)]))
         result = memory.ask("sofa red")
         assert "projection: 99 of 101 events not folded yet" in result.degraded

@@ -248,7 +248,7 @@ def test_a_parked_namespace_answers_from_before_and_says_so(
 
     ask("sofa")
     # A handler that fails: no event that the catalogue takes makes one of today fail.
-    monkeypatch.setattr("recollect.projections.projector.projector.fold", fail)
+    monkeypatch.setattr("recollect.projections.projector.projector.apply_event", fail)
     log.append("a", drafts([message("new sofa")]))
     result = ask("sofa")
     assert "projection: parked at version 9: ValueError: poisoned" in result.degraded

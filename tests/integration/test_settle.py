@@ -91,7 +91,7 @@ def test_a_parked_namespace_is_an_error_that_names_the_event(
 
     memory.append("a", said("I live in Porto."))
     # A handler that fails on an event that the catalogue allows: no event of today's catalogue does that.
-    monkeypatch.setattr(projector, "fold", fail)
+    monkeypatch.setattr(projector, "apply_event", fail)
     with pytest.raises(ProjectionFailed, match="version 1 could not be projected: .*no such thing"):
         memory.settle("a")
 
