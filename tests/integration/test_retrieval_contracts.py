@@ -55,7 +55,7 @@ class _CannotReadCodes(Vectors):
 
 
 class _CannotReadTexts(Vectors):
-    def remembered(self, namespace: str, snapshot: Snapshot, digests: Sequence[bytes]) -> Any:
+    def cached_texts(self, namespace: str, snapshot: Snapshot, digests: Sequence[bytes]) -> Any:
         raise StorageError("the disk reports an error")
 
 
