@@ -13,7 +13,7 @@ from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput, first_problem
 
 #: Fields of a request that a turn itself gives.
-_NO_OPTIONS = {
+_FIXED_FIELDS = {
     "query": "a turn is asked for by its message; leave it out, or call retrieve",
     "as_of": "a turn is prepared with what is known now; leave it out, or call retrieve",
 }
@@ -28,7 +28,7 @@ def turn_request(drafts: Sequence[EventDraft], options: Mapping[str, Any]) -> Re
     Raises:
         InvalidInput: an option is wrong.
     """
-    for name, reason in _NO_OPTIONS.items():
+    for name, reason in _FIXED_FIELDS.items():
         if options.get(name) is not None:
             raise InvalidInput(reason, field=name)
     messages = (draft for draft in reversed(drafts) if draft.type == "message.added")
@@ -36,7 +36,7 @@ def turn_request(drafts: Sequence[EventDraft], options: Mapping[str, Any]) -> Re
         ((draft, payload) for draft in messages if (payload := orjson.loads(draft.payload))["role"] == "user"),
         (None, None),
     )
-    query = "" if payload is None else _query(payload)
+    query = "" if payload is None else _query_text(payload)
     session = {} if message is None or message.session_id is None else {"session_id": message.session_id}
     try:
         request = RetrieveRequest.model_validate({"mode": "passive", **session, **options, "query": query})
@@ -45,7 +45,7 @@ def turn_request(drafts: Sequence[EventDraft], options: Mapping[str, Any]) -> Re
     return None if message is None else request
 
 
-def _query(payload: dict[str, Any]) -> str:
+def _query_text(payload: dict[str, Any]) -> str:
     """Return what a message asks: its text; of turns the last one; of data its JSON."""
     if "text" in payload:
         return payload["text"]

@@ -27,7 +27,7 @@ from support.hostile import GROWTH_MAX, Hostile, growth, hostile_texts, hostile_
 
 import recollect
 from recollect.api.retrieval.understanding.question_extraction import extract_question
-from recollect.api.retrieval.understanding.question_intent import marks, question_intent
+from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
@@ -156,7 +156,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "long summary": lambda text: summarise(plain_rows([text]), [None], len(text) // 8),
     "question": extract_question,
     "cues": lambda text: question_intent(extract_question(text)),
-    "marks": lambda text: marks(text, 15),
+    "text_flags": lambda text: text_flags(text, 15),
 }
 
 

@@ -12,7 +12,7 @@ from recollect.projections.text.words import content_words
 _DIRECT_MIN = 0.8
 _CONTRADICTIONS_MAX = 0.2
 #: An item is evidence that can be relied on from this share of the best one's score on.
-_LEADING = 0.5
+_RELIABLE_SCORE_SHARE = 0.5
 #: Relations and entities in one answer.
 _RELATIONS_MAX = 20
 
@@ -21,18 +21,18 @@ def answer_guidance(context: SearchContext, items: Sequence[Item], grounding: fl
     """Return the aids for `items`, best first."""
     if not items:
         return AnswerGuidance(grounding=grounding)
-    leading = _LEADING * max(item.score for item in items)
-    authoritative = [item for item in items if _is_reliable(item) and item.score >= leading]
-    contradicted = sum(item.outdated for item in items) / len(items)
-    direct = grounding >= _DIRECT_MIN and contradicted <= _CONTRADICTIONS_MAX and authoritative
+    score_min = _RELIABLE_SCORE_SHARE * max(item.score for item in items)
+    authoritative = [item for item in items if _is_reliable(item) and item.score >= score_min]
+    contradiction_rate = sum(item.outdated for item in items) / len(items)
+    is_direct = grounding >= _DIRECT_MIN and contradiction_rate <= _CONTRADICTIONS_MAX and authoritative
     return AnswerGuidance(
         authoritative=tuple(item.id for item in authoritative),
         supporting=tuple(item.id for item in items if item not in authoritative),
         entities=_entities(context, items),
         relations=_relations(context),
         grounding=grounding,
-        action="direct" if direct else "scoped",
-        contradiction_rate=contradicted,
+        action="direct" if is_direct else "scoped",
+        contradiction_rate=contradiction_rate,
         citation_coverage=_coverage(context, items),
     )
 
@@ -48,11 +48,11 @@ def _coverage(context: SearchContext, items: Sequence[Item]) -> float:
 
 
 def _entities(context: SearchContext, items: Sequence[Item]) -> tuple[str, ...]:
-    wanted = [*context.query.participants, *context.query.entities]
-    names = context.snapshot.entities.names(wanted)
+    entities = [*context.query.participants, *context.query.entities]
+    names = context.snapshot.entities.names(entities)
     return tuple(dict.fromkeys([*names, *(item.id for item in items if item.kind == "entity")]))
 
 
 def _relations(context: SearchContext) -> tuple[tuple[str, str, str], ...]:
-    wanted = [*context.query.entities, *context.query.participants]
-    return tuple(context.snapshot.entities.relations(wanted, limit=_RELATIONS_MAX))
+    entities = [*context.query.entities, *context.query.participants]
+    return tuple(context.snapshot.entities.relations(entities, limit=_RELATIONS_MAX))

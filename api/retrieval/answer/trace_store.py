@@ -22,12 +22,12 @@ from recollect.events.envelope import now_us, rfc3339
 _logger = logging.getLogger(__name__)
 
 #: Files that share them.
-_FILES = 8
+_FILES_MAX = 8
 #: Traces that wait to be written; more are dropped.
-_WAITING_MAX = 200
+_QUEUED_TRACES_MAX = 200
 
 
-class _Trace(NamedTuple):
+class _QueuedTrace(NamedTuple):
     """One retrieval, waiting to be written."""
 
     namespace: str
@@ -46,10 +46,10 @@ class TraceStore:
     def __init__(self, folder: Path, *, bytes_max: int = TRACES_BYTES_MAX) -> None:
         self._folder = folder
         self._bytes_max = bytes_max
-        self._waiting: Queue[_Trace | None] = Queue(_WAITING_MAX)
+        self._queue: Queue[_QueuedTrace | None] = Queue(_QUEUED_TRACES_MAX)
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
-        self._failed = False
+        self._start_lock = threading.Lock()
+        self._write_failed = False
 
     def add(self, namespace: str, request: RetrieveRequest, result: RetrieveResult) -> None:
         """Keep the trace of one retrieval, or drop it when too many are waiting."""
@@ -58,47 +58,47 @@ class TraceStore:
         if self._thread is None:
             self._start()
         try:
-            self._waiting.put_nowait(_Trace(namespace, now_us(), request, result))
+            self._queue.put_nowait(_QueuedTrace(namespace, now_us(), request, result))
         except Full:
             _logger.debug("a trace was dropped")
 
     def flush(self) -> None:
         """Wait until what is waiting is written."""
         if self._thread is not None:
-            self._waiting.join()
+            self._queue.join()
 
     def close(self) -> None:
         """Write what is waiting."""
         if self._thread is not None:
-            self._waiting.put(None)
+            self._queue.put(None)
             self._thread.join()
 
     def _start(self) -> None:
-        with self._starting:
+        with self._start_lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="recollect-traces", daemon=True)
                 self._thread.start()
 
     def _run(self) -> None:
         while True:
-            traces = [self._waiting.get()]
+            traces = [self._queue.get()]
             while True:
                 try:
-                    traces.append(self._waiting.get_nowait())
+                    traces.append(self._queue.get_nowait())
                 except Empty:
                     break
             try:
-                self._write(b"".join(_line(trace) for trace in traces if trace is not None))
-                self._failed = False
+                self._write(b"".join(_encoded_trace(trace) for trace in traces if trace is not None))
+                self._write_failed = False
             except Exception as error:
                 # Whatever it is, the thread goes on: others wait for it. Once, not for every line: a full disk stays
                 # full for a while.
-                if not self._failed:
+                if not self._write_failed:
                     _logger.warning("traces are not written: %s", error)
-                self._failed = True
+                self._write_failed = True
             finally:
                 for _ in traces:
-                    self._waiting.task_done()
+                    self._queue.task_done()
             if None in traces:
                 return
 
@@ -109,11 +109,13 @@ class TraceStore:
         self._folder.mkdir(parents=True, exist_ok=True)
         files = trace_files(self._folder)
         newest = files[-1] if files else None
-        if newest is None or newest.stat().st_size + len(content) > self._bytes_max // _FILES:
+        if newest is None or newest.stat().st_size + len(content) > self._bytes_max // _FILES_MAX:
             newest = self._folder / f"{now_us():016}.ndjson"
-            held = [*((file, file.stat().st_size) for file in files), (newest, len(content))]
-            while len(held) > 1 and (len(held) > _FILES or sum(size for _, size in held) > self._bytes_max):
-                held.pop(0)[0].unlink(missing_ok=True)
+            file_sizes = [*((file, file.stat().st_size) for file in files), (newest, len(content))]
+            while len(file_sizes) > 1 and (
+                len(file_sizes) > _FILES_MAX or sum(size for _, size in file_sizes) > self._bytes_max
+            ):
+                file_sizes.pop(0)[0].unlink(missing_ok=True)
         # One write with O_APPEND: lines of two processes do not mix.
         descriptor = os.open(newest, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
@@ -124,10 +126,10 @@ class TraceStore:
 
 def find_trace(folder: Path, namespace: str, trace_id: str) -> dict[str, Any] | None:
     """Return the trace of one retrieval; None when it is not there, or not there any more."""
-    wanted = trace_id.encode()
+    id_bytes = trace_id.encode()
     for file in reversed(trace_files(folder)):
-        for line in _lines(file):
-            trace = _parsed(line) if wanted in line else {}
+        for line in _file_lines(file):
+            trace = _parsed_trace(line) if id_bytes in line else {}
             if trace.get("trace_id") == trace_id and trace["namespace"] == namespace:
                 return trace
     return None
@@ -139,23 +141,23 @@ def list_traces(folder: Path, namespace: str, after: str, limit: int) -> list[di
     Parameters:
         after: the id of the last trace of the page before; of the newest page nothing.
     """
-    found: list[dict[str, Any]] = []
+    summaries: list[dict[str, Any]] = []
     for file in reversed(trace_files(folder)):
-        for line in reversed(_lines(file)):
-            trace = _parsed(line)
+        for line in reversed(_file_lines(file)):
+            trace = _parsed_trace(line)
             # Ids rise with time.
             if trace.get("namespace") == namespace and (not after or trace["trace_id"] < after):
-                found.append({name: trace[name] for name in _SHORT if name in trace})
-                if len(found) == limit:
-                    return found
-    return found
+                summaries.append({name: trace[name] for name in _SUMMARY_FIELDS if name in trace})
+                if len(summaries) == limit:
+                    return summaries
+    return summaries
 
 
 #: What a list shows of a trace.
-_SHORT = ("trace_id", "at", "query", "trigger", "version", "latency_ms", "degraded", "tokens", "items")
+_SUMMARY_FIELDS = ("trace_id", "at", "query", "trigger", "version", "latency_ms", "degraded", "tokens", "items")
 
 
-def _lines(file: Path) -> list[bytes]:
+def _file_lines(file: Path) -> list[bytes]:
     try:
         return file.read_bytes().splitlines()
     except FileNotFoundError:
@@ -163,7 +165,7 @@ def _lines(file: Path) -> list[bytes]:
         return []
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+def _parsed_trace(line: bytes) -> dict[str, Any]:
     """Return a trace; nothing for a line that a crash or a full disk cut off."""
     try:
         return orjson.loads(line)
@@ -176,12 +178,12 @@ def trace_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.ndjson"))
 
 
-def _line(waiting: _Trace) -> bytes:
-    request, result = waiting.request, waiting.result
+def _encoded_trace(queued: _QueuedTrace) -> bytes:
+    request, result = queued.request, queued.result
     trace: dict[str, Any] = {
         "trace_id": result.trace_id,
-        "namespace": waiting.namespace,
-        "at": rfc3339(waiting.at_us),
+        "namespace": queued.namespace,
+        "at": rfc3339(queued.at_us),
         "query": request.query,
         "request": request.model_dump(mode="json", exclude={"query"}, exclude_defaults=True),
         "trigger": result.trigger,
@@ -209,7 +211,7 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode(errors="replace").decode()
     if isinstance(value, dict):
-        return {_encodable(key): _encodable(one) for key, one in cast("dict[Any, Any]", value).items()}
+        return {_encodable(key): _encodable(element) for key, element in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [_encodable(one) for one in cast("list[Any]", value)]
+        return [_encodable(element) for element in cast("list[Any]", value)]
     return value

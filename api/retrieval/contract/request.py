@@ -22,7 +22,7 @@ Ranking = Literal["weighted", "rrf", "seeds", "keyword", "semantic"]
 Format = Literal["markdown", "preamble", "json"]
 
 
-def _a_namespace(name: str) -> str:
+def _checked_namespace(name: str) -> str:
     try:
         return check_namespace(name)
     except RecollectError as error:
@@ -51,7 +51,7 @@ class RetrieveRequest(BaseModel):
     #: As the memory was at this version, or when this moment was past: what was recorded later is not there.
     as_of: AsOfField = None
     #: Namespaces whose memory counts too, such as a team's, or a curated knowledge base.
-    also: Annotated[tuple[Annotated[str, AfterValidator(_a_namespace)], ...], Field(max_length=8)] = ()
+    also: Annotated[tuple[Annotated[str, AfterValidator(_checked_namespace)], ...], Field(max_length=8)] = ()
     #: Active: the query is a question to the memory. Passive: it is the last message of a conversation.
     mode: Mode = "active"
     #: How the context is written: Markdown, a preamble to the user's message, or JSON.

@@ -9,10 +9,10 @@ from typing import TypeVar
 from recollect.events.storage.database import DAMAGE_ERRORS
 from recollect.projections.queries.snapshot import QueryTimeout, Snapshot
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 #: The end of a note about a part that is there, though not for everything.
-PARTLY = "not embedded yet"
+PARTIAL_SUFFIX = "not embedded yet"
 
 
 class TimeBudget:
@@ -34,7 +34,7 @@ class TimeBudget:
         """Return the seconds left, never under 0."""
         return max(0.0, self.deadline - time.monotonic())
 
-    def left_of(self, share: float) -> float:
+    def share_left_seconds(self, share: float) -> float:
         """Return the seconds left of the first `share` of the budget, never under 0."""
         return max(0.0, self.started + share * self._budget_ms / 1_000 - time.monotonic())
 
@@ -49,9 +49,9 @@ class TimeBudget:
 
     def failed(self, part: str) -> bool:
         """Tell whether a part is missing as a whole."""
-        return any(one.startswith(f"{part}: ") and not one.endswith(PARTLY) for one in self.degraded)
+        return any(note.startswith(f"{part}: ") and not note.endswith(PARTIAL_SUFFIX) for note in self.degraded)
 
-    def run(self, part: str, snapshot: Snapshot, search: Callable[[], _Found]) -> _Found | None:
+    def run(self, part: str, snapshot: Snapshot, search: Callable[[], _Result]) -> _Result | None:
         """Return what `search` finds in `snapshot`; None, and a note, when time runs out or it fails."""
         started = time.monotonic()
         try:

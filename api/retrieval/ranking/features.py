@@ -13,7 +13,14 @@ from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.search.keyword_search import KeywordScores
 from recollect.api.retrieval.search.semantic_search import SemanticScores
 from recollect.api.retrieval.understanding.query import Query, TimeRange
-from recollect.api.retrieval.understanding.question_intent import LIKING, NUMBER, QUESTION, TIME, QuestionIntent, marks
+from recollect.api.retrieval.understanding.question_intent import (
+    NUMBER,
+    PREFERENCE,
+    QUESTION,
+    TIME,
+    QuestionIntent,
+    text_flags,
+)
 from recollect.events.envelope import DAY_US
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.episode_queries import EpisodeQueries
@@ -67,9 +74,9 @@ _HOUR_US = 3_600_000_000
 _NEAR_BEFORE_US = 3 * DAY_US
 _NEAR_AFTER_US = 14 * DAY_US
 #: What is looked at beside the marks: how many content words there are.
-_LENGTH = 16
+_WORD_COUNT = 16
 #: How `Roster.traits` packs what was found, as bits: the marks, above them what was looked at, then the words.
-_LOOKED_SHIFT = 8
+_COMPUTED_SHIFT = 8
 _WORDS_SHIFT = 16
 
 
@@ -86,7 +93,7 @@ class SearchSignals:
     #: What happened in the time that is asked for, and what tells of it.
     in_span: Mask | None
     near_span: Mask | None
-    tells_of_span: Ints
+    versions_naming_span: Ints
     #: What was said of episodes that were retrieved before, by version.
     ratings: Mapping[int, float]
     #: When it is asked.
@@ -97,50 +104,54 @@ def feature_matrix(
     episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, query: Query, signals: SearchSignals
 ) -> Vector:
     """Return the features of the candidates `rows`, shape (len(rows), len(FEATURES))."""
-    traits = _traits(episodes, arrays, rows, _wanted(query.intent))
-    columns = _measures(episodes, arrays, rows, signals) | _marks(episodes, arrays, rows, traits, query, signals)
+    flags = _text_flags(episodes, arrays, rows, _required_flags(query.intent))
+    columns = _numeric_columns(episodes, arrays, rows, signals) | _binary_columns(
+        episodes, arrays, rows, flags, query, signals
+    )
     matrix = np.zeros((len(rows), len(FEATURES)), np.float32)
-    for at, name in enumerate(FEATURES):
+    for index, name in enumerate(FEATURES):
         if name in columns:
-            matrix[:, at] = standardised(columns[name]) if name in NUMERIC_FEATURES else columns[name]
+            matrix[:, index] = standardised(columns[name]) if name in NUMERIC_FEATURES else columns[name]
     return matrix
 
 
 def standardised(values: Vector) -> Vector:
     """Return z-scores; 0, the mean, for what is not a number."""
-    there = ~np.isnan(values)
-    if not there.any():
+    valid = ~np.isnan(values)
+    if not valid.any():
         return np.zeros(len(values), np.float32)
-    spread = float(values[there].std())
-    scores = (values - values[there].mean()) / (spread if spread > 1e-9 else 1.0)
-    return np.where(there, scores, 0.0).astype(np.float32)
+    spread = float(values[valid].std())
+    scores = (values - values[valid].mean()) / (spread if spread > 1e-9 else 1.0)
+    return np.where(valid, scores, 0.0).astype(np.float32)
 
 
-def spans_of(arrays: EpisodeArrays, spans: Sequence[TimeRange], before_us: int = 0, after_us: int = 0) -> Mask | None:
+def span_mask(arrays: EpisodeArrays, spans: Sequence[TimeRange], before_us: int = 0, after_us: int = 0) -> Mask | None:
     """Return which episodes happened in one of `spans`, widened; None when there are none."""
     if not spans:
         return None
-    found = np.zeros(len(arrays), np.bool_)
+    mask = np.zeros(len(arrays), np.bool_)
     for span in spans:
-        found |= (arrays.occurred_at_us >= span.start_us - before_us) & (arrays.occurred_at_us < span.end_us + after_us)
-    return found
+        mask |= (arrays.occurred_at_us >= span.start_us - before_us) & (arrays.occurred_at_us < span.end_us + after_us)
+    return mask
 
 
-def near_spans_of(arrays: EpisodeArrays, spans: Sequence[TimeRange]) -> Mask | None:
+def near_span_mask(arrays: EpisodeArrays, spans: Sequence[TimeRange]) -> Mask | None:
     """Return which episodes happened near one of `spans`: people tell of things afterwards."""
-    return spans_of(arrays, spans, _NEAR_BEFORE_US, _NEAR_AFTER_US)
+    return span_mask(arrays, spans, _NEAR_BEFORE_US, _NEAR_AFTER_US)
 
 
-def telling_of(episodes: EpisodeQueries, spans: Sequence[TimeRange]) -> Ints:
+def versions_naming_dates(episodes: EpisodeQueries, spans: Sequence[TimeRange]) -> Ints:
     """Return the versions of episodes that name a date within one of `spans`, and not a much wider one."""
-    found: set[int] = set()
+    versions: set[int] = set()
     for span in spans:
         widest_us = max(span.end_us - span.start_us, 7 * DAY_US) * 6 // 5
-        found.update(episodes.mentioning_dates(span.start_us, span.end_us, range_us_max=widest_us))
-    return np.array(sorted(found), np.int64)
+        versions.update(episodes.mentioning_dates(span.start_us, span.end_us, range_us_max=widest_us))
+    return np.array(sorted(versions), np.int64)
 
 
-def _measures(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, signals: SearchSignals) -> dict[str, Vector]:
+def _numeric_columns(
+    episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, signals: SearchSignals
+) -> dict[str, Vector]:
     keywords = signals.keywords
     # By whole hours, so that the same question has the same scores a second later.
     asked_at_us = -(-signals.asked_at_us // _HOUR_US) * _HOUR_US
@@ -157,10 +168,10 @@ def _measures(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, signa
     columns |= {f"dense_{part}": values[rows] for part, values in parts.items()}
     columns["dense_session"] = _best_of_session(arrays, rows, parts["window"])
     columns["dense_session_mean"] = _mean_of_session(arrays, parts["turn"])[arrays.sessions[rows]]
-    columns["dense_after"] = _after(arrays, rows, parts["turn"])
+    columns["dense_after"] = _next_turn_value(arrays, rows, parts["turn"])
     columns["late"] = signals.late
     columns["late_session"] = _best_among(arrays.sessions[rows], signals.late)
-    columns["answers"] = _answering(episodes, arrays, rows, parts["turn"])
+    columns["answers"] = _answered_question_similarity(episodes, arrays, rows, parts["turn"])
     return columns
 
 
@@ -186,38 +197,40 @@ def _best_among(sessions: Ints, values: Vector) -> Vector:
     return best[sessions]
 
 
-def _after(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
+def _next_turn_value(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
     """Return the value of the turn after each candidate, in the same session; 0 after the last one."""
     after = np.minimum(rows + 1, len(arrays) - 1)
     same = (arrays.sessions[after] == arrays.sessions[rows]) & (after > rows)
     return np.where(same, np.nan_to_num(values[after]), 0.0).astype(np.float32)
 
 
-def _answering(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, nearness: Vector) -> Vector:
+def _answered_question_similarity(
+    episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, similarities: Vector
+) -> Vector:
     """Return how near the question is that each candidate answers: the turn before it, if it asks."""
     before = np.maximum(rows - 1, 0)
-    asks = (_traits(episodes, arrays, before, QUESTION) & QUESTION) > 0
+    asks = (_text_flags(episodes, arrays, before, QUESTION) & QUESTION) > 0
     same = (arrays.sessions[before] == arrays.sessions[rows]) & (rows > 0)
-    return np.where(asks & same, np.nan_to_num(nearness[before]), 0.0).astype(np.float32)
+    return np.where(asks & same, np.nan_to_num(similarities[before]), 0.0).astype(np.float32)
 
 
-def _marks(
-    episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, traits: Ints, query: Query, signals: SearchSignals
+def _binary_columns(
+    episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, flags: Ints, query: Query, signals: SearchSignals
 ) -> dict[str, Vector]:
-    cues = query.intent
-    names = np.array([name.casefold() in query.participant_names for name in arrays.speaker_names], np.bool_)
-    spoken = names[arrays.speakers[rows]] if len(names) else np.zeros(len(rows), np.bool_)
+    intent = query.intent
+    is_participant = np.array([name.casefold() in query.participant_names for name in arrays.speaker_names], np.bool_)
+    by_participant = is_participant[arrays.speakers[rows]] if len(is_participant) else np.zeros(len(rows), np.bool_)
     columns: dict[str, Any] = {
         # A summary tells what several people said, the user among them.
         "from_user": (arrays.roles[rows] == ROLES["user"]) | (arrays.raw[rows] == 0),
-        "from_assistant_recalled": (arrays.roles[rows] == ROLES["assistant"]) & cues.recall,
-        "asked_speaker": spoken | ((arrays.raw[rows] == 0) & bool(query.participants)),
-        "is_question": (traits & QUESTION) > 0,
-        "length": (traits >> _WORDS_SHIFT) / _LENGTH_FULL,
-        "time_when": ((traits & TIME) > 0) & cues.when,
-        "number_count": ((traits & NUMBER) > 0) & cues.count,
-        "liking_preference": ((traits & LIKING) > 0) & cues.preference,
-        "tells_of_span": np.isin(arrays.versions[rows], signals.tells_of_span),
+        "from_assistant_recalled": (arrays.roles[rows] == ROLES["assistant"]) & intent.recall,
+        "asked_speaker": by_participant | ((arrays.raw[rows] == 0) & bool(query.participants)),
+        "is_question": (flags & QUESTION) > 0,
+        "length": (flags >> _WORDS_SHIFT) / _LENGTH_FULL,
+        "time_when": ((flags & TIME) > 0) & intent.when,
+        "number_count": ((flags & NUMBER) > 0) & intent.count,
+        "liking_preference": ((flags & PREFERENCE) > 0) & intent.preference,
+        "tells_of_span": np.isin(arrays.versions[rows], signals.versions_naming_span),
         "graph": np.zeros(len(rows)) if signals.graph is None else signals.graph[rows],
         "rating": np.clip([signals.ratings.get(int(version), 0.0) for version in arrays.versions[rows]], -1, 1),
         "importance": (arrays.importances[rows] - 5) / 5,
@@ -225,30 +238,32 @@ def _marks(
     if signals.in_span is not None and signals.near_span is not None:
         columns |= {"said_in_span": signals.in_span[rows], "said_near_span": signals.near_span[rows]}
     if query.phrases:
-        columns["phrase"] = _holding(episodes, arrays.versions[rows], query.phrases)
+        columns["phrase"] = _phrase_shares(episodes, arrays.versions[rows], query.phrases)
     return {name: np.asarray(values, np.float32) for name, values in columns.items()}
 
 
-def _wanted(cues: QuestionIntent) -> int:
+def _required_flags(intent: QuestionIntent) -> int:
     """Return what is to be known of candidates: patterns cost most of a first look, so only those that count."""
-    return QUESTION | _LENGTH | TIME * cues.when | NUMBER * cues.count | LIKING * cues.preference
+    return QUESTION | _WORD_COUNT | TIME * intent.when | NUMBER * intent.count | PREFERENCE * intent.preference
 
 
-def _traits(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, wanted: int) -> Ints:
+def _text_flags(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, required: int) -> Ints:
     """Return at least the `wanted` traits of the episodes at `rows`, each looked up once for each episode."""
-    known = arrays.text_flags[rows]
-    unknown = np.unique(rows[~known >> _LOOKED_SHIFT & wanted > 0])
-    if not len(unknown):
-        return known.astype(np.int64)
-    texts = episodes.texts(arrays.versions[unknown].tolist())
-    for row, version in zip(unknown.tolist(), arrays.versions[unknown].tolist(), strict=True):
+    cached = arrays.text_flags[rows]
+    missing = np.unique(rows[~cached >> _COMPUTED_SHIFT & required > 0])
+    if not len(missing):
+        return cached.astype(np.int64)
+    texts = episodes.texts(arrays.versions[missing].tolist())
+    for row, version in zip(missing.tolist(), arrays.versions[missing].tolist(), strict=True):
         text = texts.get(version, "")
-        found = marks(text, wanted) | wanted << _LOOKED_SHIFT
-        arrays.text_flags[row] |= found | (_words(text) << _WORDS_SHIFT if wanted & _LENGTH else 0)
+        computed = text_flags(text, required) | required << _COMPUTED_SHIFT
+        arrays.text_flags[row] |= computed | (
+            _content_word_count(text) << _WORDS_SHIFT if required & _WORD_COUNT else 0
+        )
     return arrays.text_flags[rows].astype(np.int64)
 
 
-def _words(text: str) -> int:
+def _content_word_count(text: str) -> int:
     """Return how many content words a text has, up to those that make it long."""
     # Long texts mostly have enough of them at the beginning, which is cut between two words.
     if len(text) > _BEGINNING_CHARS:
@@ -258,8 +273,8 @@ def _words(text: str) -> int:
     return min(len(content_words(text[:2_000])) + unsegmented_words(text[:2_000]), _LENGTH_FULL)
 
 
-def _holding(episodes: EpisodeQueries, versions: Ints, phrases: Sequence[str]) -> Vector:
+def _phrase_shares(episodes: EpisodeQueries, versions: Ints, phrases: Sequence[str]) -> Vector:
     """Return the share of `phrases` that each episode holds as they stand."""
     texts = episodes.texts(versions.tolist())
-    folded = [texts.get(int(version), "").casefold() for version in versions]
-    return np.array([sum(phrase in text for phrase in phrases) / len(phrases) for text in folded], np.float32)
+    folded_texts = [texts.get(int(version), "").casefold() for version in versions]
+    return np.array([sum(phrase in text for phrase in phrases) / len(phrases) for text in folded_texts], np.float32)

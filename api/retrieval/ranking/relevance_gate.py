@@ -24,9 +24,9 @@ from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
 #: Candidates, best first, whose measures count.
-_BEST = 10
+_BEST_CANDIDATES = 10
 #: What parts of words count as, beside whole ones.
-_PARTS_COVERAGE = 0.7
+_SUBSTRING_COVERAGE = 0.7
 #: What is measured of the best candidates, and of the query.
 MEASURES = (
     "dense",
@@ -73,37 +73,39 @@ def load_gate(*, semantic: bool) -> RelevanceGate:
     part: dict[str, Any] = content["hybrid" if semantic else "keyword"]
     names = (*MEASURES, "constant")
     return RelevanceGate(
-        _row(part["question"], names),
-        _row(part["message"], names),
-        _row(part["item"], ("answer", *ITEM_MEASURES, "constant")),
+        _vector(part["question"], names),
+        _vector(part["message"], names),
+        _vector(part["item"], ("answer", *ITEM_MEASURES, "constant")),
     )
 
 
 def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
     """Return what is measured of the best candidates, in the order of `MEASURES`."""
-    best = ranked.order[:_BEST]
+    best = ranked.order[:_BEST_CANDIDATES]
     rows = ranked.candidates.rows[best]
     keywords, semantics, late = ranked.signals.keywords, ranked.signals.semantics, ranked.signals.late
     # What holds parts of the words holds no word as the index knows it.
-    parts = np.isin(rows, ranked.candidates.lists.get("substring", [])).any()
-    found: dict[str, float] = {
-        "coverage": max(_highest(keywords.coverage[rows]), _PARTS_COVERAGE if parts else 0.0),
+    has_substring_match = np.isin(rows, ranked.candidates.lists.get("substring", [])).any()
+    measures: dict[str, float] = {
+        "coverage": max(_highest(keywords.coverage[rows]), _SUBSTRING_COVERAGE if has_substring_match else 0.0),
         "coverage_together": float(min(1.0, keywords.coverage[rows].sum())),
-        "known": keywords.known,
-        "words": float(np.log1p(keywords.words)),
+        "known": keywords.matched_share,
+        "words": float(np.log1p(keywords.word_count)),
         "asked_speaker": float(bool(query.participants)),
-        "graph": _highest(_graph(ranked, rows)),
+        "graph": _highest(_graph_strength(ranked, rows)),
     }
     if semantics is not None and late is not None:
-        near = semantics.parts["turn"]
-        found |= {
-            "dense": _highest(near[rows]),
+        turn_cosines = semantics.parts["turn"]
+        measures |= {
+            "dense": _highest(turn_cosines[rows]),
             "window": _highest(semantics.parts["window"][rows]),
             "session": _highest(semantics.parts["window"]),
             "late": _highest(late[best]),
-            "spread": _highest(near[rows]) - float(np.nanmean(near)) if not np.isnan(near).all() else 0.0,
+            "spread": _highest(turn_cosines[rows]) - float(np.nanmean(turn_cosines))
+            if not np.isnan(turn_cosines).all()
+            else 0.0,
         }
-    return np.array([found.get(name, 0.0) for name in MEASURES], np.float32)
+    return np.array([measures.get(name, 0.0) for name in MEASURES], np.float32)
 
 
 def item_measures(ranked: RankedEpisodes) -> Vector:
@@ -115,16 +117,16 @@ def item_measures(ranked: RankedEpisodes) -> Vector:
     columns: dict[str, Vector] = {
         "behind": scores - (scores[0] if len(scores) else 0),
         "coverage": ranked.signals.keywords.coverage[rows],
-        "graph": _graph(ranked, rows),
+        "graph": _graph_strength(ranked, rows),
     }
     if semantics is not None and late is not None:
         columns |= {"dense": semantics.parts["turn"][rows], "window": semantics.parts["window"][rows]}
         columns["late"] = late[order]
-    none = np.zeros(len(rows), np.float32)
-    return np.stack([np.nan_to_num(columns.get(name, none)) for name in ITEM_MEASURES], axis=1)
+    zeros = np.zeros(len(rows), np.float32)
+    return np.stack([np.nan_to_num(columns.get(name, zeros)) for name in ITEM_MEASURES], axis=1)
 
 
-def _graph(ranked: RankedEpisodes, rows: Ints) -> Vector:
+def _graph_strength(ranked: RankedEpisodes, rows: Ints) -> Vector:
     graph = ranked.signals.graph
     return np.zeros(len(rows), np.float32) if graph is None else graph[rows].astype(np.float32)
 
@@ -135,9 +137,9 @@ def probability(logits: NDArray[np.floating[Any]]) -> Vector:
 
 
 def _highest(values: Vector) -> float:
-    there = values[~np.isnan(values)]
-    return float(there.max()) if len(there) else 0.0
+    numbers = values[~np.isnan(values)]
+    return float(numbers.max()) if len(numbers) else 0.0
 
 
-def _row(named: Mapping[str, float], names: tuple[str, ...]) -> Vector:
-    return np.array([named.get(name, 0.0) for name in names], np.float32)
+def _vector(values: Mapping[str, float], names: tuple[str, ...]) -> Vector:
+    return np.array([values.get(name, 0.0) for name in names], np.float32)

@@ -34,29 +34,29 @@ class Reranker:
         #: A CrossEncoder; its methods are typed too loosely to be of use.
         self._model: Any = None
         self._reason = "model loading"
-        self._settled = threading.Event()
-        self._starting = threading.Lock()
+        self._load_finished = threading.Event()
+        self._start_lock = threading.Lock()
         self._thread: threading.Thread | None = None
         # One at a time: they would share the processor.
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-reranker")
 
     def start(self) -> None:
         """Begin to load, in the background. A second call does nothing."""
-        with self._starting:
+        with self._start_lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._load, name="recollect-reranker-loader", daemon=True)
                 self._thread.start()
 
     def wait_ready(self, timeout_seconds: float) -> bool:
         """Wait until the model is loaded or has failed; return whether it is loaded."""
-        self._settled.wait(timeout_seconds)
+        self._load_finished.wait(timeout_seconds)
         return self._model is not None
 
     def close(self) -> None:
         """Wait for what is running."""
         self._pool.shutdown()
 
-    def reordered(self, query: str, items: Sequence[Item], budget: TimeBudget) -> list[Item]:
+    def rerank(self, query: str, items: Sequence[Item], budget: TimeBudget) -> list[Item]:
         """Return `items` with the first ones in the order of the cross-encoder; as they are when it is not in time.
 
         Probabilities stay in their places: the item that is first now has the highest one.
@@ -78,12 +78,12 @@ class Reranker:
             return list(items)
         finally:
             budget.stages_ms["rerank"] = budget.spent_ms - started_ms
-        order = sorted(range(len(first)), key=lambda at: (-scores[at], at))
-        moved = [
-            replace(first[at], score=first[place].score, ranks=first[at].ranks | {"reranker": place + 1})
-            for place, at in enumerate(order)
+        order = sorted(range(len(first)), key=lambda index: (-scores[index], index))
+        reordered = [
+            replace(first[index], score=first[position].score, ranks=first[index].ranks | {"reranker": position + 1})
+            for position, index in enumerate(order)
         ]
-        return [*moved, *rest]
+        return [*reordered, *rest]
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
         scores: Any = self._model.predict([(query, text) for text in texts], show_progress_bar=False)
@@ -100,4 +100,4 @@ class Reranker:
             self._reason = f"model {self._name!r} could not be loaded ({cause}); check RECOLLECT_RERANKER"
             _logger.warning("the re-ranking %s", self._reason)
         finally:
-            self._settled.set()
+            self._load_finished.set()

@@ -66,12 +66,12 @@ def message_share(words: int) -> float:
     return float(1 / (1 + np.exp(-(min(words, 1_000) - _MESSAGE_WORDS) / _MESSAGE_WIDTH_WORDS)))
 
 
-def feature_vector(named: Mapping[str, float]) -> Vector:
+def feature_vector(weights: Mapping[str, float]) -> Vector:
     """Return the weights of all features, 0 for those that `named` leaves out; raise `ValueError` for unknown ones."""
-    unknown = set(named) - set(FEATURES)
+    unknown = set(weights) - set(FEATURES)
     if unknown:
         raise ValueError(f"weights.toml has unknown features: {', '.join(sorted(unknown))}")
-    return np.array([named.get(name, 0.0) for name in FEATURES], np.float32)
+    return np.array([weights.get(name, 0.0) for name in FEATURES], np.float32)
 
 
 def weighted_sum(matrix: Vector, words: int, *, semantic: bool) -> Vector:
@@ -79,12 +79,12 @@ def weighted_sum(matrix: Vector, words: int, *, semantic: bool) -> Vector:
     return matrix @ load_weights(semantic=semantic).blended(words)
 
 
-def reciprocal_rank(found: Candidates, names: tuple[str, ...] | None) -> Vector:
+def reciprocal_rank(candidates: Candidates, names: tuple[str, ...] | None) -> Vector:
     """Return Σ 1 / (K + rank) over the lists `names`, or over all, of each candidate."""
-    scores = np.zeros(len(found.rows), np.float32)
-    for name, rows in found.lists.items():
+    scores = np.zeros(len(candidates.rows), np.float32)
+    for name, rows in candidates.lists.items():
         if name not in _UNRANKED and (names is None or name in names):
-            scores[np.searchsorted(found.rows, rows)] += 1 / (
+            scores[np.searchsorted(candidates.rows, rows)] += 1 / (
                 RECIPROCAL_RANK_K + 1 + np.arange(len(rows), dtype=np.float32)
             )
     return scores

@@ -72,43 +72,47 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
     """
     text = text.encode(errors="ignore").decode().replace("\0", " ")
     question = extract_question(text)
-    asks = question_intent(question)
+    intent = question_intent(question)
     words = _words(question)
     continued = False
-    if session_id is not None and not [word for word in words if word not in STOP_WORDS and word not in _CONTENTLESS]:
-        before = snapshot.episodes.last_texts(session_id, chars=_CONTINUED_CHARS, limit=_CONTINUED_TURNS)
-        continued = bool(before)
-        question = "\n".join([*before, question])
+    if session_id is not None and not [
+        word for word in words if word not in STOP_WORDS and word not in _CONTINUATION_WORDS
+    ]:
+        last_turns = snapshot.episodes.last_texts(session_id, chars=_CONTINUED_CHARS, limit=_CONTINUED_TURNS)
+        continued = bool(last_turns)
+        question = "\n".join([*last_turns, question])
         words = _words(question)
-    named = snapshot.entities.ids_by_name(_runs(words))
-    speaking = _participants(snapshot.entities)
-    names = {word for name, entity in speaking.items() if entity in named for word in WORD.findall(name)} | {
-        word for word in words if word in speaking
-    }
-    asked = {speaking[word] for word in words if word in speaking} | (named & set(speaking.values()))
+    named_entities = snapshot.entities.ids_by_name(_name_candidates(words))
+    participants = _participants(snapshot.entities)
+    participant_words = {
+        word for name, entity in participants.items() if entity in named_entities for word in WORD.findall(name)
+    } | {word for word in words if word in participants}
+    asked_about = {participants[word] for word in words if word in participants} | (
+        named_entities & set(participants.values())
+    )
     german = is_german(WORD.findall(question.lower())[:_WORDS_MAX])
-    stops = _STOP_WORDS | GERMAN_STOP_WORDS if german else _STOP_WORDS
-    counted = [word for word in words if word not in stops]
-    without_names = [word for word in counted if word not in names]
+    stop_words = _STOP_WORDS | GERMAN_STOP_WORDS if german else _STOP_WORDS
+    content = [word for word in words if word not in stop_words]
+    without_names = [word for word in content if word not in participant_words]
     return Query(
         question=question,
-        text=_without(question, names) if without_names else question,
-        words=tuple(dict.fromkeys(without_names or counted or words)),
-        participants=tuple(sorted(asked)),
-        participant_names=snapshot.entities.names_and_aliases(sorted(asked)),
-        entities=tuple(sorted(named - asked)),
-        phrases=tuple(dict.fromkeys((one[0] or one[1]).casefold() for one in _QUOTED.findall(question))),
+        text=_without_names(question, participant_words) if without_names else question,
+        words=tuple(dict.fromkeys(without_names or content or words)),
+        participants=tuple(sorted(asked_about)),
+        participant_names=snapshot.entities.names_and_aliases(sorted(asked_about)),
+        entities=tuple(sorted(named_entities - asked_about)),
+        phrases=tuple(dict.fromkeys((dates[0] or dates[1]).casefold() for dates in _QUOTED.findall(question))),
         time_ranges=tuple(
-            TimeRange(microseconds(one.start), microseconds(one.end)) for one in find_dates(question, asked_at)
+            TimeRange(microseconds(match.start), microseconds(match.end)) for match in find_dates(question, asked_at)
         ),
-        intent=asks,
+        intent=intent,
         german=german,
         continued=continued,
     )
 
 
 #: Words that only go on: `ok, next step?`.
-_CONTENTLESS = frozenset(
+_CONTINUATION_WORDS = frozenset(
     "ok okay yes yeah yep no nope next step steps continue sure thanks thank great cool nice good alright right fine "
     "go ahead proceed ready let lets keep going start begin move forward more else help hi hello hey".split()
 )
@@ -119,7 +123,7 @@ def _words(text: str) -> list[str]:
     return words if len(words) <= _WORDS_MAX else words[: _WORDS_MAX // 2] + words[-_WORDS_MAX // 2 :]
 
 
-def _runs(words: list[str]) -> set[str]:
+def _name_candidates(words: list[str]) -> set[str]:
     """Return the runs of `words` that a name or an alias may be."""
     return {
         " ".join(words[start : start + length])
@@ -138,7 +142,7 @@ def _participants(entities: EntityQueries) -> dict[str, int]:
     return by_name
 
 
-def _without(text: str, names: set[str]) -> str:
+def _without_names(text: str, names: set[str]) -> str:
     """Return `text` without `names` and their possessive endings."""
     if not names:
         return text
@@ -151,6 +155,6 @@ def present() -> datetime:
     return datetime.now(UTC)
 
 
-def asked_at(as_of: datetime | None, until: datetime | None, clock: Callable[[], datetime] = present) -> datetime:
+def question_time(as_of: datetime | None, until: datetime | None, clock: Callable[[], datetime] = present) -> datetime:
     """Return when a question is asked: when what it may know ends."""
     return until or as_of or clock()

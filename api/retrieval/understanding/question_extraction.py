@@ -16,13 +16,13 @@ _QUESTIONS_MAX = 2
 #: The beginning and the end of a text without a question, which say what it is about.
 _EDGE_CHARS = 500
 
-_MARKS = "?？"
+_QUESTION_MARKS = "?？"
 #: What a question begins after.
-_BEFORE = "\n.!?。！？"
+_SENTENCE_BREAKS = "\n.!?。！？"
 #: Marks that are looked at from the end of a text on; more with nothing before them are no questions.
 _MARKS_MAX = 1_000
 #: Asked without a mark: a line that begins like a question. Spaces are never given back: a text can be all spaces.
-_ASKING = re.compile(
+_QUESTION_LINE = re.compile(
     r"^(?:user|human|question|q)?[ \t]*+[:>-]?[ \t]*+"
     r"((?:who|what|when|where|which|why|how|did|do|does|is|are|was|were|can|could|should|"
     r"tell me|remind me)\b.{5,300})$",
@@ -35,11 +35,13 @@ def extract_question(text: str) -> str:
     if len(text) <= _LONG_CHARS:
         return text
     # What a bot is told comes before what it is asked, so the end counts more.
-    marks = islice(_marks_from_the_end(text), _MARKS_MAX)
-    found = list(islice((question for mark in marks if (question := _before(text, mark))), _QUESTIONS_MAX))
-    found = found or [match.group(1).strip() for match in _ASKING.finditer(text)][: -_QUESTIONS_MAX - 1 : -1]
+    marks = islice(_marks_backwards(text), _MARKS_MAX)
+    questions = list(islice((question for mark in marks if (question := _question_at(text, mark))), _QUESTIONS_MAX))
+    questions = (
+        questions or [match.group(1).strip() for match in _QUESTION_LINE.finditer(text)][: -_QUESTIONS_MAX - 1 : -1]
+    )
     chosen: list[str] = []
-    for question in found:
+    for question in questions:
         if sum(map(len, chosen)) + len(question) > _QUESTIONS_CHARS_MAX:
             break
         chosen.append(question)
@@ -48,17 +50,17 @@ def extract_question(text: str) -> str:
     return f"{text[:_EDGE_CHARS]} {text[-_EDGE_CHARS:]}"
 
 
-def _marks_from_the_end(text: str) -> Iterator[int]:
+def _marks_backwards(text: str) -> Iterator[int]:
     """Yield the places of question marks, the last one first."""
-    places = {mark: text.rfind(mark) for mark in _MARKS}
-    while (at := max(places.values())) >= 0:
-        yield at
-        places[text[at]] = text.rfind(text[at], 0, at)
+    positions = {mark: text.rfind(mark) for mark in _QUESTION_MARKS}
+    while (position := max(positions.values())) >= 0:
+        yield position
+        positions[text[position]] = text.rfind(text[position], 0, position)
 
 
-def _before(text: str, mark: int) -> str | None:
+def _question_at(text: str, mark: int) -> str | None:
     """Return the sentence that ends with the question mark at `mark`; None when it says nothing."""
     # From the mark back, and not a pattern from every character on: a text of a million letters has no question.
-    beginning = text[max(0, mark - _QUESTION_CHARS_MAX) : mark]
-    said = beginning[1 + max(map(beginning.rfind, _BEFORE)) :].strip()
-    return f"{said}{text[mark]}" if len(said) >= _QUESTION_CHARS_MIN else None
+    preceding = text[max(0, mark - _QUESTION_CHARS_MAX) : mark]
+    sentence = preceding[1 + max(map(preceding.rfind, _SENTENCE_BREAKS)) :].strip()
+    return f"{sentence}{text[mark]}" if len(sentence) >= _QUESTION_CHARS_MIN else None

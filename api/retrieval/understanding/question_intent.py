@@ -42,18 +42,18 @@ _SMALL_TALK = re.compile(
 )
 
 #: Marks of a text, as bits: what `features` weighs against the cues.
-QUESTION, TIME, NUMBER, LIKING = 1, 2, 4, 8
-_A_TIME = re.compile(
+QUESTION, TIME, NUMBER, PREFERENCE = 1, 2, 4, 8
+_TIME_WORDS = re.compile(
     r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekend|months?|years?|"
     r"january|february|march|april|may|june|july|august|september|october|november|december|summer|winter|spring|fall|"
     r"autumn|morning|recently|since|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:19|20)\d\d)\b",
     re.I,
 )
-_A_NUMBER = re.compile(
+_NUMBER_WORDS = re.compile(
     r"\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|couple|several|dozen|first|second|third)\b",
     re.I,
 )
-_A_LIKING = re.compile(r"\b(?:prefer\w*|favou?rite|love|like|enjoy|hate|always|never|usually|want)\b", re.I)
+_PREFERENCE_WORDS = re.compile(r"\b(?:prefer\w*|favou?rite|love|like|enjoy|hate|always|never|usually|want)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class QuestionIntent:
     @property
     def intent(self) -> Intent:
         """Return what is asked for, in a word; the first that applies."""
-        named: list[tuple[bool, Intent]] = [
+        kinds: list[tuple[bool, Intent]] = [
             (self.small_talk, "small talk"),
             (self.when, "time"),
             (self.count, "count"),
@@ -83,7 +83,7 @@ class QuestionIntent:
             (self.procedure, "procedure"),
             (self.list, "list"),
         ]
-        applying: list[Intent] = [intent for applies, intent in named if applies]
+        applying: list[Intent] = [intent for applies, intent in kinds if applies]
         return applying[0] if applying else "other"
 
 
@@ -93,12 +93,12 @@ def question_intent(question: str) -> QuestionIntent:
     return QuestionIntent(*(pattern.search(question) is not None for pattern in patterns))
 
 
-def marks(text: str, wanted: int) -> int:
+def text_flags(text: str, required: int) -> int:
     """Return those of the marks of a text that are `wanted`, as bits."""
     # A question in the midst of a long text is not what the text is.
-    asks = text.rstrip().endswith("?") or ("?" in text and len(text) < 200)
-    found = QUESTION * (asks and wanted & QUESTION > 0)
-    for mark, pattern in ((TIME, _A_TIME), (NUMBER, _A_NUMBER), (LIKING, _A_LIKING)):
-        if wanted & mark and pattern.search(text) is not None:
-            found |= mark
-    return found
+    is_question = text.rstrip().endswith("?") or ("?" in text and len(text) < 200)
+    flags = QUESTION * (is_question and required & QUESTION > 0)
+    for flag, pattern in ((TIME, _TIME_WORDS), (NUMBER, _NUMBER_WORDS), (PREFERENCE, _PREFERENCE_WORDS)):
+        if required & flag and pattern.search(text) is not None:
+            flags |= flag
+    return flags
