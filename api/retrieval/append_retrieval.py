@@ -1,4 +1,4 @@
-"""Retrieval on the way in: what belongs to a message is asked for while it is recorded, in one round trip (`001`)."""
+"""Append retrieval: the passive request for a message that is appended in the same call (`001`)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput, first_problem
 
-#: Fields of a request that a turn itself gives.
+#: Fields of a request that the appended message determines, with the error for a caller who sets them.
 _FIXED_FIELDS = {
-    "query": "a turn is asked for by its message; leave it out, or call retrieve",
-    "as_of": "a turn is prepared with what is known now; leave it out, or call retrieve",
+    "query": "the appended message is the query; leave this field out, or call retrieve",
+    "as_of": "the retrieval of an append is of the present; leave this field out, or call retrieve",
 }
 
 
 def turn_request(drafts: Sequence[EventDraft], options: Mapping[str, Any]) -> RetrieveRequest | None:
-    """Return what to ask for the last message of a user in `drafts`; None when there is none.
+    """Return the passive request for the last message of a user in `drafts`; None without such a message.
 
     Parameters:
-        options: further fields of the request.
+        options: further fields of the request, by name.
 
     Raises:
-        InvalidInput: an option is wrong.
+        InvalidInput: an option is invalid, or the message determines it.
     """
     for name, reason in _FIXED_FIELDS.items():
         if options.get(name) is not None:
@@ -46,7 +46,7 @@ def turn_request(drafts: Sequence[EventDraft], options: Mapping[str, Any]) -> Re
 
 
 def _query_text(payload: dict[str, Any]) -> str:
-    """Return what a message asks: its text; of turns the last one; of data its JSON."""
+    """Return the query text of a message: its text, the text of its last turn, or its data as JSON."""
     if "text" in payload:
         return payload["text"]
     if "turns" in payload:

@@ -1,4 +1,4 @@
-"""Search among episodes: signals of every episode in memory, a closer look at the first ones, an order."""
+"""Episode search: scores every episode, selects candidates, measures their features and ranks them."""
 
 from __future__ import annotations
 
@@ -35,38 +35,38 @@ from recollect.events.envelope import microseconds
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
 
-#: Vector searches at once; they share one model, so more would only wait.
+#: Vector searches at once; they share one embedding model, so more threads would only wait.
 _THREADS = 4
-#: The parts of the budget after which vectors are no longer waited for: what comes after them wants its time too.
+#: The share of the time budget after which the vector search is not waited for; the rest is for the later stages.
 SEMANTIC_SHARE = 0.8
-#: The same for the topic of a message, before anything is searched.
+#: The same for the query's vector alone, which passive mode compares with the topic before the search.
 TOPIC_SHARE = 0.4
 
 
 class EpisodeSearch:
-    """Searches episodes. Safe to use from many threads."""
+    """Searches the episodes of a namespace. Safe to use from many threads."""
 
     def __init__(self) -> None:
         self._query_embeddings = QueryEmbeddings()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="recollect-semantic")
 
     def close(self) -> None:
-        """Wait for running searches, then end their threads."""
+        """Wait for running searches, then stop their threads."""
         self._pool.shutdown()
 
     def search(
         self, context: SearchContext, ranking: Ranking, excluded: Sequence[int] = (), *, by_vectors: bool = True
     ) -> RankedEpisodes | None:
-        """Return the episodes for a query, best first; None when nothing was found at all.
+        """Return the candidates for a query in their order; None without candidates or without keyword search.
 
         Parameters:
-            excluded: versions that are not wanted.
+            excluded: versions of episodes to leave out.
             by_vectors: False for keywords alone.
         """
         episodes, budget = context.episodes, context.budget
         pending = self._start_semantic_search(context) if by_vectors and ranking != "keyword" else None
         keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context))
-        # Before the vectors are waited for: what SQLite finds must not depend on how long they take.
+        # Before waiting for the vector search: the results of SQLite must not depend on its duration.
         database_signals = None if keywords is None else _database_signals(context, keywords, excluded)
         semantics = self._await_semantic_search(pending, budget)
         if database_signals is None:
@@ -81,7 +81,7 @@ class EpisodeSearch:
             scores = weighted_sum(matrix, word_count, semantic=signals.semantics is not None)
         else:
             scores = reciprocal_rank(candidates, LISTS[ranking])
-        # Equal scores: the newest first.
+        # Of equal scores, the newest episode comes first.
         order = np.lexsort((-candidates.rows, -scores))
         if ranking != "weighted":
             order = order[scores[order] > 0]
@@ -89,7 +89,7 @@ class EpisodeSearch:
         return RankedEpisodes(candidates, signals, matrix, scores, order)
 
     def query_vector(self, context: SearchContext) -> Vector | None:
-        """Return the query's vector; None when there is none in time."""
+        """Return the query's vector, shape (dimensions,); None when it is not embedded in time."""
         embedder = context.vectors.embedder
         if embedder.state != "ready" or not context.query.text.strip():
             return None
@@ -97,11 +97,11 @@ class EpisodeSearch:
         try:
             return pending.result(context.budget.share_left_seconds(TOPIC_SHARE)).vector
         except Exception:
-            # The search itself says why there are no vectors.
+            # The vector search records the reason.
             return None
 
     def _start_semantic_search(self, context: SearchContext) -> Future[SemanticScores] | None:
-        """Start the vector search in another thread; None when there can be none."""
+        """Start the vector search in another thread; return None, and a note, when vectors are not available."""
         vectors, snapshot, budget = context.vectors, context.snapshot, context.budget
         embedder = vectors.embedder
         if embedder.state != "ready":
@@ -119,7 +119,7 @@ class EpisodeSearch:
 
         def search() -> SemanticScores:
             embedding = self._query_embeddings.get(context.query.text, embedder)
-            # Here, since loading it for the first time can take longer than there is.
+            # In this thread, since the first load of the index can take longer than the time budget.
             index = vectors.index(context.namespace, snapshot)
             return semantic_scores(index, embedding, context.episodes, snapshot.version)
 
@@ -128,7 +128,7 @@ class EpisodeSearch:
     def _await_semantic_search(
         self, pending: Future[SemanticScores] | None, budget: TimeBudget
     ) -> SemanticScores | None:
-        """Return what the vector search found, if it is there in time."""
+        """Return the scores of the vector search; None, and a note, when it fails or is late."""
         if pending is None:
             return None
         try:
@@ -142,26 +142,28 @@ class EpisodeSearch:
 
 
 def _keyword_scores(context: SearchContext) -> KeywordScores:
+    """Return the keyword scores of every episode."""
     query = context.query
     return keyword_scores(context.snapshot, context.index, query.words, german=query.german)
 
 
 @dataclass(frozen=True, slots=True)
 class _DatabaseSignals:
-    """What SQLite finds."""
+    """The signals that SQLite computes for one query."""
 
     keywords: KeywordScores
-    #: Strength of what each episode names, if something is asked for by name.
+    #: Activation of the entities that each episode names, shape (episodes,); None when the query names no entity.
     graph: NDArray[np.float64] | None
-    #: Versions of what names a date that is asked for.
+    #: Versions of episodes whose text names a date within a time range of the query.
     versions_naming_span: Ints
-    #: Further lists, as places best first.
+    #: Further ranked lists, by name: rows, best first.
     lists: dict[str, Ints]
-    #: Which episodes may be found.
+    #: The mask of the episodes that the request allows, shape (episodes,).
     allowed: Mask
 
 
 def _database_signals(context: SearchContext, keywords: KeywordScores, excluded: Sequence[int]) -> _DatabaseSignals:
+    """Return the signals from SQLite: entity graph, substring matches, dates, and the mask of the request."""
     episodes, budget, query, snapshot = context.episodes, context.budget, context.query, context.snapshot
     lists: dict[str, Ints] = {}
     strength = budget.run("graph", snapshot, lambda: _graph_strength(context)) if query.entities else None
@@ -191,7 +193,7 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
 def _candidates_with_signals(
     context: SearchContext, database_signals: _DatabaseSignals, semantics: SemanticScores | None
 ) -> tuple[Candidates, SearchSignals]:
-    """Return the candidates and their signals; those of keywords alone when vectors fail half way."""
+    """Return the candidates and their signals; without vectors when reading the token codes fails."""
     episodes, query, budget = context.episodes, context.query, context.budget
     in_span = span_mask(episodes, query.time_ranges)
     candidates = select_candidates(
@@ -222,6 +224,7 @@ def _candidates_with_signals(
 def _late_interaction(
     context: SearchContext, semantics: SemanticScores, keywords: KeywordScores, candidates: Candidates
 ) -> Vector:
+    """Return the late-interaction score of each candidate, shape (candidates,)."""
     versions = context.episodes.versions[candidates.rows]
     return late_interaction_scores(
         context.vectors, context.namespace, context.snapshot, context.query, semantics.embedding, keywords.idf, versions
@@ -229,7 +232,7 @@ def _late_interaction(
 
 
 def _graph_strength(context: SearchContext) -> NDArray[np.float64]:
-    """Return the strength of what each episode names, for the entities of the query."""
+    """Return the activation of each episode by the entities that it names, shape (episodes,)."""
     entities = context.snapshot.entities
     strength_by_version = episodes_naming(entities, spread_activation(entities, context.query.entities))
     versions = np.fromiter(strength_by_version, np.int64, len(strength_by_version))
@@ -241,7 +244,7 @@ def _graph_strength(context: SearchContext) -> NDArray[np.float64]:
 
 
 def requested_episodes(episodes: EpisodeArrays, request: RetrieveRequest) -> Mask:
-    """Return which episodes a request may see."""
+    """Return the mask of the episodes within the times and the session of a request, shape (episodes,)."""
     mask = np.ones(len(episodes), np.bool_)
     if request.since is not None:
         mask &= episodes.occurred_at_us >= microseconds(request.since)
@@ -254,6 +257,8 @@ def requested_episodes(episodes: EpisodeArrays, request: RetrieveRequest) -> Mas
 
 
 def _timed(search: Callable[[], SemanticScores], budget: TimeBudget, stage: str) -> Callable[[], SemanticScores]:
+    """Return `search` with its milliseconds recorded in `stages_ms[stage]`."""
+
     def timed() -> SemanticScores:
         started_ms = budget.spent_ms
         try:

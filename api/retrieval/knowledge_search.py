@@ -1,4 +1,4 @@
-"""Search among what is known: facts, entities, preferences, procedures, relationships and pieces of documents."""
+"""Knowledge search: ranks facts, entities, preferences, procedures, relationships and document chunks for a query."""
 
 from __future__ import annotations
 
@@ -18,61 +18,65 @@ from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.search_index.knowledge_index import KnowledgeIndex
 
-#: Found by likeness alone: the nearest ones, if they are as near as this (`002`: 0.4).
+#: Items that match by vector alone: at most this many, and only from this cosine on (`002`: 0.4).
 _NEAREST_MAX = 20
 _COSINE_MIN = 0.4
-#: The logistic model of an item: constant, share of the query's words it holds, cosine, being about what is named.
-#: Set by hand: the collections mark messages and not what was read out of them.
+#: Coefficients of an item's logit: constant, share of the query's words in the item, cosine, item about an entity of
+#: the query. Set by hand, since the benchmark collections mark messages as evidence, not extracted knowledge.
 _CONSTANT, _COVERAGE, _COSINE, _ABOUT = -6.0, 4.0, 4.0, 0.5
-#: Without vectors more words must be there.
+#: The same without vectors, where the words must carry more weight.
 _CONSTANT_KEYWORD, _COVERAGE_KEYWORD = -5.5, 5.0
-#: Being about an entity that is named and takes no part in the conversations; being that entity.
+#: Coefficients of an item about an entity that the query names and that is no participant, and of that entity itself.
 _NAMED_ENTITY, _IS_NAMED_ENTITY = 1.5, 3.0
-#: What a rating counts.
+#: Coefficient of the rating, from -1 to 1.
 _RATING = 2.0
-#: What is left of something that was not heard of for a long time.
+#: The factor on the probability of a stale item.
 _STALE_FACTOR = 0.5
-#: Namespaces whose vectors of what is known are kept.
+#: Namespaces whose item vectors stay in memory.
 _NAMESPACES_MAX = 64
-#: Of one kind in one answer.
+#: Items of one kind in one result, so that no kind crowds out the others.
 _KIND_MAX = 5
+#: A preference belongs to the profile from this confidence on.
+_STRONG_CONFIDENCE_MIN = 0.9
+#: Items in a profile, which is part of every passive context.
+_PROFILE_MAX = 20
 
 
 class KnowledgeMatch(NamedTuple):
-    """Something known that may belong to the answer."""
+    """A knowledge item that may belong to the answer."""
 
     item: KnowledgeItem
-    #: How likely it does.
+    #: The probability that it belongs to the answer, 0 to 1.
     probability: float
-    #: Whether it is about an entity that the query names, and no participant.
+    #: Whether it is about an entity that the query names and that is no participant.
     named: bool
-    #: Its rank, from 1, in the lists that found it.
+    #: Its rank, from 1, in each list that has it.
     ranks: dict[str, int]
 
 
 class VectorsNotComparable(Exception):
-    """The vectors of what is known cannot be read; the message says why."""
+    """The vectors of the knowledge items cannot be read; the message has the cause."""
 
 
 class KnowledgeSearch:
-    """Searches what is known. Safe to use from many threads."""
+    """Searches the knowledge of a namespace. Safe to use from many threads."""
 
     def __init__(self) -> None:
         self._matrices: WeakKeyDictionary[KnowledgeIndex, tuple[str, Vector]] = WeakKeyDictionary()
-        #: By model and namespace, the vectors of what was known last, by digest.
+        #: The vectors of the latest items by digest of their text, for each (model fingerprint, namespace).
         self._vectors_by_namespace: BoundedCache[tuple[str, str], dict[bytes, Vector]] = BoundedCache(_NAMESPACES_MAX)
 
     def search(
         self, context: SearchContext, idf: Mapping[str, float], embedding: Vector | None
     ) -> list[KnowledgeMatch]:
-        """Return what is known about a query, most likely first; at most five of a kind.
+        """Return the knowledge items for a query, most probable first; at most `_KIND_MAX` of a kind.
 
         Parameters:
-            rarity: of the query's words, among the episodes.
-            embedding: the query's vector; None for a search by keywords alone.
+            idf: the inverse document frequency of each word of the query, among the episodes.
+            embedding: the query's vector, shape (dimensions,); None for a search by keywords alone.
 
         Raises:
-            NotCompared: there is an embedding, and none to compare it with can be read.
+            VectorsNotComparable: `embedding` is given, and the vectors of the items cannot be read.
         """
         knowledge = context.index.knowledge
         if not knowledge.items:
@@ -80,7 +84,7 @@ class KnowledgeSearch:
         coverage = _coverage(context, knowledge, idf)
         cosines = None if embedding is None else self._cosines(context, knowledge, embedding)
         if cosines is not None and np.isnan(cosines).all():
-            # Nothing is embedded yet, so there is nothing to go by but words.
+            # No item is embedded yet: rank by keywords.
             cosines = None
         about = _about(knowledge, {*context.query.entities, *context.query.participants})
         named = _about(knowledge, set(context.query.entities))
@@ -105,7 +109,7 @@ class KnowledgeSearch:
         return _matches(knowledge, rows, probabilities, lists)
 
     def _cosines(self, context: SearchContext, knowledge: KnowledgeIndex, embedding: Vector) -> Vector:
-        """Return how near each item is to the query; not a number where it was not embedded yet."""
+        """Return the cosine of each item and the query, shape (items,); NaN for an item without a vector."""
         fingerprint = context.vectors.embedder.fingerprint
         cached = self._matrices.get(knowledge)
         if cached is None or cached[0] != fingerprint or np.isnan(cached[1][:, 0]).any():
@@ -116,7 +120,7 @@ class KnowledgeSearch:
         return cached[1] @ embedding
 
     def _item_vectors(self, context: SearchContext, knowledge: KnowledgeIndex, fingerprint: str) -> dict[bytes, Vector]:
-        """Return the vectors of what is known, by digest; nearly all are those of before the last thing learned."""
+        """Return the vectors of the items by digest of their text; only those of new items are read."""
         vectors = self._vectors_by_namespace.get((fingerprint, context.namespace)) or {}
         uncached = [digest for digest in knowledge.digests if digest not in vectors]
         try:
@@ -131,7 +135,7 @@ class KnowledgeSearch:
 
 
 def profile_items(knowledge: KnowledgeIndex, asked_at_us: int) -> list[KnowledgeItem]:
-    """Return what holds in every conversation: standing instructions, pinned memories, strong preferences."""
+    """Return the profile: valid standing instructions, pinned items and strong preferences, for every conversation."""
     chosen = [
         item
         for item in knowledge.items
@@ -139,18 +143,13 @@ def profile_items(knowledge: KnowledgeIndex, asked_at_us: int) -> list[Knowledge
         and (item.standing or item.pinned or (item.kind == "preference" and item.confidence >= _STRONG_CONFIDENCE_MIN))
         and item.is_valid_at(asked_at_us)
     ]
-    # What somebody asked for first, then the strongest; in an order that new ones do not change.
+    # Requested by the user first, then by confidence; new items do not change the order of the others.
     chosen.sort(key=lambda item: (not item.standing, not item.pinned, -item.confidence, item.version, item.id))
     return chosen[:_PROFILE_MAX]
 
 
-#: Preferences that are as strong as this belong to the profile; how much of a profile there can be.
-_STRONG_CONFIDENCE_MIN = 0.9
-_PROFILE_MAX = 20
-
-
 def _coverage(context: SearchContext, knowledge: KnowledgeIndex, idf: Mapping[str, float]) -> Vector:
-    """Return the share of the query's words, by rarity, that each item holds."""
+    """Return the share of the query's words in each item, weighted by IDF, shape (items,)."""
     coverage = np.zeros(len(knowledge.items), np.float32)
     total = 1e-9
     words = context.query.words
@@ -164,6 +163,7 @@ def _coverage(context: SearchContext, knowledge: KnowledgeIndex, idf: Mapping[st
 
 
 def _about(knowledge: KnowledgeIndex, entities: set[int]) -> Mask:
+    """Return the mask of the items about one of `entities`, shape (items,)."""
     if not entities:
         return np.zeros(len(knowledge.items), np.bool_)
     return np.fromiter(
@@ -172,7 +172,7 @@ def _about(knowledge: KnowledgeIndex, entities: set[int]) -> Mask:
 
 
 def _ranked_rows(values: Vector, minimum: float) -> Ints:
-    """Return the places with values over `least`, highest first; of equal ones the newest."""
+    """Return the rows whose value is over `minimum`, highest value first; of equal values the newest row first."""
     rows = np.flatnonzero(values > minimum)
     return rows[np.lexsort((-rows, -values[rows]))]
 
@@ -180,7 +180,7 @@ def _ranked_rows(values: Vector, minimum: float) -> Ints:
 def _adjusted_probabilities(
     items: Sequence[KnowledgeItem], rows: Ints, probabilities: Vector, asked_at_us: int
 ) -> Vector:
-    """Return probabilities with what is known of each item itself: confidence, age, validity."""
+    """Return the probabilities of `rows`, reduced by confidence and staleness; 0 for an item that is not valid."""
     adjusted = probabilities.astype(np.float32)
     for index, row in enumerate(rows):
         item = items[int(row)]
@@ -195,6 +195,7 @@ def _matches(
     probabilities: Vector,
     lists: Mapping[str, Ints],
 ) -> list[KnowledgeMatch]:
+    """Return the matches, most probable first, at most `_KIND_MAX` of a kind."""
     ranks_by_list = {name: {int(place): rank for rank, place in enumerate(listed, 1)} for name, listed in lists.items()}
     matches: list[KnowledgeMatch] = []
     counts: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""How an answer came about: what was understood, every candidate with its ranks and features, why it was dropped."""
+"""Explanation: the understood query, the candidates with ranks and features, and the dropped items, for traces."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ _CANDIDATES_MAX = 50
 def explanation(
     results: Sequence[SearchResult], selected: Sequence[Item], lines: Sequence[Line], items: Sequence[Item]
 ) -> dict[str, Any]:
-    """Return the explanation of an answer, ready for JSON.
+    """Return the explanation of a result, ready for JSON.
 
     Parameters:
-        wanted: what was to be written, as far as the budget goes.
+        results: the search results, one per namespace.
+        selected: the items before the token budget.
+        lines: the lines of the context.
+        items: the items in the context.
     """
     line_keys = {_key(line.item) for line in lines}
     selected_keys = {_key(item) for item in selected}
@@ -46,14 +49,17 @@ def explanation(
 
 
 def _key(item: Item) -> tuple[str, str, str]:
+    """Return the key of an item among several namespaces and kinds."""
     return item.namespace, item.kind, item.id
 
 
 def _cut(item: Item, reason: str) -> dict[str, Any]:
+    """Return an item that was left out, with the reason."""
     return {"id": item.id, "kind": item.kind, "score": round(item.score, 4), "reason": reason}
 
 
 def _understood(result: SearchResult) -> dict[str, Any]:
+    """Return the understood query."""
     query = result.context.query
     return {
         "namespace": result.context.namespace,
@@ -71,6 +77,7 @@ def _understood(result: SearchResult) -> dict[str, Any]:
 
 
 def _candidates(result: SearchResult) -> list[dict[str, Any]]:
+    """Return the best candidates with ranks and features."""
     if result.ranked is None:
         return []
     ranked = result.ranked
@@ -93,6 +100,7 @@ def _candidates(result: SearchResult) -> list[dict[str, Any]]:
 
 
 def _ranks(candidates: Candidates) -> dict[int, dict[str, int]]:
+    """Return the rank of each candidate in each list, from 1, by row."""
     ranks: dict[int, dict[str, int]] = {int(row): {} for row in candidates.rows}
     for name, rows in candidates.lists.items():
         for rank, row in enumerate(rows, start=1):
@@ -101,6 +109,7 @@ def _ranks(candidates: Candidates) -> dict[int, dict[str, int]]:
 
 
 def _gate(result: SearchResult) -> dict[str, Any]:
+    """Return the measures of the relevance gate, and the version of the weights."""
     if result.ranked is None:
         return {"grounding": round(result.grounding, 4)}
     semantic = result.ranked.signals.semantics is not None

@@ -1,4 +1,4 @@
-"""The entity graph: from the entities that a query names over their relationships to the episodes that name them."""
+"""Entity graph: spreads activation from the entities of a query over relationships to the episodes that name them."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Sequence
 
 from recollect.projections.queries.entity_queries import EntityQueries
 
-#: Steps over relationships (`000`).
+#: Relationships between an entity of the query and another entity, at most (`000`).
 _STEPS_MAX = 2
 #: Relationships followed from one entity, strongest first; entities reached in all.
 _EDGES_MAX = 10
 _ENTITIES_MAX = 40
-#: Relationships that are hardly known are not followed (`000`).
+#: Relationships of lower confidence are not followed (`000`).
 _CONFIDENCE_MIN = 0.3
-#: Episodes looked at for each entity, newest first. Who is named more often than that is no clue.
+#: Episodes read for each entity, newest first. An entity that more episodes name is no sign of relevance.
 _EPISODES_MAX = 500
-#: Entities that are named together are related a little, whatever was said (`004`: mentions).
+#: Activation of entities that the same episodes name, without a relationship (`004`: mentions), and their number.
 _CO_MENTION_STRENGTH = 0.35
 _CO_MENTIONS_MAX = 5
 
 
 def spread_activation(queries: EntityQueries, entities: Sequence[int]) -> dict[int, float]:
-    """Return how strongly each entity is related to `entities`, which are at 1: 0 to 1, each once, circles or not.
+    """Return the activation of each reached entity, 0 to 1; `entities` have 1.
 
-    A step over a relationship counts its weight and confidence, and the second step half; one of weight 0, such as
-    `contradicts`, is never taken.
+    A step multiplies the activation by the relationship's weight and confidence, and the second step also by 2/3. Each
+    entity is reached once, so cycles end. A relationship of weight 0, such as `contradicts`, is not followed.
     """
     strength = dict.fromkeys(entities, 1.0)
     frontier = list(entities)
@@ -47,7 +47,7 @@ def spread_activation(queries: EntityQueries, entities: Sequence[int]) -> dict[i
 
 
 def episodes_naming(queries: EntityQueries, strength: dict[int, float]) -> dict[int, float]:
-    """Return the episodes that name entities, each with the strength of the strongest one."""
+    """Return the highest activation among the entities of each episode, by version."""
     strength_by_version: dict[int, float] = {}
     for entity, value in sorted(strength.items(), key=lambda pair: -pair[1]):
         for version in queries.episodes_naming(entity, limit=_EPISODES_MAX):

@@ -1,4 +1,4 @@
-"""Keyword search: BM25 of turns, of turns with the one before, of whole sessions; substrings where words fail."""
+"""Keyword search: BM25 scores of turns, of pairs of turns and of sessions; substring matches as the fallback."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from recollect.projections.search_index.index_cache import IndexSnapshot
 from recollect.projections.search_index.postings import Posting, merge_postings
 from recollect.projections.text.segments import is_unsegmented_script, ngrams
 
-#: Saturation of term frequency and weight of length (Robertson and Zaragoza 2009; FTS5 has the same).
+#: Parameters of BM25: saturation of term frequency, weight of length (Robertson and Zaragoza 2009; the same as FTS5).
 K1 = 1.2
 B = 0.75
-#: Words in one search: the rarest ones. A question has fewer; of a pasted text the rare words say what it is about.
+#: Words in one search, the rarest first. A question has fewer; the rare words of a pasted text are its topic.
 WORDS_MAX = 32
-#: Terms in one search: words, and segments of writing without spaces.
+#: Terms in one search: stems of words, and n-grams of unsegmented scripts.
 _TERMS_MAX = 64
-#: What a pair of signs that no episode holds counts in a run of which some are held: it is hardly a word.
+#: The factor on an n-gram without matches when other n-grams of its run match: it is probably no word.
 _UNMATCHED_SEGMENT_FACTOR = 0.25
 #: Patterns in one substring search; each is tried on every episode.
 _PATTERNS_MAX = 12
@@ -33,40 +33,44 @@ _PATTERNS_MAX = 12
 
 @dataclass(frozen=True, slots=True)
 class KeywordScores:
-    """What keyword search says. The arrays have one number an episode of the roster."""
+    """The scores of keyword search. Arrays have the shape (episodes,)."""
 
-    #: BM25 of the episode itself, of it with the one before it, and of its whole session.
+    #: BM25 of the episode, of the episode with its predecessor, and of its session.
     turn: Vector
     window: Vector
     session: Vector
-    #: The share of the query's words, by rarity, that the episode holds itself: 0 to 1.
+    #: The share of the query's words in the episode, weighted by IDF: 0 to 1.
     coverage: Vector
-    #: The rarity of each word of the query, by word: inverse document frequency.
+    #: The inverse document frequency of each word of the query.
     idf: dict[str, float]
-    #: The share of the words, by rarity, that some episode holds: 0 to 1.
+    #: The share of the query's words in any episode, weighted by IDF: 0 to 1.
     matched_share: float
-    #: How many words are looked for; a run of writing without spaces is what its segments count.
+    #: The number of words in the search; a run of an unsegmented script counts the sum of its n-grams' weights.
     word_count: float
 
 
 def keyword_scores(
     snapshot: Snapshot, index: IndexSnapshot, words: Sequence[str], *, german: bool = False
 ) -> KeywordScores:
-    """Return what the words of a query say of each episode."""
+    """Return the keyword scores of every episode for the words of a query.
+
+    Parameters:
+        german: whether the words get German stems as well.
+    """
     episodes = index.episodes
     terms = dict(zip(words, search_terms(snapshot.keywords, words, german=german), strict=True))
     forms = list(dict.fromkeys(form for listed in terms.values() for term in listed for form in term.forms))
     postings = dict(zip(forms, index.postings.get(snapshot.keywords, forms, snapshot.version), strict=True))
     matches = {word: _match_word(episodes, listed, postings) for word, listed in terms.items() if listed}
     idf = {word: _mean_idf(listed) for word, listed in matches.items()}
-    # Of two words with one stem, one counts.
+    # Two words with the same stems are one term.
     rarest = sorted(matches, key=lambda word: idf[word])[-WORDS_MAX:]
     chosen = {term.forms: match for word in rarest for term, match in zip(terms[word], matches[word], strict=True)}
     return _score(episodes, list(chosen.values())[-_TERMS_MAX:], idf, _word_count(terms))
 
 
 class _TermMatches:
-    """The live episodes that hold a term."""
+    """The live episodes with one term: their rows, and its counts in the turn and in the window."""
 
     __slots__ = ("counts", "idf", "rows", "weight", "window_counts")
 
@@ -81,7 +85,7 @@ class _TermMatches:
 def _match_word(
     episodes: EpisodeArrays, terms: Sequence[SearchTerm], postings: Mapping[str, Posting]
 ) -> list[_TermMatches]:
-    """Return what is found by each term of a word."""
+    """Return the matches of each term of a word."""
     matches = [
         _TermMatches(episodes, merge_postings([postings[form] for form in term.forms]), term.weight) for term in terms
     ]
@@ -93,25 +97,28 @@ def _match_word(
 
 
 def _word_count(terms: Mapping[str, Sequence[SearchTerm]]) -> float:
-    """Return how many words are looked for: one each, but of a run of signs what its segments count."""
+    """Return the number of words; a run of an unsegmented script counts the sum of its n-grams' weights."""
     return sum(
         sum(term.weight for term in listed) if is_unsegmented_script(word) else 1.0 for word, listed in terms.items()
     )
 
 
 def _mean_idf(matches: Sequence[_TermMatches]) -> float:
+    """Return the IDF of a word: the mean of its terms, by their weights."""
     if len(matches) == 1:
         return matches[0].idf
     return sum(match.idf * match.weight for match in matches) / sum(match.weight for match in matches)
 
 
 def _idf(total: int, holding: int) -> float:
+    """Return the inverse document frequency of a term in `holding` of `total` documents."""
     return float(np.log1p((total - holding + 0.5) / (holding + 0.5)))
 
 
 def _score(
     episodes: EpisodeArrays, matches: Sequence[_TermMatches], word_idf: dict[str, float], word_count: float
 ) -> KeywordScores:
+    """Return the BM25 scores and the coverage of every episode by the matches of all terms."""
     count = len(episodes)
     turn, window, session, coverage = (np.zeros(count, np.float32) for _ in range(4))
     sessions = len(episodes.session_ids)
@@ -131,19 +138,19 @@ def _score(
         total += weight
         matched += weight * bool(len(match.rows))
     if count:
-        # What has no session has no session's words either.
+        # Episodes without a session share one row of `sessions`, which is no session.
         session_scores[episodes.sessionless] = 0
         session = session_scores[episodes.sessions]
     return KeywordScores(turn, window, session, coverage / np.float32(total), word_idf, matched / total, word_count)
 
 
 def _saturated(counts: Vector, lengths: NDArray[Any]) -> Vector:
-    """Return term frequencies, each counting less the more there are and the longer the text is."""
+    """Return the term-frequency factor of BM25; `lengths` are relative to the mean length."""
     return (counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths))).astype(np.float32)
 
 
 def substring_matches(episodes: EpisodeQueries, words: Sequence[str], depth: int) -> Ints:
-    """Return up to `depth` episodes that hold parts of `words` anywhere: most parts first, then newest."""
+    """Return the versions of at most `depth` episodes with `words` as substrings: most matches first, then newest."""
     patterns = _patterns(words)
     if not patterns:
         return np.empty(0, np.int64)
@@ -151,6 +158,7 @@ def substring_matches(episodes: EpisodeQueries, words: Sequence[str], depth: int
 
 
 def _patterns(words: Sequence[str]) -> list[str]:
+    """Return the LIKE patterns of words and n-grams, escaped by a backslash."""
     parts: dict[str, None] = {}
     for word in words:
         if is_unsegmented_script(word):

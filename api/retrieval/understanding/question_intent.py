@@ -1,4 +1,4 @@
-"""What the wording of a question says about its answer: a time, a number, a list, something the bot said."""
+"""Question intent: classifies a question by its wording: time, count, list, recall, procedure, preference."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SMALL_TALK = re.compile(
     re.I,
 )
 
-#: Marks of a text, as bits: what `features` weighs against the cues.
+#: Flags of a text, as bits, which `ranking.features` combines with the intent of the query.
 QUESTION, TIME, NUMBER, PREFERENCE = 1, 2, 4, 8
 _TIME_WORDS = re.compile(
     r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekend|months?|years?|"
@@ -58,22 +58,22 @@ _PREFERENCE_WORDS = re.compile(r"\b(?:prefer\w*|favou?rite|love|like|enjoy|hate|
 
 @dataclass(frozen=True, slots=True)
 class QuestionIntent:
-    """What a question asks for."""
+    """The intents that the wording of a question matches. The names of the fields are keys of traces."""
 
     when: bool
     count: bool
     list: bool
-    #: What the bot said itself.
+    #: An earlier message of the assistant is asked for.
     recall: bool
     procedure: bool
     preference: bool
-    #: Something long gone is asked for: search deep.
+    #: A distant memory is asked for, which raises the limits of a passive retrieval.
     remember: bool
     small_talk: bool
 
     @property
     def intent(self) -> Intent:
-        """Return what is asked for, in a word; the first that applies."""
+        """Return the main intent: the first that applies, in the order of precedence."""
         kinds: list[tuple[bool, Intent]] = [
             (self.small_talk, "small talk"),
             (self.when, "time"),
@@ -88,14 +88,14 @@ class QuestionIntent:
 
 
 def question_intent(question: str) -> QuestionIntent:
-    """Return what the wording of `question` asks for."""
+    """Return the intents that the wording of `question` matches."""
     patterns = (_WHEN, _COUNT, _LIST, _RECALL, _PROCEDURE, _PREFERENCE, _REMEMBER, _SMALL_TALK)
     return QuestionIntent(*(pattern.search(question) is not None for pattern in patterns))
 
 
 def text_flags(text: str, required: int) -> int:
-    """Return those of the marks of a text that are `wanted`, as bits."""
-    # A question in the midst of a long text is not what the text is.
+    """Return the flags of a text among those of `required`, as bits."""
+    # A question mark inside a long text does not make it a question.
     is_question = text.rstrip().endswith("?") or ("?" in text and len(text) < 200)
     flags = QUESTION * (is_question and required & QUESTION > 0)
     for flag, pattern in ((TIME, _TIME_WORDS), (NUMBER, _NUMBER_WORDS), (PREFERENCE, _PREFERENCE_WORDS)):

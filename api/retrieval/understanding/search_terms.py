@@ -1,4 +1,4 @@
-"""The terms that the words of a query are looked for by: stems, and segments of writing without spaces."""
+"""Search terms: the stems of the words of a query, and n-grams of unsegmented scripts, with weights."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from recollect.projections.search_index.postings import stem_words
 from recollect.projections.text.function_words import ASKING, LINKING
 from recollect.projections.text.segments import HANGUL, HIRAGANA, is_unsegmented_script, ngrams, stem
 
-#: What a pair of signs counts, against a word: two signs are about one word, and two pairs share a sign.
+#: The weight of a bigram, relative to a word: a word has about two characters, and neighbouring bigrams overlap.
 _BIGRAM_WEIGHT = 0.5
-#: What a single sign counts, which mostly belongs to a pair as well, or a pair with a Korean ending; and a pair that
-#: holds no word by itself.
+#: The weights of a single character, which a bigram usually covers, and of a bigram with a Korean ending; and of a
+#: bigram of function characters.
 _CHARACTER_WEIGHT = 0.25
 _FUNCTION_BIGRAM_WEIGHT = 0.15
-#: What a run of signs counts at most, in words.
+#: The highest weight of a run of characters, in words.
 _RUN_WEIGHT_MAX = 2.0
-#: Segments of one word, and of one query; a pasted text has thousands.
+#: N-grams of one word, and of one query; a pasted text has thousands.
 _SEGMENTS_MAX = 24
 _QUERY_SEGMENTS_MAX = 128
 
 
 class SearchTerm(NamedTuple):
-    """One thing to look for."""
+    """A term of a search."""
 
-    #: As the keyword index holds it; each is as good as the other.
+    #: Its forms in the keyword index, which count as the same term.
     forms: tuple[str, ...]
-    #: What it counts: 1 for a word.
+    #: Its weight; 1 for a word.
     weight: float
 
 
 def search_terms(keywords: KeywordQueries, words: Sequence[str], *, german: bool) -> list[list[SearchTerm]]:
-    """Return the terms of each of `words`: one for most, several for writing without spaces, sometimes none."""
+    """Return the terms of each of `words`: usually one, several in an unsegmented script, none for question words."""
     terms: list[list[SearchTerm]] = []
     count = 0
     for raw_word in words:
-        # Half and full width are one.
+        # NFKC maps half-width and full-width forms to the same characters.
         word = raw_word if raw_word.isascii() else normalize("NFKC", raw_word)
         weights = _segment_weights(word) if is_unsegmented_script(word) and count < _QUERY_SEGMENTS_MAX else None
         if weights is None:
@@ -51,17 +51,17 @@ def search_terms(keywords: KeywordQueries, words: Sequence[str], *, german: bool
 
 
 def _word_terms(keywords: KeywordQueries, word: str, german: bool) -> list[SearchTerm]:
-    """Return a word with spaces around it: by its English stem and the one of its own language."""
+    """Return the terms of a word of a segmented script: its English stem and the stem of its own language."""
     own_stem = stem(word, german=german)
     stems, *others = stem_words(keywords, [word] if own_stem is None else [word, own_stem])
     if len(stems) != 1:
-        # SQLite takes `user_id` for two words.
+        # The tokenizer of SQLite splits `user_id` into two words.
         return [SearchTerm((form,), 1 / len(stems)) for form in stems]
     return [SearchTerm(tuple(dict.fromkeys([*stems, *(other[0] for other in others if len(other) == 1)])), 1.0)]
 
 
 def _segment_weights(word: str) -> dict[str, float]:
-    """Return the segments of a word and what each counts; empty for one that only asks."""
+    """Return the weight of each n-gram of a word; empty for a question word."""
     weights: dict[str, float] = {}
     for part in ASKING.sub(" ", word).split():
         for segment in ngrams(part):
@@ -73,6 +73,7 @@ def _segment_weights(word: str) -> dict[str, float]:
 
 
 def _segment_weight(part: str, segment: str) -> float:
+    """Return the weight of the n-gram `segment` of the run `part`."""
     if not is_unsegmented_script(segment):
         return 1.0
     if len(segment) > 1:
