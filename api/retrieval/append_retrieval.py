@@ -1,4 +1,4 @@
-"""Retrieval on the way in: what belongs to a message is asked for while it is recorded, in one round trip (`001`)."""
+"""Append retrieval: the passive request for a message that is appended in the same call (`001`)."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput, first_problem
 
-#: Fields of a request that a turn itself gives.
-_NO_OPTIONS = {
-    "query": "a turn is asked for by its message; leave it out, or call retrieve",
-    "as_of": "a turn is prepared with what is known now; leave it out, or call retrieve",
+#: Fields of a request that the appended message determines, with the error for a caller who sets them.
+_FIXED_FIELDS = {
+    "query": "the appended message is the query; leave this field out, or call retrieve",
+    "as_of": "the retrieval of an append is of the present; leave this field out, or call retrieve",
 }
 
 
 def turn_request(drafts: Sequence[EventDraft], options: Mapping[str, Any]) -> RetrieveRequest | None:
-    """Return what to ask for the last message of a user in `drafts`; None when there is none.
+    """Return the passive request for the last message of a user in `drafts`; None without such a message.
 
     Parameters:
-        options: further fields of the request.
+        options: further fields of the request, by name.
 
     Raises:
-        InvalidInput: an option is wrong.
+        InvalidInput: an option is invalid, or the message determines it.
     """
-    for name, reason in _NO_OPTIONS.items():
+    for name, reason in _FIXED_FIELDS.items():
         if options.get(name) is not None:
             raise InvalidInput(reason, field=name)
     messages = (draft for draft in reversed(drafts) if draft.type == "message.added")
@@ -36,7 +36,7 @@ def turn_request(drafts: Sequence[EventDraft], options: Mapping[str, Any]) -> Re
         ((draft, payload) for draft in messages if (payload := orjson.loads(draft.payload))["role"] == "user"),
         (None, None),
     )
-    query = "" if payload is None else _query(payload)
+    query = "" if payload is None else _query_text(payload)
     session = {} if message is None or message.session_id is None else {"session_id": message.session_id}
     try:
         request = RetrieveRequest.model_validate({"mode": "passive", **session, **options, "query": query})
@@ -45,8 +45,8 @@ def turn_request(drafts: Sequence[EventDraft], options: Mapping[str, Any]) -> Re
     return None if message is None else request
 
 
-def _query(payload: dict[str, Any]) -> str:
-    """Return what a message asks: its text; of turns the last one; of data its JSON."""
+def _query_text(payload: dict[str, Any]) -> str:
+    """Return the query text of a message: its text, the text of its last turn, or its data as JSON."""
     if "text" in payload:
         return payload["text"]
     if "turns" in payload:

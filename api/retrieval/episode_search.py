@@ -1,4 +1,4 @@
-"""Search among episodes: signals of every episode in memory, a closer look at the first ones, an order."""
+"""Episode search: scores every episode, selects candidates, measures their features and ranks them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
-from recollect.api.retrieval.contract.time_budget import PARTLY, TimeBudget
-from recollect.api.retrieval.ranking.candidates import DEPTH, Candidates, Mask, select_candidates
-from recollect.api.retrieval.ranking.features import SearchSignals, feature_matrix, near_spans_of, spans_of, telling_of
+from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX, TimeBudget
+from recollect.api.retrieval.ranking.candidates import LIST_DEPTH, Candidates, Mask, select_candidates
+from recollect.api.retrieval.ranking.features import (
+    SearchSignals,
+    feature_matrix,
+    near_span_mask,
+    span_mask,
+    versions_naming_dates,
+)
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.weighted_sum import LISTS, reciprocal_rank, weighted_sum
 from recollect.api.retrieval.search.entity_graph import episodes_naming, spread_activation
 from recollect.api.retrieval.search.keyword_search import KeywordScores, keyword_scores, substring_matches
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import (
-    QueryVectors,
+    QueryEmbeddings,
     SemanticScores,
     late_interaction_scores,
     semantic_scores,
@@ -29,218 +35,235 @@ from recollect.events.envelope import microseconds
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
 
-#: Vector searches at once; they share one model, so more would only wait.
+#: Vector searches at once; they share one embedding model, so more threads would only wait.
 _THREADS = 4
-#: The parts of the budget after which vectors are no longer waited for: what comes after them wants its time too.
+#: The share of the time budget after which the vector search is not waited for; the rest is for the later stages.
 SEMANTIC_SHARE = 0.8
-#: The same for the topic of a message, before anything is searched.
+#: The same for the query's vector alone, which passive mode compares with the topic before the search.
 TOPIC_SHARE = 0.4
 
 
 class EpisodeSearch:
-    """Searches episodes. Safe to use from many threads."""
+    """Searches the episodes of a namespace. Safe to use from many threads."""
 
     def __init__(self) -> None:
-        self._query_vectors = QueryVectors()
+        self._query_embeddings = QueryEmbeddings()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="recollect-semantic")
 
     def close(self) -> None:
-        """Wait for running searches, then end their threads."""
+        """Wait for running searches, then stop their threads."""
         self._pool.shutdown()
 
     def search(
         self, context: SearchContext, ranking: Ranking, excluded: Sequence[int] = (), *, by_vectors: bool = True
     ) -> RankedEpisodes | None:
-        """Return the episodes for a query, best first; None when nothing was found at all.
+        """Return the candidates for a query in their order; None without candidates or without keyword search.
 
         Parameters:
-            excluded: versions that are not wanted.
+            excluded: versions of episodes to leave out.
             by_vectors: False for keywords alone.
         """
-        roster, budget = context.episodes, context.budget
-        pending = self._begin(context) if by_vectors and ranking != "keyword" else None
-        found = budget.run("keyword", context.snapshot, lambda: _keywords(context))
-        # Before the vectors are waited for: what SQLite finds must not depend on how long they take.
-        hints = None if found is None else _hints(context, found, excluded)
-        near = self._finish(pending, budget)
-        if hints is None:
+        episodes, budget = context.episodes, context.budget
+        pending = self._start_semantic_search(context) if by_vectors and ranking != "keyword" else None
+        keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context))
+        # Before waiting for the vector search: the results of SQLite must not depend on its duration.
+        database_signals = None if keywords is None else _database_signals(context, keywords, excluded)
+        semantics = self._await_semantic_search(pending, budget)
+        if database_signals is None:
             return None
-        picked, signals = _closer(context, hints, near)
-        if not len(picked.rows):
+        candidates, signals = _candidates_with_signals(context, database_signals, semantics)
+        if not len(candidates.rows):
             return None
         started_ms = budget.spent_ms
-        matrix = feature_matrix(context.snapshot.episodes, roster, picked.rows, context.query, signals)
+        matrix = feature_matrix(context.snapshot.episodes, episodes, candidates.rows, context.query, signals)
         if ranking == "weighted":
-            words = len(context.query.question.split())
-            scores = weighted_sum(matrix, words, semantic=signals.semantics is not None)
+            word_count = len(context.query.question.split())
+            scores = weighted_sum(matrix, word_count, semantic=signals.semantics is not None)
         else:
-            scores = reciprocal_rank(picked, LISTS[ranking])
-        # Equal scores: the newest first.
-        order = np.lexsort((-picked.rows, -scores))
+            scores = reciprocal_rank(candidates, LISTS[ranking])
+        # Of equal scores, the newest episode comes first.
+        order = np.lexsort((-candidates.rows, -scores))
         if ranking != "weighted":
             order = order[scores[order] > 0]
         budget.stages_ms["rank"] = budget.spent_ms - started_ms
-        return RankedEpisodes(picked, signals, matrix, scores, order)
+        return RankedEpisodes(candidates, signals, matrix, scores, order)
 
-    def vector_of(self, context: SearchContext) -> Vector | None:
-        """Return the query's vector; None when there is none in time."""
+    def query_vector(self, context: SearchContext) -> Vector | None:
+        """Return the query's vector, shape (dimensions,); None when it is not embedded in time."""
         embedder = context.vectors.embedder
         if embedder.state != "ready" or not context.query.text.strip():
             return None
-        pending = self._pool.submit(self._query_vectors.of, context.query.text, embedder)
+        pending = self._pool.submit(self._query_embeddings.get, context.query.text, embedder)
         try:
-            return pending.result(context.budget.left_of(TOPIC_SHARE)).vector
+            return pending.result(context.budget.share_left_seconds(TOPIC_SHARE)).vector
         except Exception:
-            # The search itself says why there are no vectors.
+            # The vector search records the reason.
             return None
 
-    def _begin(self, context: SearchContext) -> Future[SemanticScores] | None:
-        """Start the vector search in another thread; None when there can be none."""
+    def _start_semantic_search(self, context: SearchContext) -> Future[SemanticScores] | None:
+        """Start the vector search in another thread; return None, and a note, when vectors are not available."""
         vectors, snapshot, budget = context.vectors, context.snapshot, context.budget
         embedder = vectors.embedder
         if embedder.state != "ready":
             budget.record_missing("semantic", embedder.reason)
             return None
         try:
-            pending = vectors.backlog(context.namespace, snapshot)
+            backlog = vectors.backlog(context.namespace, snapshot)
         except Exception as error:
             budget.record_missing("semantic", f"{type(error).__name__}: {error}")
             return None
-        if pending.missing:
-            budget.record_missing("semantic", f"{pending.missing} of {pending.total} {PARTLY}")
-        if pending.missing == pending.total and pending.total:
+        if backlog.missing:
+            budget.record_missing("semantic", f"{backlog.missing} of {backlog.total} {PARTIAL_SUFFIX}")
+        if backlog.missing == backlog.total and backlog.total:
             return None
 
         def search() -> SemanticScores:
-            embedding = self._query_vectors.of(context.query.text, embedder)
-            # Here, since loading it for the first time can take longer than there is.
+            embedding = self._query_embeddings.get(context.query.text, embedder)
+            # In this thread, since the first load of the index can take longer than the time budget.
             index = vectors.index(context.namespace, snapshot)
             return semantic_scores(index, embedding, context.episodes, snapshot.version)
 
         return self._pool.submit(_timed(search, budget, "semantic"))
 
-    def _finish(self, semantic: Future[SemanticScores] | None, budget: TimeBudget) -> SemanticScores | None:
-        """Return what the vector search found, if it is there in time."""
-        if semantic is None:
+    def _await_semantic_search(
+        self, pending: Future[SemanticScores] | None, budget: TimeBudget
+    ) -> SemanticScores | None:
+        """Return the scores of the vector search; None, and a note, when it fails or is late."""
+        if pending is None:
             return None
         try:
-            return semantic.result(budget.left_of(SEMANTIC_SHARE))
+            return pending.result(budget.share_left_seconds(SEMANTIC_SHARE))
         except FutureTimeout:
-            semantic.cancel()
+            pending.cancel()
             budget.record_missing("semantic", "out of time")
         except Exception as error:
             budget.record_missing("semantic", f"{type(error).__name__}: {error}")
         return None
 
 
-def _keywords(context: SearchContext) -> KeywordScores:
+def _keyword_scores(context: SearchContext) -> KeywordScores:
+    """Return the keyword scores of every episode."""
     query = context.query
     return keyword_scores(context.snapshot, context.index, query.words, german=query.german)
 
 
 @dataclass(frozen=True, slots=True)
-class _SearchHints:
-    """What SQLite finds."""
+class _DatabaseSignals:
+    """The signals that SQLite computes for one query."""
 
     keywords: KeywordScores
-    #: Strength of what each episode names, if something is asked for by name.
+    #: Activation of the entities that each episode names, shape (episodes,); None when the query names no entity.
     graph: NDArray[np.float64] | None
-    #: Versions of what names a date that is asked for.
-    telling: Ints
-    #: Further lists, as places best first.
+    #: Versions of episodes whose text names a date within a time range of the query.
+    versions_naming_span: Ints
+    #: Further ranked lists, by name: rows, best first.
     lists: dict[str, Ints]
-    #: Which episodes may be found.
+    #: The mask of the episodes that the request allows, shape (episodes,).
     allowed: Mask
 
 
-def _hints(context: SearchContext, found: KeywordScores, excluded: Sequence[int]) -> _SearchHints:
-    roster, budget, query, snapshot = context.episodes, context.budget, context.query, context.snapshot
+def _database_signals(context: SearchContext, keywords: KeywordScores, excluded: Sequence[int]) -> _DatabaseSignals:
+    """Return the signals from SQLite: entity graph, substring matches, dates, and the mask of the request."""
+    episodes, budget, query, snapshot = context.episodes, context.budget, context.query, context.snapshot
     lists: dict[str, Ints] = {}
-    strength = budget.run("graph", snapshot, lambda: _related(context)) if query.entities else None
+    strength = budget.run("graph", snapshot, lambda: _graph_strength(context)) if query.entities else None
     if strength is not None:
         rows = np.flatnonzero(strength)
         lists["graph"] = rows[np.lexsort((-rows, -strength[rows]))]
-    if query.words and not found.turn.any():
-        matches = budget.run("substring", snapshot, lambda: substring_matches(snapshot.episodes, query.words, DEPTH))
+    if query.words and not keywords.turn.any():
+        matches = budget.run(
+            "substring", snapshot, lambda: substring_matches(snapshot.episodes, query.words, LIST_DEPTH)
+        )
         if matches is not None:
-            lists["substring"] = roster.rows_of(matches)
-    telling = None
+            lists["substring"] = episodes.rows_of(matches)
+    versions_naming_span = None
     if query.time_ranges:
-        telling = budget.run("dates", snapshot, lambda: telling_of(snapshot.episodes, query.time_ranges))
-    if telling is not None and len(telling):
-        lists["date"] = roster.rows_of(telling)
-    mask = allowed(roster, context.request)
-    mask[roster.rows_of(np.array(sorted(excluded), np.int64))] = False
-    return _SearchHints(found, strength, np.empty(0, np.int64) if telling is None else telling, lists, mask)
+        versions_naming_span = budget.run(
+            "dates", snapshot, lambda: versions_naming_dates(snapshot.episodes, query.time_ranges)
+        )
+    if versions_naming_span is not None and len(versions_naming_span):
+        lists["date"] = episodes.rows_of(versions_naming_span)
+    mask = requested_episodes(episodes, context.request)
+    mask[episodes.rows_of(np.array(sorted(excluded), np.int64))] = False
+    return _DatabaseSignals(
+        keywords, strength, np.empty(0, np.int64) if versions_naming_span is None else versions_naming_span, lists, mask
+    )
 
 
-def _closer(
-    context: SearchContext, hints: _SearchHints, near: SemanticScores | None
+def _candidates_with_signals(
+    context: SearchContext, database_signals: _DatabaseSignals, semantics: SemanticScores | None
 ) -> tuple[Candidates, SearchSignals]:
-    """Return the candidates and their signals; those of keywords alone when vectors fail half way."""
-    roster, query, budget = context.episodes, context.query, context.budget
-    in_span = spans_of(roster, query.time_ranges)
-    picked = select_candidates(hints.allowed, hints.keywords, near, hints.lists, in_span)
-    values: Vector | None = None
-    if near is not None:
+    """Return the candidates and their signals; without vectors when reading the token codes fails."""
+    episodes, query, budget = context.episodes, context.query, context.budget
+    in_span = span_mask(episodes, query.time_ranges)
+    candidates = select_candidates(
+        database_signals.allowed, database_signals.keywords, semantics, database_signals.lists, in_span
+    )
+    late: Vector | None = None
+    if semantics is not None:
         started_ms = budget.spent_ms
         try:
-            values = _late(context, near, hints.keywords, picked)
+            late = _late_interaction(context, semantics, database_signals.keywords, candidates)
         except Exception as error:
             budget.record_missing("semantic", f"{type(error).__name__}: {error}")
-            return _closer(context, hints, None)
+            return _candidates_with_signals(context, database_signals, None)
         budget.stages_ms["late"] = budget.spent_ms - started_ms
-    return picked, SearchSignals(
-        keywords=hints.keywords,
-        semantics=near,
-        late=values,
-        graph=hints.graph,
+    return candidates, SearchSignals(
+        keywords=database_signals.keywords,
+        semantics=semantics,
+        late=late,
+        graph=database_signals.graph,
         in_span=in_span,
-        near_span=near_spans_of(roster, query.time_ranges),
-        tells_of_span=hints.telling,
+        near_span=near_span_mask(episodes, query.time_ranges),
+        versions_naming_span=database_signals.versions_naming_span,
         ratings=context.index.knowledge.episode_ratings,
         asked_at_us=context.asked_at_us,
     )
 
 
-def _late(context: SearchContext, near: SemanticScores, found: KeywordScores, picked: Candidates) -> Vector:
-    versions = context.episodes.versions[picked.rows]
+def _late_interaction(
+    context: SearchContext, semantics: SemanticScores, keywords: KeywordScores, candidates: Candidates
+) -> Vector:
+    """Return the late-interaction score of each candidate, shape (candidates,)."""
+    versions = context.episodes.versions[candidates.rows]
     return late_interaction_scores(
-        context.vectors, context.namespace, context.snapshot, context.query, near.embedding, found.idf, versions
+        context.vectors, context.namespace, context.snapshot, context.query, semantics.embedding, keywords.idf, versions
     )
 
 
-def _related(context: SearchContext) -> NDArray[np.float64]:
-    """Return the strength of what each episode names, for the entities of the query."""
+def _graph_strength(context: SearchContext) -> NDArray[np.float64]:
+    """Return the activation of each episode by the entities that it names, shape (episodes,)."""
     entities = context.snapshot.entities
-    found = episodes_naming(entities, spread_activation(entities, context.query.entities))
-    versions = np.fromiter(found, np.int64, len(found))
+    strength_by_version = episodes_naming(entities, spread_activation(entities, context.query.entities))
+    versions = np.fromiter(strength_by_version, np.int64, len(strength_by_version))
     order = np.argsort(versions)
-    rows, here = context.episodes.live(versions[order])
+    rows, live = context.episodes.live(versions[order])
     strength = np.zeros(len(context.episodes))
-    strength[rows] = np.fromiter(found.values(), np.float64, len(found))[order][here]
+    strength[rows] = np.fromiter(strength_by_version.values(), np.float64, len(strength_by_version))[order][live]
     return strength
 
 
-def allowed(episodes: EpisodeArrays, request: RetrieveRequest) -> Mask:
-    """Return which episodes a request may see."""
+def requested_episodes(episodes: EpisodeArrays, request: RetrieveRequest) -> Mask:
+    """Return the mask of the episodes within the times and the session of a request, shape (episodes,)."""
     mask = np.ones(len(episodes), np.bool_)
     if request.since is not None:
         mask &= episodes.occurred_at_us >= microseconds(request.since)
     if request.until is not None:
         mask &= episodes.occurred_at_us < microseconds(request.until)
     if request.session_id is not None and request.mode == "active":
-        session = [place for place, name in enumerate(episodes.session_ids) if name == request.session_id]
-        mask &= np.isin(episodes.sessions, session)
+        session_indexes = [index for index, name in enumerate(episodes.session_ids) if name == request.session_id]
+        mask &= np.isin(episodes.sessions, session_indexes)
     return mask
 
 
-def _timed(search: Callable[[], SemanticScores], budget: TimeBudget, part: str) -> Callable[[], SemanticScores]:
+def _timed(search: Callable[[], SemanticScores], budget: TimeBudget, stage: str) -> Callable[[], SemanticScores]:
+    """Return `search` with its milliseconds recorded in `stages_ms[stage]`."""
+
     def timed() -> SemanticScores:
         started_ms = budget.spent_ms
         try:
             return search()
         finally:
-            budget.stages_ms[part] = budget.spent_ms - started_ms
+            budget.stages_ms[stage] = budget.spent_ms - started_ms
 
     return timed

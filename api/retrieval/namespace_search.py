@@ -1,4 +1,4 @@
-"""What one namespace has for a query, before it is fitted to a budget."""
+"""Namespace search: the episodes and knowledge of one namespace for a query, gated, merged and limited."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.text.words import content_words
 
-#: Two texts that share as many of their words say the same; shorter ones than so many words are never compared.
-_SAME_WORDS = 0.9
-_SAME_WORDS_MIN = 4
+#: Two texts are duplicates when this share of their distinct words is common; shorter texts are never compared.
+_DUPLICATE_OVERLAP_MIN = 0.9
+_DUPLICATE_WORDS_MIN = 4
 
 
 class Thresholds(NamedTuple):
-    """From which probability on memory answers, and an item belongs to the answer."""
+    """The lowest probabilities: of an answer, of an answer without vectors, of an item, of an item in passive mode."""
 
     answer_min: float = ANSWER_MIN
     keyword_answer_min: float = KEYWORD_ANSWER_MIN
@@ -36,7 +36,7 @@ class Thresholds(NamedTuple):
 
 
 class NamespaceSearch:
-    """Finds what one namespace has for a query. Safe to use from many threads."""
+    """Searches one namespace for a query. Safe to use from many threads."""
 
     def __init__(self, thresholds: Thresholds, reranker: Reranker | None = None) -> None:
         self._thresholds = thresholds
@@ -45,177 +45,189 @@ class NamespaceSearch:
         self._knowledge = KnowledgeSearch()
 
     def close(self) -> None:
-        """Wait for running searches."""
+        """Wait for running searches, then stop their threads."""
         self.episodes.close()
         if self._reranker is not None:
             self._reranker.close()
 
     def search(self, context: SearchContext, excluded: Sequence[int] = ()) -> SearchResult:
-        """Return what the namespace has.
+        """Return the items for a query, best first, with the candidates that were dropped.
 
         Parameters:
-            excluded: versions of episodes that are not wanted: what the model has before its eyes already.
+            excluded: versions of episodes to leave out, such as turns that the prompt holds already.
         """
         try:
-            return self._find(context, excluded)
+            return self._search(context, excluded)
         except VectorsNotComparable as error:
-            # Half by meaning and half by keywords would be an order of neither.
+            # Scores by vector and scores by keyword are not comparable, so everything is searched again by keyword.
             context.budget.record_missing("semantic", error)
-            return self._find(context, excluded, by_vectors=False)
+            return self._search(context, excluded, by_vectors=False)
 
-    def _find(self, context: SearchContext, excluded: Sequence[int], *, by_vectors: bool = True) -> SearchResult:
+    def _search(self, context: SearchContext, excluded: Sequence[int], *, by_vectors: bool = True) -> SearchResult:
+        """Return the result of a search with vectors, or by keywords alone."""
         request = context.request
         kinds = request.kinds
         ranked = None
         if request.query.strip() and (kinds is None or "episode" in kinds):
             ranked = self.episodes.search(context, request.ranking, excluded, by_vectors=by_vectors)
-        matches = self._matches(context, ranked, by_vectors) if request.query.strip() else []
-        episodes, grounding = self._gated(context, ranked)
+        matches = self._knowledge_matches(context, ranked, by_vectors) if request.query.strip() else []
+        episodes, grounding = self._gated_episodes(context, ranked)
         dropped: list[DroppedCandidate] = []
         items = _merged(context, episodes, matches, dropped)
         if matches:
             grounding = max(grounding, *(match.probability for match in matches))
-        if request.gate and request.ranking == "weighted" and grounding < self._least(ranked):
-            # What is known of somebody who is mentioned belongs to the turn, whatever is asked (`000`: entity mention).
+        if request.gate and request.ranking == "weighted" and grounding < self._answer_min(ranked):
+            # Knowledge about an entity that a message mentions belongs to the turn, even below the gate (`000`).
             named = {match.item.id for match in matches if match.named and request.mode == "passive"}
-            kept = [item for item in items if item.id in named]
+            named_items = [item for item in items if item.id in named]
             dropped += [
                 DroppedCandidate(item.id, item.kind, item.score, "gate: nothing relevant")
                 for item in items
-                if item not in kept
+                if item not in named_items
             ]
-            items = kept
+            items = named_items
         return SearchResult(context, items, grounding, ranked, dropped)
 
-    def _least(self, ranked: RankedEpisodes | None) -> float:
+    def _answer_min(self, ranked: RankedEpisodes | None) -> float:
+        """Return the lowest probability of an answer that passes the gate."""
         semantic = ranked is None or ranked.signals.semantics is not None
         return self._thresholds.answer_min if semantic else self._thresholds.keyword_answer_min
 
-    def _gated(self, context: SearchContext, ranked: RankedEpisodes | None) -> tuple[list[Item], float]:
-        """Return the episodes that may belong to the answer, and how likely there is one among them."""
+    def _gated_episodes(self, context: SearchContext, ranked: RankedEpisodes | None) -> tuple[list[Item], float]:
+        """Return the episodes that pass the gate, best first, and the probability that memory has an answer."""
         if ranked is None or not len(ranked.order):
             return [], 0.0
         scores = ranked.scores[ranked.order]
         if context.request.ranking != "weighted":
             order = ranked.order[: context.request.limit]
             return episode_items(context, ranked, order, scores[: len(order)]), 1.0
-        words = len(context.query.question.split())
-        model = load_gate(semantic=ranked.signals.semantics is not None)
-        answer = model.answer(answer_measures(ranked, context.query), words)
-        likely = model.items(answer, item_measures(ranked))
-        # Some more than are wanted, since what says the same is dropped.
+        word_count = len(context.query.question.split())
+        gate = load_gate(semantic=ranked.signals.semantics is not None)
+        answer_logit = gate.answer(answer_measures(ranked, context.query), word_count)
+        probabilities = gate.items(answer_logit, item_measures(ranked))
+        # Twice the limit, since duplicates are dropped later.
         order = ranked.order[: 2 * context.request.limit]
-        likely = likely[: len(order)]
+        probabilities = probabilities[: len(order)]
         if context.request.gate:
             passive = context.request.mode == "passive"
-            kept = likely >= (self._thresholds.passive_item_min if passive else self._thresholds.item_min)
-            order, likely = order[kept], likely[kept]
-        # The order says which is better, so what comes later is never likelier.
-        items = episode_items(context, ranked, order, np.minimum.accumulate(likely))
+            over_threshold = probabilities >= (
+                self._thresholds.passive_item_min if passive else self._thresholds.item_min
+            )
+            order, probabilities = order[over_threshold], probabilities[over_threshold]
+        # Scores never rise along the order, so that an order by score is the same order.
+        items = episode_items(context, ranked, order, np.minimum.accumulate(probabilities))
         if self._reranker is not None and items:
-            items = self._reranker.reordered(context.query.question, items, context.budget)
-        return items, float(probability(np.array([answer]))[0])
+            items = self._reranker.rerank(context.query.question, items, context.budget)
+        return items, float(probability(np.array([answer_logit]))[0])
 
-    def _vector(self, context: SearchContext) -> Vector | None:
-        vector = self.episodes.vector_of(context)
-        # A query of control characters alone has no text: nothing is missing then.
+    def _query_vector(self, context: SearchContext) -> Vector | None:
+        """Return the query's vector, shape (dimensions,); None, and a note, when it is not embedded in time."""
+        vector = self.episodes.query_vector(context)
+        # A query of control characters alone has no text, so no vector is missing.
         if vector is None and context.query.text.strip():
             context.budget.record_missing(
                 "semantic", context.vectors.embedder.reason or "the query could not be embedded in time"
             )
         return vector
 
-    def _matches(self, context: SearchContext, ranked: RankedEpisodes | None, by_vectors: bool) -> list[KnowledgeMatch]:
+    def _knowledge_matches(
+        self, context: SearchContext, ranked: RankedEpisodes | None, by_vectors: bool
+    ) -> list[KnowledgeMatch]:
+        """Return the knowledge items that pass the gate, most probable first; none when only episodes are requested."""
         kinds = context.request.kinds
         within_session = context.request.session_id is not None and context.request.mode == "active"
         if context.request.ranking != "weighted" or kinds == _EPISODES_ONLY or within_session:
             return []
         embedding: Vector | None = None
         if ranked is not None:
-            near = ranked.signals.semantics
-            embedding = None if near is None else near.embedding.vector
+            semantics = ranked.signals.semantics
+            embedding = None if semantics is None else semantics.embedding.vector
         elif by_vectors and not context.budget.failed("semantic"):
-            # No episode is wanted, or none was found, which says nothing about what is known.
-            embedding = self._vector(context)
-        rarity = {} if ranked is None else ranked.signals.keywords.idf
+            # Episodes are not requested, or none matched; knowledge may still match by vector.
+            embedding = self._query_vector(context)
+        idf = {} if ranked is None else ranked.signals.keywords.idf
         try:
-            found = self._knowledge.search(context, rarity, embedding)
+            matches = self._knowledge.search(context, idf, embedding)
         except VectorsNotComparable:
             raise
         except Exception as error:
             context.budget.record_missing("knowledge", f"{type(error).__name__}: {error}")
             return []
-        inside = [match for match in found if _wanted(context, match.item)]
+        requested = [match for match in matches if _is_requested(context, match.item)]
         if not context.request.gate:
-            return inside
-        return [match for match in inside if match.probability >= _KNOWLEDGE_MIN or match.named]
+            return requested
+        return [match for match in requested if match.probability >= _KNOWLEDGE_MIN or match.named]
 
 
 _EPISODES_ONLY: frozenset[Kind] = frozenset(("episode",))
-#: Something known comes in from this probability on.
+#: The lowest probability of a knowledge item in a result with the gate.
 _KNOWLEDGE_MIN = 0.1
 
 
-def _wanted(context: SearchContext, known: KnowledgeItem) -> bool:
+def _is_requested(context: SearchContext, item: KnowledgeItem) -> bool:
+    """Return whether the request allows the kind and the time of an item."""
     kinds = context.request.kinds
-    return (kinds is None or known.kind in kinds) and context.request.includes(known.occurred_at_us)
+    return (kinds is None or item.kind in kinds) and context.request.includes(item.occurred_at_us)
 
 
 def _merged(
     context: SearchContext, episodes: Sequence[Item], matches: Sequence[KnowledgeMatch], dropped: list[DroppedCandidate]
 ) -> list[Item]:
-    """Return episodes and what is known in one order; what says the same as something better is dropped."""
+    """Return episodes and knowledge by score, at most `limit`, without duplicates of a better item."""
     limit = context.request.limit
-    told = {id for item in episodes[:limit] for id in item.source_events}
-    known: list[Item] = []
+    episode_events = {id for item in episodes[:limit] for id in item.source_events}
+    knowledge_items: list[Item] = []
     for match in matches:
-        item = known_item(context, match.item, match.probability, match.ranks)
-        # The words themselves say more than what was read out of them.
-        by = next((id for id in item.source_events if id in told), None) if item.kind == "fact" else None
-        if by is not None:
-            dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"told by {by}"))
+        item = knowledge_item(context, match.item, match.probability, match.ranks)
+        # The message itself has more detail than the fact that was extracted from it.
+        duplicated_id = (
+            next((id for id in item.source_events if id in episode_events), None) if item.kind == "fact" else None
+        )
+        if duplicated_id is not None:
+            dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"told by {duplicated_id}"))
         else:
-            known.append(item)
-    merged = [*episodes, *known]
-    if known:
+            knowledge_items.append(item)
+    merged = [*episodes, *knowledge_items]
+    if knowledge_items:
         merged.sort(key=lambda item: -item.score)
     chosen: list[Item] = []
     words: list[set[str]] = []
     for item in merged:
-        mine = content_words(item.text[:2_000])
-        twin = next((at for at, other in enumerate(words) if _same(mine, other)), None)
-        if twin is not None:
-            dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"says the same as {chosen[twin].id}"))
+        item_words = content_words(item.text[:2_000])
+        duplicate = next((index for index, other in enumerate(words) if _is_duplicate(item_words, other)), None)
+        if duplicate is not None:
+            dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"says the same as {chosen[duplicate].id}"))
         elif len(chosen) == limit:
             dropped.append(DroppedCandidate(item.id, item.kind, item.score, "over the limit"))
         else:
             chosen.append(item)
-            words.append(mine)
+            words.append(item_words)
     return chosen
 
 
-def _same(words: set[str], others: set[str]) -> bool:
+def _is_duplicate(words: set[str], others: set[str]) -> bool:
+    """Return whether two sets of words are nearly equal."""
     fewer, more = sorted((len(words), len(others)))
-    # Most texts are of another length, which is seen at once.
-    if fewer < max(_SAME_WORDS_MIN, _SAME_WORDS * more):
+    # Most pairs differ in length, which is the cheapest test.
+    if fewer < max(_DUPLICATE_WORDS_MIN, _DUPLICATE_OVERLAP_MIN * more):
         return False
-    return len(words & others) >= _SAME_WORDS * len(words | others)
+    return len(words & others) >= _DUPLICATE_OVERLAP_MIN * len(words | others)
 
 
 def episode_items(
     context: SearchContext, ranked: RankedEpisodes, order: np.ndarray[Any, np.dtype[np.int64]], scores: Vector
 ) -> list[Item]:
-    """Return the items of the candidates `order`, with their scores in that order."""
+    """Return the items of the candidates `order`, which are indexes of candidates; `scores` stand in the same order."""
     items: list[Item] = []
-    for place, score in zip(order, scores, strict=True):
-        at = int(ranked.candidates.rows[place])
-        version = int(context.episodes.versions[at])
-        items.append(episode_item(context, version, float(score), ranked.candidates.ranks(at)))
+    for index, score in zip(order, scores, strict=True):
+        row = int(ranked.candidates.rows[index])
+        version = int(context.episodes.versions[row])
+        items.append(episode_item(context, version, float(score), ranked.candidates.ranks(row)))
     return items
 
 
 def episode_item(context: SearchContext, version: int, score: float, ranks: Mapping[str, int]) -> Item:
-    """Return an episode as an item."""
+    """Return the episode `version` as an item."""
     episode = context.snapshot.episodes.details(version)
     sources = () if episode.tier == "raw" else tuple(context.snapshot.episodes.source_ids(version))
     return Item(
@@ -235,24 +247,24 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
     )
 
 
-def known_item(context: SearchContext, known: KnowledgeItem, score: float, ranks: Mapping[str, int]) -> Item:
-    """Return something known as an item."""
-    sources = known.source_events
-    if not sources and known.version:
-        events = context.log.read(context.namespace, after=known.version - 1, limit=1)
+def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: float, ranks: Mapping[str, int]) -> Item:
+    """Return a knowledge item as an item of the result."""
+    sources = knowledge.source_events
+    if not sources and knowledge.version:
+        events = context.log.read(context.namespace, after=knowledge.version - 1, limit=1)
         sources = tuple(event.id for event in events)
     return Item(
-        id=known.id,
-        kind=known.kind,
+        id=knowledge.id,
+        kind=knowledge.kind,
         namespace=context.namespace,
-        text=known.line,
+        text=knowledge.line,
         score=score,
         matched_by=tuple(sorted(ranks, key=lambda name: (ranks[name], name))),
         ranks=dict(ranks),
         source_events=sources,
-        occurred_at_us=known.occurred_at_us,
-        confidence=known.confidence,
-        outdated=not known.is_valid_at(context.asked_at_us),
-        unconfirmed_since_us=known.confirmed_at_us if known.status == "stale" else None,
-        authoritative=known.source_type in ("authoritative", "corrected", "stated"),
+        occurred_at_us=knowledge.occurred_at_us,
+        confidence=knowledge.confidence,
+        outdated=not knowledge.is_valid_at(context.asked_at_us),
+        unconfirmed_since_us=knowledge.confirmed_at_us if knowledge.status == "stale" else None,
+        authoritative=knowledge.source_type in ("authoritative", "corrected", "stated"),
     )

@@ -1,7 +1,24 @@
-"""One question to memory: understand, search in parallel, fuse, gate, fit the budget, render.
+"""Retriever: answers a query from the read models and vectors of one or more namespaces.
 
-It never raises for any query and is never late: what is not there in time is left out and named in `degraded`. Without
-vectors, for whatever reason, the answer is that of keyword search alone.
+A retrieval runs these stages; the methods of `Retriever` stand in the same order.
+
+1. Resolve `as_of` to a version (`_as_of_time`; `projections.read_models.history`).
+2. Catch the read model up with the log, or open the past version (`_snapshot`; `projections.read_models`).
+3. Understand the query: question, words, entities, times, intent (`_search_context`; `understanding.query`).
+4. In passive mode, read the state of the conversation and the items of every turn (`_run_stages`; `turn_context`).
+5. Search each namespace (`_search`, `_search_other_namespace`; `namespace_search`):
+   - episodes (`episode_search`): scores by keyword, vector and entity graph (`search.keyword_search`,
+     `search.semantic_search`, `search.entity_graph`), the candidates of every list (`ranking.candidates`), their
+     features (`ranking.features`) and the weighted sum (`ranking.weighted_sum`);
+   - knowledge (`knowledge_search`);
+   - the relevance gate (`ranking.relevance_gate`), the optional reranker (`ranking.reranker`) and the merge.
+6. Add the source texts of summaries when `expand` is set (`_search`; `answer.expansion`).
+7. Fit the items to the token budget and render the context (`_assemble`; `answer.prompt_context`).
+8. Derive guidance for the answer (`_assemble`; `answer.answer_guidance`).
+9. Explain the result for its trace, lazily (`RetrieveResult.explain`; `answer.explanation`, `answer.trace_store`).
+
+No query raises an error, and the time budget limits every stage (`contract.time_budget`): a stage that fails or is late
+is left out and named in `degraded`. Without vectors, the result is that of keyword search alone.
 """
 
 from __future__ import annotations
@@ -17,7 +34,7 @@ import uuid_utils
 from recollect.api.retrieval.answer.answer_guidance import answer_guidance
 from recollect.api.retrieval.answer.expansion import expand_summaries
 from recollect.api.retrieval.answer.explanation import explanation
-from recollect.api.retrieval.answer.prompt_context import Line, arrange, fit_to_budget
+from recollect.api.retrieval.answer.prompt_context import Line, fit_to_budget, render_within_budget
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.retrieval.contract.time_budget import TimeBudget
@@ -27,7 +44,7 @@ from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state, standing_items
-from recollect.api.retrieval.understanding.query import asked_at, present, understand
+from recollect.api.retrieval.understanding.query import present, question_time, understand
 from recollect.api.settings import RETRIEVAL_BUDGET_MS
 from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
@@ -42,74 +59,83 @@ from recollect.projections.text.tokens import estimate_tokens
 
 _logger = logging.getLogger(__name__)
 
-#: The part of the budget that catching up with the log may take.
+#: The share of the time budget that catching up with the log may take; the rest is for the search.
 _CATCH_UP_SHARE = 0.6
-#: "Remember when …" searches deeper, and may say more.
-_DEEPER = 2
-_NOWHERE = ConversationState("asked", (), ())
+#: The factor by which "remember when …" raises the limits, and by which a full window lowers the token budget.
+_ADJUSTMENT_FACTOR = 2
+_NO_CONVERSATION = ConversationState("asked", (), ())
 
 
 @dataclass(slots=True)
 class _Answer:
-    """What comes together for one request."""
+    """The results of the stages of one retrieval, so far."""
 
+    #: The version of the namespace that is searched.
     version: int = 0
+    #: The items in the context.
     items: tuple[Item, ...] = ()
-    #: What would be in the context if it had room for everything.
-    wanted: tuple[Item, ...] = ()
+    #: The items that the context would hold without a token budget.
+    selected: tuple[Item, ...] = ()
+    #: The lines of the context.
     lines: tuple[Line, ...] = ()
+    #: The text for the prompt.
     context: str = ""
-    aids: AnswerGuidance = field(default_factory=AnswerGuidance)
-    where: ConversationState = _NOWHERE
-    found: tuple[SearchResult, ...] = ()
+    guidance: AnswerGuidance = field(default_factory=AnswerGuidance)
+    #: The state of the conversation, in passive mode.
+    state: ConversationState = _NO_CONVERSATION
+    #: The search results, one per namespace.
+    results: tuple[SearchResult, ...] = ()
 
 
 class Retriever:
-    """Answers questions from the read models and vectors. Safe to use from many threads.
+    """Answers queries from the read models and vectors. Safe to use from many threads.
 
     Parameters:
-        history: answers what is asked as of a moment of the past.
-        vectors_in_use: asked once for each retrieval, so that the query and what it is compared with are of one model.
-        budget_ms: how long one retrieval may take.
-        thresholds: from which probability on something is said.
-        reranker: looks at the first episodes again.
-        clock: the present time, for questions that name no other.
+        read_models: the current read models, which each retrieval catches up with the log.
+        history: the read models of past versions, for requests with `as_of`.
+        current_vectors: returns the active vectors; called once per search, so that the query and the passages it is
+            compared with are embedded by the same model.
+        budget_ms: the time limit of one retrieval, in milliseconds.
+        thresholds: the lowest probabilities of an answer and of an item.
+        reranker: reorders the first episodes; None leaves their order.
+        clock: returns the present time, for queries without `as_of` and `until`.
     """
 
     def __init__(
         self,
         read_models: ReadModels,
         history: History,
-        vectors_in_use: CurrentVectors,
+        current_vectors: CurrentVectors,
         *,
         budget_ms: float = RETRIEVAL_BUDGET_MS,
         thresholds: Thresholds | None = None,
         reranker: Reranker | None = None,
         clock: Callable[[], datetime] = present,
     ) -> None:
-        self._models = read_models
+        self._read_models = read_models
         self._clock = clock
         self._history = history
-        self._vectors_in_use = vectors_in_use
+        self._current_vectors = current_vectors
         self._budget_ms = budget_ms
-        self._memory = IndexCache()
-        self._finder = NamespaceSearch(thresholds or Thresholds(), reranker)
+        self._index_cache = IndexCache()
+        self._namespace_search = NamespaceSearch(thresholds or Thresholds(), reranker)
 
     def retrieve(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:
-        """Return what the memory of `namespace` has for `request`.
+        """Return the memories of `namespace` for `request`, and the context for the prompt.
 
         Parameters:
-            exclude: ids of episodes that are not wanted, such as the message that is asked with.
+            exclude: ids of episodes to leave out, such as the message that is the query.
 
         Raises:
-            InvalidNamespace: the name is not allowed. InvalidInput: `as_of` is a moment that is not there. Nothing
-            else, whatever the query.
+            InvalidNamespace: the name is not allowed.
+            InvalidInput: `as_of` names a version or a time outside the history of the namespace.
+            No query raises any other error.
         """
         check_namespace(namespace)
         budget = TimeBudget(self._budget_ms)
         answer = _Answer()
         try:
-            self._answer(answer, namespace, request, budget, exclude)
+            self._run_stages(answer, namespace, request, budget, exclude)
         except InvalidInput:
             raise
         except StillBuilding as error:
@@ -118,7 +144,7 @@ class Retriever:
             _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
             budget.record_missing("projection", error)
         except Exception as error:
-            # A bot's turn must not fail because of its memory (`001`); what is wrong is named, here and in the log.
+            # A bot's turn must not fail because of its memory (`001`); `degraded` and the log name the error.
             _logger.exception("a retrieval from namespace %r failed by an internal error", namespace)
             budget.record_missing("retrieval", f"{type(error).__name__}: {error}")
         return RetrieveResult(
@@ -129,145 +155,89 @@ class Retriever:
             degraded=tuple(dict.fromkeys(budget.degraded)),
             trace_id=str(uuid_utils.uuid7()),
             version=answer.version,
-            trigger=answer.where.trigger,
-            aids=answer.aids,
+            trigger=answer.state.trigger,
+            aids=answer.guidance,
             stages_ms=budget.stages_ms,
-            explain=lambda: explanation(answer.found, answer.wanted, answer.lines, answer.items),
+            explain=lambda: explanation(answer.results, answer.selected, answer.lines, answer.items),
         )
 
     def rank(self, namespace: str, request: RetrieveRequest) -> tuple[SearchContext, RankedEpisodes | None]:
-        """Return how the episodes of a namespace come out for a request: what weights are fitted to."""
+        """Return the search context of a request and its ranked episodes, to fit the ranking weights to.
+
+        Raises:
+            StillBuilding: the read model was not ready within the time budget.
+        """
         budget = TimeBudget(self._budget_ms)
-        with self._reading(namespace, None, budget) as snapshot:
-            asked = self._asked(namespace, request, snapshot, budget)
-            if asked is None:
+        with self._snapshot(namespace, None, budget) as snapshot:
+            context = self._search_context(namespace, request, snapshot, budget)
+            if context is None:
                 raise StillBuilding(f"the read model of namespace {namespace!r} was not ready in time")
-            return asked, self._finder.episodes.search(asked, request.ranking)
+            return context, self._namespace_search.episodes.search(context, request.ranking)
 
     def close(self) -> None:
-        """Wait for running searches, then end their threads."""
-        self._finder.close()
+        """Wait for running searches, then stop their threads."""
+        self._namespace_search.close()
 
-    def _answer(
+    def _run_stages(
         self, answer: _Answer, namespace: str, request: RetrieveRequest, budget: TimeBudget, exclude: Sequence[str]
     ) -> None:
-        """Put together what there is, a part after the other: what fails leaves what was there before."""
-        past = None if request.as_of is None else self._history.version(namespace, request.as_of)
-        then = None if past is None else self._moment(namespace, request, past)
-        answer.version = past or 0
-        with self._reading(namespace, past, budget) as snapshot:
+        """Run the stages and fill `answer`; after an error, `answer` keeps the results of the earlier stages."""
+        past_version = None if request.as_of is None else self._history.version(namespace, request.as_of)
+        as_of = None if past_version is None else self._as_of_time(namespace, request, past_version)
+        answer.version = past_version or 0
+        with self._snapshot(namespace, past_version, budget) as snapshot:
             answer.version = snapshot.version
-            asked = self._asked(namespace, request, snapshot, budget, then)
-            if asked is None:
+            context = self._search_context(namespace, request, snapshot, budget, as_of)
+            if context is None:
                 return
-            extra: list[Item] = []
+            standing: list[Item] = []
             if request.mode == "passive":
-                answer.where = conversation_state(asked, self._finder.episodes.vector_of(asked), exclude)
-                extra = standing_items(asked, answer.where)
-                request = _deeper(request, answer.where)
-                asked = replace(asked, request=request)
-            found = [self._find(asked, answer.where.visible)]
-            others = [name for name in dict.fromkeys(request.also) if name != namespace]
-            found += [one for name in others if (one := self._find_also(name, request, budget, then)) is not None]
-            if answer.where.trigger == "topic change" and budget.failed("semantic"):
-                # By keywords alone nobody would have noticed.
-                answer.where = replace(answer.where, trigger="message")
-            answer.found = tuple(found)
-            self._assemble(answer, asked, found, extra)
+                answer.state = conversation_state(
+                    context, self._namespace_search.episodes.query_vector(context), exclude
+                )
+                standing = standing_items(context, answer.state)
+                request = _adjusted_request(request, answer.state)
+                context = replace(context, request=request)
+            results = [self._search(context, answer.state.visible)]
+            other_namespaces = [name for name in dict.fromkeys(request.also) if name != namespace]
+            results += [
+                result
+                for name in other_namespaces
+                if (result := self._search_other_namespace(name, request, budget, as_of)) is not None
+            ]
+            if answer.state.trigger == "topic change" and budget.failed("semantic"):
+                # The topic was compared by a vector, but the search has none: the trigger must match the search.
+                answer.state = replace(answer.state, trigger="message")
+            answer.results = tuple(results)
+            self._assemble(answer, context, results, standing)
 
-    def _assemble(
-        self, answer: _Answer, context: SearchContext, found: Sequence[SearchResult], extra: Sequence[Item]
-    ) -> None:
-        started_ms = context.budget.spent_ms
-        request = context.request
-        ranked = [item for one in found for item in one.items]
-        if len(found) > 1:
-            ranked.sort(key=lambda item: -item.score)
-        ranked = ranked[: request.limit]
-        names = {(item.namespace, item.id) for item in ranked}
-        items = [*ranked, *(item for item in extra if (item.namespace, item.id) not in names)]
-        answer.wanted = tuple(items)
-        lines = fit_to_budget(items, request.budget_tokens, context.query.words)
-        lines, answer.context = arrange(lines, answer.where.observations, request.format, request.budget_tokens)
-        kept = {id(line.item) for line in lines}
-        answer.lines = tuple(lines)
-        answer.items = tuple(item for item in items if id(item) in kept)
-        cited = [item for item in ranked if id(item) in kept]
-        answer.aids = answer_guidance(context, cited, max((one.grounding for one in found), default=0.0))
-        context.budget.stages_ms["assemble"] = context.budget.spent_ms - started_ms
-
-    def _find(self, context: SearchContext, excluded: Sequence[int]) -> SearchResult:
-        found = self._finder.search(context, excluded)
-        if not context.request.expand:
-            return found
-        return replace(found, items=expand_summaries(found.items, context.snapshot, context.log, context.namespace))
-
-    def _moment(self, namespace: str, request: RetrieveRequest, past: int) -> datetime:
-        """Return the moment that the version `past` stands for: the one asked for, or when it was recorded."""
+    def _as_of_time(self, namespace: str, request: RetrieveRequest, version: int) -> datetime:
+        """Return the time that `as_of` names: as requested, or when the event `version` was recorded."""
         if isinstance(request.as_of, datetime):
             return request.as_of
-        events = self._models.log.read(namespace, after=past - 1, limit=1) if past else []
+        events = self._read_models.log.read(namespace, after=version - 1, limit=1) if version else []
         return datetime_of(events[0].recorded_at_us if events else 0)
 
-    def _find_also(
-        self, namespace: str, request: RetrieveRequest, budget: TimeBudget, then: datetime | None
-    ) -> SearchResult | None:
-        """Return what another namespace has; None, and a note, when it cannot be read in time.
-
-        Parameters:
-            then: as it was at this moment; as it is now for None.
-        """
-        if budget.left_seconds == 0:
-            budget.record_missing(f"also {namespace}", "out of time")
-            return None
-        try:
-            past = None if then is None else self._history.version(namespace, then)
-            with self._reading(namespace, past, budget) as snapshot:
-                asked = self._asked(namespace, request, snapshot, budget, then)
-                return None if asked is None else self._find(asked, ())
-        except (RecollectError, DatabaseError) as error:
-            budget.record_missing(f"also {namespace}", error)
-            return None
-
-    def _asked(
-        self,
-        namespace: str,
-        request: RetrieveRequest,
-        snapshot: Snapshot,
-        budget: TimeBudget,
-        then: datetime | None = None,
-    ) -> SearchContext | None:
-        at = asked_at(then, request.until, self._clock)
-        started_ms = budget.spent_ms
-        query = understand(request.query, snapshot, asked_at=at, session_id=request.session_id)
-        budget.stages_ms["understand"] = budget.spent_ms - started_ms
-        held = budget.run("memory", snapshot, lambda: self._memory.get(snapshot))
-        if held is None:
-            return None
-        vectors = self._vectors_in_use()
-        return SearchContext(
-            namespace, request, snapshot, held, query, microseconds(at), vectors, self._models.log, budget
-        )
-
     @contextmanager
-    def _reading(self, namespace: str, past: int | None, budget: TimeBudget) -> Generator[Snapshot]:
-        """Lend the read model at the version `past`; the one of now, caught up, when it is None."""
+    def _snapshot(self, namespace: str, past_version: int | None, budget: TimeBudget) -> Generator[Snapshot]:
+        """Yield the read model at `past_version`; the current one, caught up with the log, for None."""
         deadline = budget.started + self._budget_ms / 1_000 * _CATCH_UP_SHARE
-        if past is None:
+        if past_version is None:
             self._catch_up(namespace, budget, deadline)
-            with self._models.reading(namespace) as snapshot:
+            with self._read_models.reading(namespace) as snapshot:
                 yield snapshot
         else:
-            with self._history.reading(namespace, past, deadline=deadline) as snapshot:
+            with self._history.reading(namespace, past_version, deadline=deadline) as snapshot:
                 budget.stages_ms["catch_up"] = budget.spent_ms
                 yield snapshot
 
     def _catch_up(self, namespace: str, budget: TimeBudget, deadline: float) -> None:
+        """Apply the new events of the log until `deadline`, and record events that are missing."""
         started_ms = budget.spent_ms
         try:
-            progress = self._models.catch_up(namespace, deadline=deadline)
+            progress = self._read_models.catch_up(namespace, deadline=deadline)
         except StorageError as error:
-            # A full disk, say. What was folded before can still be read.
+            # Such as a full disk. The events that were applied before can still be read.
             budget.record_missing("projection", error)
             return
         finally:
@@ -277,15 +247,99 @@ class Retriever:
         elif progress.behind:
             budget.record_missing("projection", f"{progress.behind} of {progress.head} events not folded yet")
 
+    def _search_context(
+        self,
+        namespace: str,
+        request: RetrieveRequest,
+        snapshot: Snapshot,
+        budget: TimeBudget,
+        as_of: datetime | None = None,
+    ) -> SearchContext | None:
+        """Return the search context with the understood query; None, and a note, without the in-memory index.
 
-def _deeper(request: RetrieveRequest, where: ConversationState) -> RetrieveRequest:
-    """Return what a passive retrieval asks for: more to remember something by, less when the window is full."""
-    if where.trigger == "remember":
-        wider = {
-            "limit": min(100, _DEEPER * request.limit),
-            "budget_tokens": min(100_000, _DEEPER * request.budget_tokens),
+        Parameters:
+            as_of: the time that the request is asked as of; None for the present.
+        """
+        asked_at = question_time(as_of, request.until, self._clock)
+        started_ms = budget.spent_ms
+        query = understand(request.query, snapshot, asked_at=asked_at, session_id=request.session_id)
+        budget.stages_ms["understand"] = budget.spent_ms - started_ms
+        index = budget.run("memory", snapshot, lambda: self._index_cache.get(snapshot))
+        if index is None:
+            return None
+        vectors = self._current_vectors()
+        return SearchContext(
+            namespace, request, snapshot, index, query, microseconds(asked_at), vectors, self._read_models.log, budget
+        )
+
+    def _search(self, context: SearchContext, excluded: Sequence[int]) -> SearchResult:
+        """Return the search result of one namespace, with the sources of summaries when requested.
+
+        Parameters:
+            excluded: versions of episodes to leave out.
+        """
+        result = self._namespace_search.search(context, excluded)
+        if not context.request.expand:
+            return result
+        return replace(result, items=expand_summaries(result.items, context.snapshot, context.log, context.namespace))
+
+    def _search_other_namespace(
+        self, namespace: str, request: RetrieveRequest, budget: TimeBudget, as_of: datetime | None
+    ) -> SearchResult | None:
+        """Return the search result of another namespace; None, and a note, when it cannot be read in time.
+
+        Parameters:
+            as_of: the time whose version is searched; None for the present version.
+        """
+        if budget.left_seconds == 0:
+            budget.record_missing(f"also {namespace}", "out of time")
+            return None
+        try:
+            past_version = None if as_of is None else self._history.version(namespace, as_of)
+            with self._snapshot(namespace, past_version, budget) as snapshot:
+                context = self._search_context(namespace, request, snapshot, budget, as_of)
+                return None if context is None else self._search(context, ())
+        except (RecollectError, DatabaseError) as error:
+            budget.record_missing(f"also {namespace}", error)
+            return None
+
+    def _assemble(
+        self, answer: _Answer, context: SearchContext, results: Sequence[SearchResult], standing: Sequence[Item]
+    ) -> None:
+        """Merge the results, fit them to the token budget, render the context and derive the guidance.
+
+        Parameters:
+            standing: items of every turn, in passive mode.
+        """
+        started_ms = context.budget.spent_ms
+        request = context.request
+        ranked = [item for result in results for item in result.items]
+        if len(results) > 1:
+            ranked.sort(key=lambda item: -item.score)
+        ranked = ranked[: request.limit]
+        ranked_ids = {(item.namespace, item.id) for item in ranked}
+        items = [*ranked, *(item for item in standing if (item.namespace, item.id) not in ranked_ids)]
+        answer.selected = tuple(items)
+        lines = fit_to_budget(items, request.budget_tokens, context.query.words)
+        lines, answer.context = render_within_budget(
+            lines, answer.state.observations, request.format, request.budget_tokens
+        )
+        line_items = {id(line.item) for line in lines}
+        answer.lines = tuple(lines)
+        answer.items = tuple(item for item in items if id(item) in line_items)
+        cited = [item for item in ranked if id(item) in line_items]
+        answer.guidance = answer_guidance(context, cited, max((result.grounding for result in results), default=0.0))
+        context.budget.stages_ms["assemble"] = context.budget.spent_ms - started_ms
+
+
+def _adjusted_request(request: RetrieveRequest, state: ConversationState) -> RetrieveRequest:
+    """Return the request of a passive retrieval: higher limits to remember, fewer tokens when the window is full."""
+    if state.trigger == "remember":
+        update = {
+            "limit": min(100, _ADJUSTMENT_FACTOR * request.limit),
+            "budget_tokens": min(100_000, _ADJUSTMENT_FACTOR * request.budget_tokens),
         }
-        return request.model_copy(update=wider)
-    if where.trigger == "window full":
-        return request.model_copy(update={"budget_tokens": request.budget_tokens // _DEEPER})
+        return request.model_copy(update=update)
+    if state.trigger == "window full":
+        return request.model_copy(update={"budget_tokens": request.budget_tokens // _ADJUSTMENT_FACTOR})
     return request

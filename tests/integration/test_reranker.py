@@ -67,6 +67,6 @@ def test_one_that_is_late_is_not_waited_for(tmp_path: Path) -> None:
     with memory_of(tmp_path, "") as memory:
         items = memory.retrieve("a", "cat tea").items
     budget = TimeBudget(0)
-    assert reranker.reordered("cat tea", items, budget) == list(items)
+    assert reranker.rerank("cat tea", items, budget) == list(items)
     assert budget.degraded == ["reranker: out of time"]
     reranker.close()

@@ -27,7 +27,7 @@ from support.hostile import GROWTH_MAX, Hostile, growth, hostile_texts, hostile_
 
 import recollect
 from recollect.api.retrieval.understanding.question_extraction import extract_question
-from recollect.api.retrieval.understanding.question_intent import marks, question_intent
+from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
@@ -50,7 +50,7 @@ _NOW = datetime(2026, 3, 5, tzinfo=UTC)
 _GROUPS = 8
 #: Functions that make patterns while a program runs, of escaped text: names in a query, speakers of a benchmark;
 #: and the one that makes those of `rules.toml`, which are tried.
-_MADE_LATER = {"_without", "_renamed", "_compiled"}
+_MADE_LATER = {"_without_names", "_renamed", "_compiled"}
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
@@ -156,7 +156,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "long summary": lambda text: summarise(plain_rows([text]), [None], len(text) // 8),
     "question": extract_question,
     "cues": lambda text: question_intent(extract_question(text)),
-    "marks": lambda text: marks(text, 15),
+    "text_flags": lambda text: text_flags(text, 15),
 }
 
 

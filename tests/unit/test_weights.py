@@ -14,7 +14,7 @@ RANKINGS = ("hybrid", "keyword")
 
 
 def content(name: str) -> dict[str, Any]:
-    return tomllib.loads(files("recollect.api.retrieval").joinpath(name).read_text(encoding="utf-8"))
+    return tomllib.loads(files("recollect.api.retrieval.ranking").joinpath(name).read_text(encoding="utf-8"))
 
 
 def test_there_are_weights_of_questions_and_messages_with_vectors_and_without() -> None:

@@ -1,4 +1,4 @@
-"""The exact words behind summaries, beside them in a result."""
+"""Expansion: adds the original messages of summaries to the items of a result."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from recollect.projections.queries.summary_sources import read_events
 
 
 def expand_summaries(items: Sequence[Item], snapshot: Snapshot, log: EventLog, namespace: str) -> list[Item]:
-    """Return `items`, each summary with its sources."""
+    """Return `items`, with the sources of each summary."""
     return [replace(item, sources=read_sources(item.id, snapshot, log, namespace)) for item in items]
 
 
 def read_sources(episode_id: str, snapshot: Snapshot, log: EventLog, namespace: str) -> tuple[Source, ...]:
-    """Return the words behind a summary, in order; nothing for any other episode."""
+    """Return the sources of a summary, oldest first; empty for any other episode."""
     version = snapshot.episodes.version_of(episode_id)
     versions = [] if version is None else snapshot.episodes.source_versions(version)
     return tuple(_source(event) for event in read_events(log, namespace, versions) if is_episode_event(event))
 
 
 def _source(event: RecordedEvent) -> Source:
+    """Return the source of an event, with its caption."""
     episode = episode_from_event(event, event.data())
     text = f"{episode.text} ({episode.caption})" if episode.caption else episode.text
     return Source(event.id, event.occurred_at_us, episode.speaker, text)

@@ -1,4 +1,4 @@
-"""How an answer came about: what was understood, every candidate with its ranks and features, why it was dropped."""
+"""Explanation: the understood query, the candidates with ranks and features, and the dropped items, for traces."""
 
 from __future__ import annotations
 
@@ -20,43 +20,49 @@ _CANDIDATES_MAX = 50
 
 
 def explanation(
-    found: Sequence[SearchResult], wanted: Sequence[Item], lines: Sequence[Line], items: Sequence[Item]
+    results: Sequence[SearchResult], selected: Sequence[Item], lines: Sequence[Line], items: Sequence[Item]
 ) -> dict[str, Any]:
-    """Return the explanation of an answer, ready for JSON.
+    """Return the explanation of a result, ready for JSON.
 
     Parameters:
-        wanted: what was to be written, as far as the budget goes.
+        results: the search results, one per namespace.
+        selected: the items before the token budget.
+        lines: the lines of the context.
+        items: the items in the context.
     """
-    written = {_key(line.item) for line in lines}
-    chosen = {_key(item) for item in wanted}
-    others = [item for one in found for item in one.items if _key(item) not in chosen]
+    line_keys = {_key(line.item) for line in lines}
+    selected_keys = {_key(item) for item in selected}
+    others = [item for result in results for item in result.items if _key(item) not in selected_keys]
     cut = [
         *(_cut(item, "over the limit") for item in others),
-        *(_cut(item, "over the token budget") for item in wanted if _key(item) not in written),
+        *(_cut(item, "over the token budget") for item in selected if _key(item) not in line_keys),
     ]
-    dropped = [drop._asdict() for one in found for drop in one.dropped]
+    dropped = [drop._asdict() for result in results for drop in result.dropped]
     return {
-        "understood": [_understood(one) for one in found],
-        "candidates": [candidate for one in found for candidate in _candidates(one)],
-        "gate": [_gate(one) for one in found],
+        "understood": [_understood(result) for result in results],
+        "candidates": [candidate for result in results for candidate in _candidates(result)],
+        "gate": [_gate(result) for result in results],
         "dropped": [*dropped, *cut],
-        "lines": [{"id": line.item.id, "category": line.category, "tokens": line.cost} for line in lines],
+        "lines": [{"id": line.item.id, "category": line.category, "tokens": line.tokens} for line in lines],
         "sources": {item.id: item.source_events for item in items},
     }
 
 
 def _key(item: Item) -> tuple[str, str, str]:
+    """Return the key of an item among several namespaces and kinds."""
     return item.namespace, item.kind, item.id
 
 
 def _cut(item: Item, reason: str) -> dict[str, Any]:
+    """Return an item that was left out, with the reason."""
     return {"id": item.id, "kind": item.kind, "score": round(item.score, 4), "reason": reason}
 
 
-def _understood(one: SearchResult) -> dict[str, Any]:
-    query = one.context.query
+def _understood(result: SearchResult) -> dict[str, Any]:
+    """Return the understood query."""
+    query = result.context.query
     return {
-        "namespace": one.context.namespace,
+        "namespace": result.context.namespace,
         "question": query.question,
         "text": query.text,
         "keywords": query.words,
@@ -70,21 +76,22 @@ def _understood(one: SearchResult) -> dict[str, Any]:
     }
 
 
-def _candidates(one: SearchResult) -> list[dict[str, Any]]:
-    if one.ranked is None:
+def _candidates(result: SearchResult) -> list[dict[str, Any]]:
+    """Return the best candidates with ranks and features."""
+    if result.ranked is None:
         return []
-    ranked = one.ranked
+    ranked = result.ranked
     ranks = _ranks(ranked.candidates)
     listed: list[dict[str, Any]] = []
-    for place in ranked.order[:_CANDIDATES_MAX]:
-        row = int(ranked.candidates.rows[place])
+    for index in ranked.order[:_CANDIDATES_MAX]:
+        row = int(ranked.candidates.rows[index])
         features = {
-            name: round(float(value), 3) for name, value in zip(FEATURES, ranked.matrix[place], strict=True) if value
+            name: round(float(value), 3) for name, value in zip(FEATURES, ranked.matrix[index], strict=True) if value
         }
         listed.append(
             {
-                "version": int(one.context.episodes.versions[row]),
-                "score": round(float(ranked.scores[place]), 4),
+                "version": int(result.context.episodes.versions[row]),
+                "score": round(float(ranked.scores[index]), 4),
                 "ranks": ranks[row],
                 "features": features,
             }
@@ -92,21 +99,23 @@ def _candidates(one: SearchResult) -> list[dict[str, Any]]:
     return listed
 
 
-def _ranks(found: Candidates) -> dict[int, dict[str, int]]:
-    ranks: dict[int, dict[str, int]] = {int(row): {} for row in found.rows}
-    for name, rows in found.lists.items():
+def _ranks(candidates: Candidates) -> dict[int, dict[str, int]]:
+    """Return the rank of each candidate in each list, from 1, by row."""
+    ranks: dict[int, dict[str, int]] = {int(row): {} for row in candidates.rows}
+    for name, rows in candidates.lists.items():
         for rank, row in enumerate(rows, start=1):
             ranks[int(row)][name] = rank
     return ranks
 
 
-def _gate(one: SearchResult) -> dict[str, Any]:
-    if one.ranked is None:
-        return {"grounding": round(one.grounding, 4)}
-    semantic = one.ranked.signals.semantics is not None
-    values = answer_measures(one.ranked, one.context.query)
+def _gate(result: SearchResult) -> dict[str, Any]:
+    """Return the measures of the relevance gate, and the version of the weights."""
+    if result.ranked is None:
+        return {"grounding": round(result.grounding, 4)}
+    semantic = result.ranked.signals.semantics is not None
+    values = answer_measures(result.ranked, result.context.query)
     return {
-        "grounding": round(one.grounding, 4),
+        "grounding": round(result.grounding, 4),
         "measures": {name: round(float(value), 4) for name, value in zip(MEASURES, values, strict=True)},
         "weights": load_weights(semantic=semantic).version,
     }

@@ -1,7 +1,7 @@
-"""The text that goes into a prompt: what was found, fitted to a token budget and written in one of three forms.
+"""Prompt context: fits items to a token budget and renders them as Markdown, as a preamble or as JSON.
 
-What changes least comes first, dates are absolute and lines stand alone, so unchanged memory renders to unchanged
-bytes, and a provider's prompt cache is of use.
+Stable items come first, dates are absolute and lines do not depend on each other, so the same memory renders to the
+same bytes and a provider's prompt cache can reuse them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import content_words
 
-#: What fence and headings take.
+#: Tokens of the fence and the headings.
 _FRAME_TOKENS = 40
-#: A text is never cut shorter than this.
-_SHORTEST_TOKENS = 24
+#: Tokens of a shortened line, at least, so that it keeps a readable sentence.
+_TEXT_TOKENS_MIN = 24
 
 Category = Literal["profile", "referenced", "history", "related", "procedures"]
-#: The share of the budget that each category has for itself (`000`, section 4). What one leaves, the others may use.
+#: The share of the token budget that is reserved for each category (`000`, section 4); others may use its rest.
 SHARES: dict[Category, float] = {
     "profile": 0.15,
     "referenced": 0.30,
@@ -34,26 +34,26 @@ SHARES: dict[Category, float] = {
     "related": 0.15,
     "procedures": 0.10,
 }
-#: Who comes first when all want more than their share.
+#: The order in which categories fill their shares.
 _PRIORITY: tuple[Category, ...] = ("profile", "referenced", "history", "procedures", "related")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One item as it stands in the context."""
+    """One item as a line of the context."""
 
     item: Item
     category: Category
     text: str
 
     @property
-    def cost(self) -> int:
-        """Return its tokens, with one for the line's end."""
+    def tokens(self) -> int:
+        """Return the estimated tokens of the line and its line break."""
         return estimate_tokens(self.text) + 1
 
 
 def category_of(item: Item) -> Category:
-    """Return what an item counts as."""
+    """Return the category of an item."""
     if item.kind == "preference" or "profile" in item.ranks:
         return "profile"
     if item.kind == "procedure":
@@ -64,69 +64,70 @@ def category_of(item: Item) -> Category:
 
 
 def fit_to_budget(items: Sequence[Item], budget_tokens: int, words: Collection[str]) -> list[Line]:
-    """Return the lines of those of `items`, best first, that fit into the budget together.
+    """Return the lines of the items that fit into the token budget together, in the order of `items`.
+
+    Each category first fills its own share by rank; the rest of the budget is filled by rank across categories. When
+    the lines exceed the budget, each long text is cut to the sentences with most words of the query.
 
     Parameters:
-        words: those of the query.
-
-    Each category first fills its own share, by rank; what is left over goes by rank whatever the category. A text that
-    is too long for what is left is cut to the sentences that share most with the query.
+        items: best first.
+        words: the words of the query.
     """
-    left = budget_tokens - _FRAME_TOKENS
+    remaining_tokens = budget_tokens - _FRAME_TOKENS
     lines = [Line(item, category_of(item), _line(item, words, budget_tokens // 4)) for item in items]
-    wanted = sum(line.cost for line in lines)
-    if wanted > left and lines:
-        # Everything shorter rather than anything missing.
-        lines = [_shortened(line, max(_SHORTEST_TOKENS, left // len(lines)), words) for line in lines]
+    total_tokens = sum(line.tokens for line in lines)
+    if total_tokens > remaining_tokens and lines:
+        # Shorten all lines before any item is left out.
+        lines = [_shortened(line, max(_TEXT_TOKENS_MIN, remaining_tokens // len(lines)), words) for line in lines]
     chosen: dict[int, Line] = {}
     for category in _PRIORITY:
-        room = min(left, int(SHARES[category] * budget_tokens))
-        for at, line in enumerate(lines):
-            if line.category == category and line.cost <= room:
-                chosen[at] = line
-                room -= line.cost
-                left -= line.cost
-    for at, line in enumerate(lines):
-        if at not in chosen and line.cost <= left:
-            chosen[at] = line
-            left -= line.cost
-    return [chosen[at] for at in sorted(chosen)]
+        share_tokens = min(remaining_tokens, int(SHARES[category] * budget_tokens))
+        for index, line in enumerate(lines):
+            if line.category == category and line.tokens <= share_tokens:
+                chosen[index] = line
+                share_tokens -= line.tokens
+                remaining_tokens -= line.tokens
+    for index, line in enumerate(lines):
+        if index not in chosen and line.tokens <= remaining_tokens:
+            chosen[index] = line
+            remaining_tokens -= line.tokens
+    return [chosen[index] for index in sorted(chosen)]
 
 
-def arrange(
+def render_within_budget(
     lines: Sequence[Line], observations: Sequence[str], form: Format, budget_tokens: int
 ) -> tuple[list[Line], str]:
-    """Return the lines that stand in the context, and the context: never over the budget, headings and all.
+    """Return the lines that fit and the rendered context, which never exceeds the budget including headings.
 
-    What goes first are observations over their share, the oldest; then lines, the last ones, the profile at the end.
+    The oldest observations over the share of `history` are removed first, then the last lines, then the profile.
     """
-    kept, told = list(lines), list(observations)
-    told_tokens = sum(map(estimate_tokens, told))
-    while kept or told:
-        context = render(kept, told, form)
-        over = estimate_tokens(context) - budget_tokens
-        if over <= 0:
-            return kept, context
-        while over > 0 and (kept or told):
-            if told and (not kept or told_tokens > SHARES["history"] * budget_tokens):
-                tokens = estimate_tokens(told.pop(0))
-                told_tokens -= tokens
-                over -= tokens + 1
+    fitting, remaining_observations = list(lines), list(observations)
+    observation_tokens = sum(map(estimate_tokens, remaining_observations))
+    while fitting or remaining_observations:
+        context = render(fitting, remaining_observations, form)
+        excess_tokens = estimate_tokens(context) - budget_tokens
+        if excess_tokens <= 0:
+            return fitting, context
+        while excess_tokens > 0 and (fitting or remaining_observations):
+            if remaining_observations and (not fitting or observation_tokens > SHARES["history"] * budget_tokens):
+                tokens = estimate_tokens(remaining_observations.pop(0))
+                observation_tokens -= tokens
+                excess_tokens -= tokens + 1
             else:
-                others = [at for at, line in enumerate(kept) if line.category != "profile"]
-                over -= kept.pop(others[-1] if others else -1).cost
+                removable = [index for index, line in enumerate(fitting) if line.category != "profile"]
+                excess_tokens -= fitting.pop(removable[-1] if removable else -1).tokens
     return [], ""
 
 
 def render(lines: Sequence[Line], observations: Sequence[str], form: Format) -> str:
-    """Return the context; empty when there is nothing to say."""
+    """Return the context; empty without lines and observations."""
     if not lines and not observations:
         return ""
     return _FORMS[form](lines, observations)
 
 
 def _markdown(lines: Sequence[Line], observations: Sequence[str]) -> str:
-    """`000`, section 5."""
+    """Return the context as Markdown (`000`, section 5)."""
     parts: list[str] = []
     for heading, categories in (
         ("### Preferences", ("profile",)),
@@ -144,31 +145,32 @@ def _markdown(lines: Sequence[Line], observations: Sequence[str]) -> str:
 
 
 def _preamble(lines: Sequence[Line], observations: Sequence[str]) -> str:
-    """`002`: observations, recent memories, potentially relevant ones."""
+    """Return the context as a preamble: observations, recent memories, potentially relevant memories (`002`)."""
     parts: list[str] = []
     if observations:
         parts += ["[Conversation observations: compressed context from earlier in this conversation]"]
         parts += [f"- {single_line(text)}" for text in observations]
-    always = [line for line in _in_order(lines) if {"profile", "recent"} & line.item.ranks.keys()]
-    if always:
+    standing = [line for line in _in_order(lines) if {"profile", "recent"} & line.item.ranks.keys()]
+    if standing:
         parts += ["[Recent memories: use these for context, pattern recognition, and continuity]"]
-        parts += [f"- {_dated(line.item)} ({line.item.kind}) {_bare(line)}" for line in always]
-    relevant = [line for line in lines if line not in always]
+        parts += [f"- {_timestamp(line.item)} ({line.item.kind}) {_text_of(line)}" for line in standing]
+    relevant = [line for line in lines if line not in standing]
     if relevant:
         parts += ["[Potentially relevant memories]"]
         for line in relevant:
-            parts.append(f"- {_dated(line.item)} ({line.item.kind}) {_bare(line)} ({line.item.score:.0%} match)")
+            parts.append(f"- {_timestamp(line.item)} ({line.item.kind}) {_text_of(line)} ({line.item.score:.0%} match)")
     return fence(parts)
 
 
 def _json(lines: Sequence[Line], observations: Sequence[str]) -> str:
+    """Return the context as JSON."""
     items = [
         {
             "category": line.category,
             "kind": line.item.kind,
             "when": rfc3339(line.item.occurred_at_us),
             "speaker": line.item.speaker,
-            "text": _bare(line),
+            "text": _text_of(line),
             "sources": line.item.source_events,
         }
         for line in _in_order(lines)
@@ -180,35 +182,38 @@ _FORMS = {"markdown": _markdown, "preamble": _preamble, "json": _json}
 
 
 def _in_order(lines: Sequence[Line]) -> list[Line]:
-    """Return lines so that new memories change as few of those before them as can be: the oldest first."""
+    """Return the lines by category, oldest first, so that a new memory changes few of the lines before it."""
     return sorted(lines, key=lambda line: (line.category, line.item.occurred_at_us, line.item.id, line.item.namespace))
 
 
-def _dated(item: Item) -> str:
+def _timestamp(item: Item) -> str:
+    """Return the time of an item, to the minute, in brackets."""
     return f"[{rfc3339(item.occurred_at_us)[:16].replace('T', ' ')}]"
 
 
-def _bare(line: Line) -> str:
-    """Return a line without what `_head` put before it."""
-    return line.text.removeprefix(_head(line.item))
+def _text_of(line: Line) -> str:
+    """Return a line without its prefix."""
+    return line.text.removeprefix(_prefix(line.item))
 
 
-def _head(item: Item) -> str:
+def _prefix(item: Item) -> str:
+    """Return the list mark of a line, and the date and speaker of an episode."""
     if item.kind == "episode":
         return f"- [{rfc3339(item.occurred_at_us)[:10]}] {single_line(item.speaker or '')}: "
     return "- "
 
 
 def _line(item: Item, words: Collection[str], tokens_max: int) -> str:
+    """Return the text of an item's line, with sources up to `tokens_max` in all."""
     confidence = f" (confidence: {item.confidence:.2f})" if item.kind in ("fact", "relationship") else ""
-    line = f"{_head(item)}{single_line(item.text)}{_validity(item)}{confidence}"
+    line = f"{_prefix(item)}{single_line(item.text)}{_validity(item)}{confidence}"
     if item.sources:
         line = "\n".join([line, *_source_lines(item, words, tokens_max - estimate_tokens(line))])
     return line
 
 
 def _validity(item: Item) -> str:
-    """Return the mark of a memory that is no longer true, or was not confirmed for long, which is no contradiction."""
+    """Return the note on an outdated or unconfirmed item; empty for other items."""
     if item.outdated:
         return " (no longer true)"
     if item.unconfirmed_since_us is not None:
@@ -217,33 +222,37 @@ def _validity(item: Item) -> str:
 
 
 def _source_lines(item: Item, words: Collection[str], tokens_max: int) -> list[str]:
-    """Return the words behind a summary that fit, in order; chosen by the words they share with the query."""
-    wanted = set(words)
+    """Return the sources of a summary that fit, in order; those with most words of the query are chosen first."""
+    query_words = set(words)
     lines = [f"  - {single_line(source.speaker)}: {single_line(source.text)}" for source in item.sources]
-    shared = [len(wanted & content_words(line)) for line in lines]
+    shared_words = [len(query_words & content_words(line)) for line in lines]
     chosen: set[int] = set()
-    for at in sorted(range(len(lines)), key=lambda at: (-shared[at], at)):
-        cost = estimate_tokens(lines[at]) + 1
-        if cost <= tokens_max:
-            chosen.add(at)
-            tokens_max -= cost
-    return [lines[at] for at in sorted(chosen)]
+    for index in sorted(range(len(lines)), key=lambda index: (-shared_words[index], index)):
+        tokens = estimate_tokens(lines[index]) + 1
+        if tokens <= tokens_max:
+            chosen.add(index)
+            tokens_max -= tokens
+    return [lines[index] for index in sorted(chosen)]
 
 
 def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
-    """Return a line in at most so many tokens: the sentences that share most with the query, in order."""
-    if line.cost <= tokens_max:
+    """Return a line of at most `tokens_max` tokens: the sentences with most words of the query, in order."""
+    if line.tokens <= tokens_max:
         return line
-    head, validity = _head(line.item), _validity(line.item)
-    room = tokens_max - estimate_tokens(head + validity) - 3
+    prefix, validity = _prefix(line.item), _validity(line.item)
+    remaining_tokens = tokens_max - estimate_tokens(prefix + validity) - 3
     sentences = split_sentences(single_line(line.item.text)) or [""]
-    wanted = set(words)
-    by_worth = sorted(range(len(sentences)), key=lambda at: (-len(wanted & content_words(sentences[at])), at))
-    kept: list[int] = []
-    for at in by_worth:
-        cost = estimate_tokens(sentences[at]) + 1
-        if cost <= room:
-            kept.append(at)
-            room -= cost
-    text = " … ".join(sentences[at] for at in sorted(kept)) or cut_at_word(sentences[by_worth[0]], room)
-    return replace(line, text=f"{head}{text} …{validity}")
+    query_words = set(words)
+    by_shared_words = sorted(
+        range(len(sentences)), key=lambda index: (-len(query_words & content_words(sentences[index])), index)
+    )
+    chosen: list[int] = []
+    for index in by_shared_words:
+        tokens = estimate_tokens(sentences[index]) + 1
+        if tokens <= remaining_tokens:
+            chosen.append(index)
+            remaining_tokens -= tokens
+    text = " … ".join(sentences[index] for index in sorted(chosen)) or cut_at_word(
+        sentences[by_shared_words[0]], remaining_tokens
+    )
+    return replace(line, text=f"{prefix}{text} …{validity}")

@@ -1,6 +1,6 @@
-"""Traces: what was asked, found and answered, as lines of JSON in a bounded number of files.
+"""Trace store: writes the traces of retrievals as lines of JSON into a bounded number of files.
 
-They are written by a thread of their own. An answer never waits for its trace, and never fails because of it.
+A background thread writes them, so a retrieval does not wait for its trace and does not fail because of it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from recollect.events.envelope import now_us, rfc3339
 
 _logger = logging.getLogger(__name__)
 
-#: Files that share them.
-_FILES = 8
-#: Traces that wait to be written; more are dropped.
-_WAITING_MAX = 200
+#: Files that share the size limit; the oldest file is deleted first.
+_FILES_MAX = 8
+#: Traces in the queue; further traces are dropped until some are written.
+_QUEUED_TRACES_MAX = 200
 
 
-class _Trace(NamedTuple):
-    """One retrieval, waiting to be written."""
+class _QueuedTrace(NamedTuple):
+    """One retrieval in the queue."""
 
     namespace: str
     at_us: int
@@ -40,81 +40,85 @@ class TraceStore:
     """The traces in the folder `folder`. Safe to use from many threads, and from several processes.
 
     Parameters:
-        bytes_max: for all files; 0 keeps no traces.
+        bytes_max: the size of all files together, in bytes; 0 turns traces off.
     """
 
     def __init__(self, folder: Path, *, bytes_max: int = TRACES_BYTES_MAX) -> None:
         self._folder = folder
         self._bytes_max = bytes_max
-        self._waiting: Queue[_Trace | None] = Queue(_WAITING_MAX)
+        self._queue: Queue[_QueuedTrace | None] = Queue(_QUEUED_TRACES_MAX)
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
-        self._failed = False
+        self._start_lock = threading.Lock()
+        self._write_failed = False
 
     def add(self, namespace: str, request: RetrieveRequest, result: RetrieveResult) -> None:
-        """Keep the trace of one retrieval, or drop it when too many are waiting."""
+        """Queue the trace of one retrieval, or drop it when the queue is full."""
         if not self._bytes_max:
             return
         if self._thread is None:
             self._start()
         try:
-            self._waiting.put_nowait(_Trace(namespace, now_us(), request, result))
+            self._queue.put_nowait(_QueuedTrace(namespace, now_us(), request, result))
         except Full:
-            _logger.debug("a trace was dropped")
+            _logger.debug("the queue of traces is full; a trace was dropped")
 
     def flush(self) -> None:
-        """Wait until what is waiting is written."""
+        """Wait until the queued traces are written."""
         if self._thread is not None:
-            self._waiting.join()
+            self._queue.join()
 
     def close(self) -> None:
-        """Write what is waiting."""
+        """Write the queued traces, then stop the thread."""
         if self._thread is not None:
-            self._waiting.put(None)
+            self._queue.put(None)
             self._thread.join()
 
     def _start(self) -> None:
-        with self._starting:
+        """Start the writing thread, once."""
+        with self._start_lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="recollect-traces", daemon=True)
                 self._thread.start()
 
     def _run(self) -> None:
+        """Write queued traces in batches until `None` is taken from the queue."""
         while True:
-            traces = [self._waiting.get()]
+            traces = [self._queue.get()]
             while True:
                 try:
-                    traces.append(self._waiting.get_nowait())
+                    traces.append(self._queue.get_nowait())
                 except Empty:
                     break
             try:
-                self._write(b"".join(_line(trace) for trace in traces if trace is not None))
-                self._failed = False
+                self._write(b"".join(_encoded_trace(trace) for trace in traces if trace is not None))
+                self._write_failed = False
             except Exception as error:
-                # Whatever it is, the thread goes on: others wait for it. Once, not for every line: a full disk stays
-                # full for a while.
-                if not self._failed:
-                    _logger.warning("traces are not written: %s", error)
-                self._failed = True
+                # The thread continues after any error, since `flush` waits for it. One warning per series of failures,
+                # since a full disk fails every write.
+                if not self._write_failed:
+                    _logger.warning("traces cannot be written, check the folder and the disk: %s", error)
+                self._write_failed = True
             finally:
                 for _ in traces:
-                    self._waiting.task_done()
+                    self._queue.task_done()
             if None in traces:
                 return
 
     def _write(self, content: bytes) -> None:
-        """Append whole lines to the newest file; begin another one when it is large."""
+        """Append lines to the newest file; start a new file when it is full, and delete the oldest over the limit."""
         if not content:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         files = trace_files(self._folder)
         newest = files[-1] if files else None
-        if newest is None or newest.stat().st_size + len(content) > self._bytes_max // _FILES:
+        if newest is None or newest.stat().st_size + len(content) > self._bytes_max // _FILES_MAX:
             newest = self._folder / f"{now_us():016}.ndjson"
-            held = [*((file, file.stat().st_size) for file in files), (newest, len(content))]
-            while len(held) > 1 and (len(held) > _FILES or sum(size for _, size in held) > self._bytes_max):
-                held.pop(0)[0].unlink(missing_ok=True)
-        # One write with O_APPEND: lines of two processes do not mix.
+            file_sizes = [*((file, file.stat().st_size) for file in files), (newest, len(content))]
+            while len(file_sizes) > 1 and (
+                len(file_sizes) > _FILES_MAX or sum(size for _, size in file_sizes) > self._bytes_max
+            ):
+                file_sizes.pop(0)[0].unlink(missing_ok=True)
+        # One write with O_APPEND, so that lines of two processes do not mix.
         descriptor = os.open(newest, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             os.write(descriptor, content)
@@ -123,48 +127,49 @@ class TraceStore:
 
 
 def find_trace(folder: Path, namespace: str, trace_id: str) -> dict[str, Any] | None:
-    """Return the trace of one retrieval; None when it is not there, or not there any more."""
-    wanted = trace_id.encode()
+    """Return the trace of one retrieval; None when it does not exist or was deleted."""
+    id_bytes = trace_id.encode()
     for file in reversed(trace_files(folder)):
-        for line in _lines(file):
-            trace = _parsed(line) if wanted in line else {}
+        for line in _file_lines(file):
+            trace = _parsed_trace(line) if id_bytes in line else {}
             if trace.get("trace_id") == trace_id and trace["namespace"] == namespace:
                 return trace
     return None
 
 
 def list_traces(folder: Path, namespace: str, after: str, limit: int) -> list[dict[str, Any]]:
-    """Return the latest traces of a namespace in short, newest first.
+    """Return the summaries of the latest traces of a namespace, newest first.
 
     Parameters:
-        after: the id of the last trace of the page before; of the newest page nothing.
+        after: the id of the last trace of the previous page; empty for the first page.
     """
-    found: list[dict[str, Any]] = []
+    summaries: list[dict[str, Any]] = []
     for file in reversed(trace_files(folder)):
-        for line in reversed(_lines(file)):
-            trace = _parsed(line)
-            # Ids rise with time.
+        for line in reversed(_file_lines(file)):
+            trace = _parsed_trace(line)
+            # Ids are UUIDs of version 7, which ascend with time.
             if trace.get("namespace") == namespace and (not after or trace["trace_id"] < after):
-                found.append({name: trace[name] for name in _SHORT if name in trace})
-                if len(found) == limit:
-                    return found
-    return found
+                summaries.append({name: trace[name] for name in _SUMMARY_FIELDS if name in trace})
+                if len(summaries) == limit:
+                    return summaries
+    return summaries
 
 
-#: What a list shows of a trace.
-_SHORT = ("trace_id", "at", "query", "trigger", "version", "latency_ms", "degraded", "tokens", "items")
+#: The fields of a trace in a list.
+_SUMMARY_FIELDS = ("trace_id", "at", "query", "trigger", "version", "latency_ms", "degraded", "tokens", "items")
 
 
-def _lines(file: Path) -> list[bytes]:
+def _file_lines(file: Path) -> list[bytes]:
+    """Return the lines of a file; none when it was deleted meanwhile."""
     try:
         return file.read_bytes().splitlines()
     except FileNotFoundError:
-        # The oldest one goes when there are too many.
+        # Another thread or process deletes the oldest file over the limit.
         return []
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
-    """Return a trace; nothing for a line that a crash or a full disk cut off."""
+def _parsed_trace(line: bytes) -> dict[str, Any]:
+    """Return the trace in a line; empty for a line that a crash or a full disk cut off."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -172,16 +177,17 @@ def _parsed(line: bytes) -> dict[str, Any]:
 
 
 def trace_files(folder: Path) -> list[Path]:
-    """Return the files of traces, oldest first."""
+    """Return the trace files of a folder, oldest first."""
     return sorted(folder.glob("*.ndjson"))
 
 
-def _line(waiting: _Trace) -> bytes:
-    request, result = waiting.request, waiting.result
+def _encoded_trace(queued: _QueuedTrace) -> bytes:
+    """Return a trace as one line of JSON."""
+    request, result = queued.request, queued.result
     trace: dict[str, Any] = {
         "trace_id": result.trace_id,
-        "namespace": waiting.namespace,
-        "at": rfc3339(waiting.at_us),
+        "namespace": queued.namespace,
+        "at": rfc3339(queued.at_us),
         "query": request.query,
         "request": request.model_dump(mode="json", exclude={"query"}, exclude_defaults=True),
         "trigger": result.trigger,
@@ -198,7 +204,7 @@ def _line(waiting: _Trace) -> bytes:
         "answer": result.aids.as_json(),
         **result.explain(),
     }
-    # A query may hold half of a surrogate pair, which UTF-8 cannot.
+    # A query may hold a lone surrogate, which UTF-8 cannot encode.
     try:
         return orjson.dumps(trace, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
@@ -206,10 +212,11 @@ def _line(waiting: _Trace) -> bytes:
 
 
 def _encodable(value: Any) -> Any:
+    """Return `value` with lone surrogates in its strings replaced."""
     if isinstance(value, str):
         return value.encode(errors="replace").decode()
     if isinstance(value, dict):
-        return {_encodable(key): _encodable(one) for key, one in cast("dict[Any, Any]", value).items()}
+        return {_encodable(key): _encodable(element) for key, element in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [_encodable(one) for one in cast("list[Any]", value)]
+        return [_encodable(element) for element in cast("list[Any]", value)]
     return value

@@ -1,4 +1,4 @@
-"""What a caller may ask for."""
+"""Request: the parameters of a retrieval, with their limits."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from recollect.events.envelope import microseconds
 from recollect.events.errors import RecollectError
 from recollect.events.limits import check_namespace
 
-#: What an item of a result can be.
+#: The kinds of items in a result.
 Kind = Literal["episode", "fact", "entity", "relationship", "preference", "procedure", "document"]
-#: Somebody asks memory a question; or a turn of a conversation is prepared, and memory decides what belongs to it.
+#: Active: the query is a question to the memory. Passive: the query is a message, and memory selects the context.
 Mode = Literal["active", "passive"]
-#: How candidates are put in order: by the weighted sum; by reciprocal ranks of all lists, or of the seeds' two; by one
-#: list alone.
+#: The order of candidates: by the weighted sum; by the reciprocal ranks of all lists, or of the keyword and semantic
+#: lists (`seeds`); by one list alone.
 Ranking = Literal["weighted", "rrf", "seeds", "keyword", "semantic"]
-#: How the context is written: as `000`, section 5; as `002`'s preamble; as JSON.
+#: The format of the context: Markdown (`000`, section 5), the preamble of `002`, or JSON.
 Format = Literal["markdown", "preamble", "json"]
 
 
-def _a_namespace(name: str) -> str:
+def _checked_namespace(name: str) -> str:
+    """Return `name`; raise `ValueError`, as pydantic expects, when it is not allowed."""
     try:
         return check_namespace(name)
     except RecollectError as error:
@@ -30,43 +31,43 @@ def _a_namespace(name: str) -> str:
 
 
 class RetrieveRequest(BaseModel):
-    """A question to the memory of one namespace."""
+    """A query to the memory of a namespace."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    #: Any text: a question, the last message, a pasted log.
+    #: Any text, such as a question, a message or a pasted log.
     query: str
-    #: Most items in the answer, without those that a passive retrieval always brings.
+    #: Items in the result, at most, besides the standing items of passive mode.
     limit: Annotated[int, Field(ge=1, le=100)] = 10
-    #: Most tokens in the context (`004`: 3,500).
+    #: Tokens in the context, at most (`004`: 3,500).
     budget_tokens: Annotated[int, Field(ge=0, le=100_000)] = 3_500
-    #: Which kinds of items are wanted; all when None.
+    #: The kinds of items in the result; all kinds when None.
     kinds: Annotated[frozenset[Kind], Field(min_length=1)] | None = None
-    #: Only what happened at or after this moment.
+    #: Only memories that occurred at or after this time.
     since: AwareDatetime | None = None
-    #: Only what happened before this moment.
+    #: Only memories that occurred before this time.
     until: AwareDatetime | None = None
-    #: Active: only what belongs to this session. Passive: the conversation that goes on.
+    #: Active: only episodes of this session. Passive: the running conversation.
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    #: As the memory was at this version, or when this moment was past: what was recorded later is not there.
+    #: A past version or time: events that were recorded later are ignored.
     as_of: AsOfField = None
-    #: Namespaces whose memory counts too, such as a team's, or a curated knowledge base.
-    also: Annotated[tuple[Annotated[str, AfterValidator(_a_namespace)], ...], Field(max_length=8)] = ()
-    #: Active: the query is a question to the memory. Passive: it is the last message of a conversation.
+    #: Further namespaces to search, such as a team's, or a curated knowledge base.
+    also: Annotated[tuple[Annotated[str, AfterValidator(_checked_namespace)], ...], Field(max_length=8)] = ()
+    #: Active: the query is a question to the memory. Passive: the query is the last message of a conversation.
     mode: Mode = "active"
-    #: How the context is written: Markdown, a preamble to the user's message, or JSON.
+    #: The format of the context: Markdown, a preamble to the user's message, or JSON.
     format: Format = "markdown"
-    #: What the model's window holds, in tokens; passive retrievals notice when the conversation fills most of it.
+    #: The context window of the language model, in tokens, so that passive mode detects when the conversation fills it.
     window_tokens: Annotated[int, Field(ge=64, le=10_000_000)] | None = None
-    #: Say nothing when nothing is relevant.
+    #: Whether a query without relevant memories gets an empty result.
     gate: bool = True
-    #: How episodes are put in order; the weighted sum is the best by far, the others are to compare with.
+    #: The order of episodes; the weighted sum is the most accurate, the others are for comparison.
     ranking: Ranking = "weighted"
-    #: Bring the exact words behind a summary along.
+    #: Whether summaries come with their original messages.
     expand: bool = False
 
     def includes(self, at_us: int) -> bool:
-        """Tell whether what happened at this moment may be seen."""
+        """Return whether the time `at_us` is between `since` and `until`."""
         return (self.since is None or at_us >= microseconds(self.since)) and (
             self.until is None or at_us < microseconds(self.until)
         )

@@ -1,4 +1,4 @@
-"""What retrieval answers."""
+"""Result: the items, the context and the guidance of a retrieval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from recollect.api.retrieval.contract.request import Kind
 from recollect.events.envelope import rfc3339
 
-#: Koda's layers (`004`), by kind.
+#: The memory layer of each kind (Koda's layers, `004`).
 LAYERS: dict[Kind, str] = {
     "episode": "episodic",
     "procedure": "procedural",
@@ -22,7 +22,7 @@ LAYERS: dict[Kind, str] = {
 
 
 class Source(NamedTuple):
-    """What someone said or did: the words behind a summary."""
+    """A source of a summary: the text of an original message or event."""
 
     id: str
     occurred_at_us: int
@@ -30,7 +30,7 @@ class Source(NamedTuple):
     text: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return the source as the outside sees it."""
+        """Return the source as JSON."""
         return {
             "id": self.id,
             "occurred_at": rfc3339(self.occurred_at_us),
@@ -41,44 +41,44 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One memory that was found."""
+    """One memory in a result."""
 
-    #: An episode's event id; an entity's name; of a document its id, ``#`` and the number of the piece; else as listed.
+    #: The event id of an episode, the name of an entity, the id of a document with ``#`` and its chunk, or a list's id.
     id: str
-    #: What it is.
+    #: The kind of the memory.
     kind: Kind
-    #: Whose memory it is.
+    #: The namespace that it is from.
     namespace: str
-    #: Its text: of an episode the words that were said.
+    #: Its text; the message itself for an episode.
     text: str
-    #: How likely it belongs to the answer, 0 to 1 (see `gate`); with another ranking than ``weighted`` the sum of its
-    #: reciprocal ranks, which says what is better, not how good it is.
+    #: The probability that it belongs to the answer, 0 to 1 (see `gate`); with a ranking other than ``weighted``, the
+    #: sum of its reciprocal ranks, which only orders items.
     score: float
-    #: The lists that found it, best rank first.
+    #: The ranked lists that have it, best rank first.
     matched_by: tuple[str, ...]
-    #: Its rank in each of them, from 1.
+    #: Its rank in each list, from 1.
     ranks: dict[str, int]
-    #: The events it comes from.
+    #: The ids of the events that it is derived from.
     source_events: tuple[str, ...]
-    #: When it was said or done; of knowledge, the time of its last change.
+    #: The time of the event; for knowledge, the time of its last change.
     occurred_at_us: int
-    #: The session that it belongs to.
+    #: The session of the episode.
     session_id: str | None = None
-    #: Who said it.
+    #: The speaker of the episode.
     speaker: str | None = None
-    #: 0 to 1; of what was said itself 1.
+    #: Confidence in the knowledge, 0 to 1; 1 for episodes.
     confidence: float = 1.0
-    #: Whether it is no longer true: it has ended, or something said in it was corrected or replaced later.
+    #: Whether it is no longer valid: it ended, or a later statement corrected or replaced it.
     outdated: bool = False
-    #: When it was last confirmed, if that is longer ago than memories of its kind stay fresh; nothing contradicts it.
+    #: The time of the last confirmation, if the item is stale since; None when it is fresh.
     unconfirmed_since_us: int | None = None
-    #: Whether it comes first when evidence is weighed: curated, corrected or stated by the user.
+    #: Whether it is curated, corrected or stated by the user.
     authoritative: bool = False
-    #: Of a summary, when the request says `expand`: the exact words behind it, in order.
+    #: The original messages of a summary, in order, when the request sets `expand`.
     sources: tuple[Source, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the item as the outside sees it."""
+        """Return the item as JSON."""
         return {
             "id": self.id,
             "kind": self.kind,
@@ -101,27 +101,27 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerGuidance:
-    """What helps to decide how to answer (`004`)."""
+    """Guidance for the answer: evidence, entities and grounding (`004`)."""
 
-    #: Ids of items that can be relied on: curated, corrected or stated by the user.
+    #: Ids of reliable items: curated, corrected or stated by the user.
     authoritative: tuple[str, ...] = ()
     #: Ids of the other items.
     supporting: tuple[str, ...] = ()
-    #: Entities that the query and the items name.
+    #: Names of the entities of the query and of the items.
     entities: tuple[str, ...] = ()
-    #: How they are related, as (source, type, target).
+    #: Relations of these entities, as (source, type, target).
     relations: tuple[tuple[str, str, str], ...] = ()
-    #: How likely memory has an answer, 0 to 1.
+    #: The probability that memory has an answer, 0 to 1.
     grounding: float = 0.0
-    #: direct: answer; scoped: answer within what is cited, and say so; defer: say that nothing is known, or ask.
+    #: direct: answer; scoped: answer only from the cited items, and say so; defer: say that memory has none, or ask.
     action: str = "defer"
-    #: The share of the items that something newer contradicts.
+    #: The share of the items that are outdated.
     contradiction_rate: float = 0.0
-    #: The share of the query's words that some item with a source holds.
+    #: The share of the query's words in the items with sources.
     citation_coverage: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """Return the aids as the outside sees them."""
+        """Return the guidance as JSON."""
         return {
             "authoritative": list(self.authoritative),
             "supporting": list(self.supporting),
@@ -136,7 +136,7 @@ class AnswerGuidance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrieveResult:
-    """The memories for one question, best first, and the text to put into the prompt."""
+    """The memories for one query, best first, and the text for the prompt."""
 
     #: The text for the prompt, within `budget_tokens`.
     context: str
@@ -144,25 +144,25 @@ class RetrieveResult:
     items: tuple[Item, ...]
     #: Estimated tokens of `context`.
     tokens: int
-    #: Milliseconds that the retrieval took.
+    #: The duration of the retrieval, in milliseconds.
     latency_ms: float
-    #: Parts that are missing, as ``part: reason``.
+    #: The parts that are missing from the result, as ``part: reason``.
     degraded: tuple[str, ...]
-    #: The id of its trace, which explains it.
+    #: The id of its trace.
     trace_id: str
     #: The version of the namespace that was searched.
     version: int
-    #: Why it was retrieved: ``asked``, or what a passive retrieval noticed.
+    #: The reason of the retrieval: ``asked``, or the trigger of passive mode.
     trigger: str
-    #: What helps to decide how to answer.
+    #: Guidance for the answer.
     aids: AnswerGuidance
-    #: Milliseconds by stage.
+    #: Milliseconds of each stage, by name.
     stages_ms: dict[str, float]
-    #: Makes the explanation of how it came about, for the trace; not before somebody wants it.
+    #: Returns the explanation for the trace; called only when the trace is written.
     explain: Callable[[], dict[str, Any]]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the result as the outside sees it."""
+        """Return the result as JSON."""
         return {
             "context": self.context,
             "items": [item.as_json() for item in self.items],

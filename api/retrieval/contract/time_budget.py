@@ -1,4 +1,4 @@
-"""The time budget of one retrieval, and what was missed because of it."""
+"""Time budget: the deadline of one retrieval, the time of its stages and its missing parts."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TypeVar
 from recollect.events.storage.database import DAMAGE_ERRORS
 from recollect.projections.queries.snapshot import QueryTimeout, Snapshot
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
-#: The end of a note about a part that is there, though not for everything.
-PARTLY = "not embedded yet"
+#: The end of a note about a part that is incomplete, not missing.
+PARTIAL_SUFFIX = "not embedded yet"
 
 
 class TimeBudget:
-    """A clock that runs out, the time that each stage took, and the parts that are missing.
+    """The deadline of a retrieval, the milliseconds of each stage, and notes about missing parts.
 
     Parameters:
-        budget_ms: from now.
+        budget_ms: the time limit in milliseconds, from now on.
     """
 
     def __init__(self, budget_ms: float) -> None:
@@ -31,11 +31,11 @@ class TimeBudget:
 
     @property
     def left_seconds(self) -> float:
-        """Return the seconds left, never under 0."""
+        """Return the seconds until the deadline, at least 0."""
         return max(0.0, self.deadline - time.monotonic())
 
-    def left_of(self, share: float) -> float:
-        """Return the seconds left of the first `share` of the budget, never under 0."""
+    def share_left_seconds(self, share: float) -> float:
+        """Return the seconds left of the first `share` of the budget, at least 0."""
         return max(0.0, self.started + share * self._budget_ms / 1_000 - time.monotonic())
 
     @property
@@ -44,15 +44,19 @@ class TimeBudget:
         return (time.monotonic() - self.started) * 1_000
 
     def record_missing(self, part: str, reason: object) -> None:
-        """Note that `part` is missing from the answer."""
+        """Add a note that `part` is missing from the result, with the reason."""
         self.degraded.append(f"{part}: {reason}")
 
     def failed(self, part: str) -> bool:
-        """Tell whether a part is missing as a whole."""
-        return any(one.startswith(f"{part}: ") and not one.endswith(PARTLY) for one in self.degraded)
+        """Return whether `part` is missing completely."""
+        return any(note.startswith(f"{part}: ") and not note.endswith(PARTIAL_SUFFIX) for note in self.degraded)
 
-    def run(self, part: str, snapshot: Snapshot, search: Callable[[], _Found]) -> _Found | None:
-        """Return what `search` finds in `snapshot`; None, and a note, when time runs out or it fails."""
+    def run(self, part: str, snapshot: Snapshot, search: Callable[[], _Result]) -> _Result | None:
+        """Return the result of `search` on `snapshot`; None, and a note, when it fails or exceeds the deadline.
+
+        Raises:
+            An error of `DAMAGE_ERRORS` when the file of the read model is damaged.
+        """
         started = time.monotonic()
         try:
             with snapshot.interrupted_at(self.deadline):
@@ -60,7 +64,7 @@ class TimeBudget:
         except QueryTimeout:
             self.record_missing(part, "out of time")
         except DAMAGE_ERRORS:
-            # The file is to be built anew, which is not for a search to decide.
+            # The read model must be rebuilt, which its owner does.
             raise
         except Exception as error:
             self.record_missing(part, f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""Which episodes are looked at closely: the first ones of every list."""
+"""Candidates: the first episodes of every ranked list, whose features are measured."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from recollect.api.retrieval.search.semantic_search import SemanticScores
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
-#: How deep each list goes, whatever the limit: so a larger limit shows more of the same order.
-DEPTH = 100
-#: Newest episodes without vectors that are looked at whatever they say.
-_RECENT = 20
-#: Episodes from which on the highest values are looked for in two steps, the first over stretches of so many.
-_STRETCH = 32
-_MANY = 2 * DEPTH * _STRETCH
+#: Entries of each list. It does not depend on the limit, so a larger limit extends the same order.
+LIST_DEPTH = 100
+#: The newest episodes without vectors that are always candidates.
+_RECENT_MAX = 20
+#: From `_BLOCKWISE_EPISODES_MIN` episodes on, `_top_rows` first compares the maxima of blocks of this many episodes.
+_BLOCK_EPISODES = 32
+_BLOCKWISE_EPISODES_MIN = 2 * LIST_DEPTH * _BLOCK_EPISODES
 
-#: Cosines under this say nothing: what nothing else finds is no candidate.
+#: Cosines under this do not make an episode a candidate.
 _COSINE_MIN = 0.15
 
 Mask = NDArray[np.bool_]
@@ -29,66 +29,68 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The episodes that are looked at closely."""
+    """The candidates of one query, and the lists they are from."""
 
-    #: Places in the roster, rising.
+    #: Rows of the episode arrays, ascending.
     rows: Ints
-    #: Each list's places, best first.
+    #: The rows of each list, best first.
     lists: Mapping[str, Ints]
 
     def ranks(self, row: int) -> dict[str, int]:
-        """Return the rank, from 1, of a place in each list that has it."""
-        found = {name: np.flatnonzero(rows == row) for name, rows in self.lists.items()}
-        return {name: int(at[0]) + 1 for name, at in found.items() if len(at)}
+        """Return the rank, from 1, of `row` in each list that has it."""
+        positions = {name: np.flatnonzero(rows == row) for name, rows in self.lists.items()}
+        return {name: int(position[0]) + 1 for name, position in positions.items() if len(position)}
 
 
 def select_candidates(
     allowed: Mask,
     keywords: KeywordScores,
     semantics: SemanticScores | None,
-    others: Mapping[str, Ints],
+    other_lists: Mapping[str, Ints],
     in_span: Mask | None,
 ) -> Candidates:
     """Return the candidates among the episodes that are `allowed`.
 
     Parameters:
-        others: further lists, as places best first.
-        in_span: the episodes of the time that is asked for, if one is.
+        other_lists: further lists: rows of the episode arrays, best first.
+        in_span: the mask of the episodes within the query's time ranges; None without time ranges.
     """
     lists = {
-        "keyword": _top(keywords.turn, allowed & (keywords.turn > 0)),
-        "keyword_window": _top(keywords.window, allowed & (keywords.window > 0)),
+        "keyword": _top_rows(keywords.turn, allowed & (keywords.turn > 0)),
+        "keyword_window": _top_rows(keywords.window, allowed & (keywords.window > 0)),
     }
-    nearness = keywords.window
+    similarities = keywords.window
     if semantics is not None:
         for part, values in semantics.parts.items():
             name = "semantic" if part == "turn" else f"semantic_{part}"
-            lists[name] = _top(values, allowed & (values > _COSINE_MIN))
-        nearness = np.nan_to_num(semantics.parts["window"])
+            lists[name] = _top_rows(values, allowed & (values > _COSINE_MIN))
+        similarities = np.nan_to_num(semantics.parts["window"])
     if in_span is not None:
-        lists["time"] = _top(nearness, allowed & in_span)
-    lists |= {name: rows[allowed[rows]][:DEPTH] for name, rows in others.items()}
+        lists["time"] = _top_rows(similarities, allowed & in_span)
+    lists |= {name: rows[allowed[rows]][:LIST_DEPTH] for name, rows in other_lists.items()}
     if semantics is not None:
-        # Too new to have vectors, maybe, and what "that" means when they were just said.
+        # The newest turns may have no vectors yet, and "that" in a query often refers to them.
         newest = np.flatnonzero(allowed & np.isnan(semantics.parts["turn"]))
-        lists["recent"] = newest[-_RECENT:][::-1]
-    found = {name: rows for name, rows in lists.items() if len(rows)}
-    rows = np.unique(np.concatenate([*found.values()])) if found else np.empty(0, np.int64)
-    return Candidates(rows, found)
+        lists["recent"] = newest[-_RECENT_MAX:][::-1]
+    nonempty_lists = {name: rows for name, rows in lists.items() if len(rows)}
+    rows = np.unique(np.concatenate([*nonempty_lists.values()])) if nonempty_lists else np.empty(0, np.int64)
+    return Candidates(rows, nonempty_lists)
 
 
-def _top(values: Vector, allowed: Mask) -> Ints:
-    """Return the places of the `DEPTH` highest values, best first; of equal ones the newest."""
-    if len(values) >= _MANY:
-        # As many stretches have a maximum as high as the edge, so it is not above the edge of all: few are left.
-        shown = np.where(allowed, values, np.float32(-np.inf))
-        highest = np.maximum.reduceat(shown, np.arange(0, len(shown), _STRETCH))
-        places = np.flatnonzero(shown >= np.partition(highest, len(highest) - DEPTH)[len(highest) - DEPTH])
-        places = places[allowed[places]]
+def _top_rows(values: Vector, allowed: Mask) -> Ints:
+    """Return the rows of the `LIST_DEPTH` highest values, best first; of equal values the newest row first."""
+    if len(values) >= _BLOCKWISE_EPISODES_MIN:
+        # LIST_DEPTH values or more reach the LIST_DEPTH-th highest block maximum, so lower values are not needed.
+        masked = np.where(allowed, values, np.float32(-np.inf))
+        block_maxima = np.maximum.reduceat(masked, np.arange(0, len(masked), _BLOCK_EPISODES))
+        rows = np.flatnonzero(
+            masked >= np.partition(block_maxima, len(block_maxima) - LIST_DEPTH)[len(block_maxima) - LIST_DEPTH]
+        )
+        rows = rows[allowed[rows]]
     else:
-        places = np.flatnonzero(allowed)
-    chosen = values[places]
-    if len(places) > DEPTH:
-        near = chosen >= np.partition(chosen, len(chosen) - DEPTH)[len(chosen) - DEPTH]
-        places, chosen = places[near], chosen[near]
-    return places[np.lexsort((-places, -chosen))][:DEPTH]
+        rows = np.flatnonzero(allowed)
+    row_values = values[rows]
+    if len(rows) > LIST_DEPTH:
+        over_cut = row_values >= np.partition(row_values, len(row_values) - LIST_DEPTH)[len(row_values) - LIST_DEPTH]
+        rows, row_values = rows[over_cut], row_values[over_cut]
+    return rows[np.lexsort((-rows, -row_values))][:LIST_DEPTH]

@@ -1,4 +1,4 @@
-"""Ranked episodes: the candidates of a search in their order."""
+"""Ranked episodes: the candidates of a search with features, scores and order."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from recollect.projections.search_index.episode_arrays import Ints
 
 @dataclass(frozen=True, slots=True)
 class RankedEpisodes:
-    """Candidates in an order."""
+    """The candidates of one query in their order."""
 
+    #: The candidates; the arrays below follow their rows.
     candidates: Candidates
+    #: The scores and masks that the features are computed from.
     signals: SearchSignals
-    #: Shape (candidates, features).
+    #: The features, shape (candidates, len(FEATURES)).
     matrix: Vector
+    #: The score of each candidate, shape (candidates,).
     scores: Vector
-    #: Places among the candidates, best first.
+    #: Indexes of candidates, best first.
     order: Ints

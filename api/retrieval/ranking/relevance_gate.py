@@ -1,8 +1,8 @@
-"""The relevance gate: how likely it is that memory has anything on a query, and that an item belongs to the answer.
+"""Relevance gate: the probabilities that memory has an answer to a query, and that an item belongs to it.
 
-Both are logistic models of a few raw measures of the best candidates, fitted on questions asked to the conversations
-they belong to and to ones that they do not (`gate.toml`). So a score means something: of the items with 0.3, about
-three in ten were marked as evidence by those who wrote the questions.
+Both are logistic regressions on a few measures of the best candidates (`gate.toml`), fitted on benchmark questions
+asked to their own conversation and to others, which have no answer. The scores are calibrated: of the items with 0.3,
+about three in ten are marked as evidence in the collections.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from recollect.api.retrieval.understanding.query import Query
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
-#: Candidates, best first, whose measures count.
-_BEST = 10
-#: What parts of words count as, beside whole ones.
-_PARTS_COVERAGE = 0.7
-#: What is measured of the best candidates, and of the query.
+#: The best candidates that the measures of an answer are taken from.
+_BEST_CANDIDATES = 10
+#: The coverage of a candidate that matches by substring, which has no whole words of the query.
+_SUBSTRING_COVERAGE = 0.7
+#: Measures of the best candidates and of the query. The names are keys of `gate.toml` and of traces.
 MEASURES = (
     "dense",
     "window",
@@ -41,73 +41,80 @@ MEASURES = (
     "spread",
     "graph",
 )
-#: What is measured of an item itself, beside the logit of there being an answer.
+#: Measures of an item, which its probability depends on in addition to the logit of an answer.
 ITEM_MEASURES = ("behind", "coverage", "dense", "window", "late", "graph")
 
 
 @dataclass(frozen=True, slots=True)
 class RelevanceGate:
-    """One logistic model for queries with vectors, or without."""
+    """The coefficients of the logistic regressions, for searches with vectors or without."""
 
-    #: Of a short question and of a long message, in the order of `MEASURES`, the constant last.
+    #: For an answer to a short question, and to a long message: in the order of `MEASURES`, the constant last.
     question: Vector
     message: Vector
-    #: Of an item: of the answer's logit, of `ITEM_MEASURES`, and the constant.
+    #: For an item: the answer's logit, `ITEM_MEASURES`, the constant.
     item: Vector
 
     def answer(self, measures: Vector, words: int) -> float:
-        """Return the logit of there being an answer."""
+        """Return the logit of the probability that memory has an answer to a query of `words` words."""
         share = message_share(words)
         weights = (1 - share) * self.question + share * self.message
         return float(measures @ weights[:-1] + weights[-1])
 
     def items(self, answer: float, measured: Vector) -> Vector:
-        """Return the probability of each item, of its measures, shape (items, len(ITEM_MEASURES))."""
+        """Return the probability of each item, shape (items,).
+
+        Parameters:
+            answer: the logit of an answer.
+            measured: the measures of the items, shape (items, len(ITEM_MEASURES)).
+        """
         return probability(self.item[0] * answer + measured @ self.item[1:-1] + self.item[-1])
 
 
 @cache
 def load_gate(*, semantic: bool) -> RelevanceGate:
-    """Return the model in use: the one with vectors, or that of keywords alone."""
+    """Return the coefficients for searches with vectors, or by keywords alone."""
     content = tomllib.loads(files(__package__).joinpath("gate.toml").read_text(encoding="utf-8"))
     part: dict[str, Any] = content["hybrid" if semantic else "keyword"]
     names = (*MEASURES, "constant")
     return RelevanceGate(
-        _row(part["question"], names),
-        _row(part["message"], names),
-        _row(part["item"], ("answer", *ITEM_MEASURES, "constant")),
+        _vector(part["question"], names),
+        _vector(part["message"], names),
+        _vector(part["item"], ("answer", *ITEM_MEASURES, "constant")),
     )
 
 
 def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
-    """Return what is measured of the best candidates, in the order of `MEASURES`."""
-    best = ranked.order[:_BEST]
+    """Return the measures of the best candidates and of the query, shape (len(MEASURES),)."""
+    best = ranked.order[:_BEST_CANDIDATES]
     rows = ranked.candidates.rows[best]
     keywords, semantics, late = ranked.signals.keywords, ranked.signals.semantics, ranked.signals.late
-    # What holds parts of the words holds no word as the index knows it.
-    parts = np.isin(rows, ranked.candidates.lists.get("substring", [])).any()
-    found: dict[str, float] = {
-        "coverage": max(_highest(keywords.coverage[rows]), _PARTS_COVERAGE if parts else 0.0),
+    # A substring match has no whole word of the query, so keyword search gives it no coverage.
+    has_substring_match = np.isin(rows, ranked.candidates.lists.get("substring", [])).any()
+    measures: dict[str, float] = {
+        "coverage": max(_highest(keywords.coverage[rows]), _SUBSTRING_COVERAGE if has_substring_match else 0.0),
         "coverage_together": float(min(1.0, keywords.coverage[rows].sum())),
-        "known": keywords.known,
-        "words": float(np.log1p(keywords.words)),
+        "known": keywords.matched_share,
+        "words": float(np.log1p(keywords.word_count)),
         "asked_speaker": float(bool(query.participants)),
-        "graph": _highest(_graph(ranked, rows)),
+        "graph": _highest(_graph_strength(ranked, rows)),
     }
     if semantics is not None and late is not None:
-        near = semantics.parts["turn"]
-        found |= {
-            "dense": _highest(near[rows]),
+        turn_cosines = semantics.parts["turn"]
+        measures |= {
+            "dense": _highest(turn_cosines[rows]),
             "window": _highest(semantics.parts["window"][rows]),
             "session": _highest(semantics.parts["window"]),
             "late": _highest(late[best]),
-            "spread": _highest(near[rows]) - float(np.nanmean(near)) if not np.isnan(near).all() else 0.0,
+            "spread": _highest(turn_cosines[rows]) - float(np.nanmean(turn_cosines))
+            if not np.isnan(turn_cosines).all()
+            else 0.0,
         }
-    return np.array([found.get(name, 0.0) for name in MEASURES], np.float32)
+    return np.array([measures.get(name, 0.0) for name in MEASURES], np.float32)
 
 
 def item_measures(ranked: RankedEpisodes) -> Vector:
-    """Return what is measured of each candidate, best first, shape (candidates, len(ITEM_MEASURES))."""
+    """Return the measures of each candidate, best first, shape (candidates, len(ITEM_MEASURES))."""
     order = ranked.order
     rows = ranked.candidates.rows[order]
     scores = ranked.scores[order]
@@ -115,29 +122,32 @@ def item_measures(ranked: RankedEpisodes) -> Vector:
     columns: dict[str, Vector] = {
         "behind": scores - (scores[0] if len(scores) else 0),
         "coverage": ranked.signals.keywords.coverage[rows],
-        "graph": _graph(ranked, rows),
+        "graph": _graph_strength(ranked, rows),
     }
     if semantics is not None and late is not None:
         columns |= {"dense": semantics.parts["turn"][rows], "window": semantics.parts["window"][rows]}
         columns["late"] = late[order]
-    none = np.zeros(len(rows), np.float32)
-    return np.stack([np.nan_to_num(columns.get(name, none)) for name in ITEM_MEASURES], axis=1)
+    zeros = np.zeros(len(rows), np.float32)
+    return np.stack([np.nan_to_num(columns.get(name, zeros)) for name in ITEM_MEASURES], axis=1)
 
 
-def _graph(ranked: RankedEpisodes, rows: Ints) -> Vector:
+def _graph_strength(ranked: RankedEpisodes, rows: Ints) -> Vector:
+    """Return the activation of the entity graph at `rows`; 0 when the query names no entity."""
     graph = ranked.signals.graph
     return np.zeros(len(rows), np.float32) if graph is None else graph[rows].astype(np.float32)
 
 
 def probability(logits: NDArray[np.floating[Any]]) -> Vector:
-    """Return the probabilities of logits."""
+    """Return the logistic function of `logits`."""
     return (1 / (1 + np.exp(-np.clip(logits, -30, 30)))).astype(np.float32)
 
 
 def _highest(values: Vector) -> float:
-    there = values[~np.isnan(values)]
-    return float(there.max()) if len(there) else 0.0
+    """Return the highest number of `values`; 0 when all are NaN."""
+    numbers = values[~np.isnan(values)]
+    return float(numbers.max()) if len(numbers) else 0.0
 
 
-def _row(named: Mapping[str, float], names: tuple[str, ...]) -> Vector:
-    return np.array([named.get(name, 0.0) for name in names], np.float32)
+def _vector(values: Mapping[str, float], names: tuple[str, ...]) -> Vector:
+    """Return the coefficients `names`, 0 for missing ones."""
+    return np.array([values.get(name, 0.0) for name in names], np.float32)

@@ -1,4 +1,4 @@
-"""An optional second look at the first items: a cross-encoder by name or path, never needed and never waited for."""
+"""Reranker: optionally reorders the first items by a cross-encoder, within the time budget."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from recollect.events.errors import short_text
 
 _logger = logging.getLogger(__name__)
 
-#: Items that are looked at again: about 5 ms each for a small model on one core.
+#: Items that are scored again, at about 5 ms each for a small model on one core.
 _ITEMS_MAX = 20
-#: Characters of a text that are read.
+#: Characters of each text that the model reads.
 _CHARS_MAX = 1_000
 
 
@@ -26,40 +26,40 @@ class Reranker:
     """A cross-encoder of sentence-transformers. Safe to use from many threads.
 
     Parameters:
-        model: its name on the model hub, or a folder.
+        model: the name of the cross-encoder on the model hub, or its folder.
     """
 
     def __init__(self, model: str) -> None:
         self._name = model
-        #: A CrossEncoder; its methods are typed too loosely to be of use.
+        #: A CrossEncoder, or None while it is not loaded; its methods have no useful types.
         self._model: Any = None
         self._reason = "model loading"
-        self._settled = threading.Event()
-        self._starting = threading.Lock()
+        self._load_finished = threading.Event()
+        self._start_lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        # One at a time: they would share the processor.
+        # One thread, since parallel predictions would compete for the same cores.
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-reranker")
 
     def start(self) -> None:
-        """Begin to load, in the background. A second call does nothing."""
-        with self._starting:
+        """Start to load the model in the background. A second call does nothing."""
+        with self._start_lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._load, name="recollect-reranker-loader", daemon=True)
                 self._thread.start()
 
     def wait_ready(self, timeout_seconds: float) -> bool:
-        """Wait until the model is loaded or has failed; return whether it is loaded."""
-        self._settled.wait(timeout_seconds)
+        """Wait until the model is loaded or has failed to load; return whether it is loaded."""
+        self._load_finished.wait(timeout_seconds)
         return self._model is not None
 
     def close(self) -> None:
-        """Wait for what is running."""
+        """Wait for running predictions, then stop the thread."""
         self._pool.shutdown()
 
-    def reordered(self, query: str, items: Sequence[Item], budget: TimeBudget) -> list[Item]:
-        """Return `items` with the first ones in the order of the cross-encoder; as they are when it is not in time.
+    def rerank(self, query: str, items: Sequence[Item], budget: TimeBudget) -> list[Item]:
+        """Return `items` with the first ones in the order of the cross-encoder; unchanged when it is late or fails.
 
-        Probabilities stay in their places: the item that is first now has the highest one.
+        The scores keep their positions: the item that is now first gets the highest score.
         """
         if self._model is None:
             budget.record_missing("reranker", self._reason)
@@ -78,20 +78,22 @@ class Reranker:
             return list(items)
         finally:
             budget.stages_ms["rerank"] = budget.spent_ms - started_ms
-        order = sorted(range(len(first)), key=lambda at: (-scores[at], at))
-        moved = [
-            replace(first[at], score=first[place].score, ranks=first[at].ranks | {"reranker": place + 1})
-            for place, at in enumerate(order)
+        order = sorted(range(len(first)), key=lambda index: (-scores[index], index))
+        reordered = [
+            replace(first[index], score=first[position].score, ranks=first[index].ranks | {"reranker": position + 1})
+            for position, index in enumerate(order)
         ]
-        return [*moved, *rest]
+        return [*reordered, *rest]
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return the score of each text for the query."""
         scores: Any = self._model.predict([(query, text) for text in texts], show_progress_bar=False)
         return [float(score) for score in scores]
 
     def _load(self) -> None:
+        """Load the model; record the reason when it fails."""
         try:
-            # The import takes seconds, which is why it stands here and this runs in the background.
+            # The import takes seconds, so it runs here, in the background thread.
             from sentence_transformers import CrossEncoder  # noqa: PLC0415
 
             self._model = CrossEncoder(self._name)
@@ -100,4 +102,4 @@ class Reranker:
             self._reason = f"model {self._name!r} could not be loaded ({cause}); check RECOLLECT_RERANKER"
             _logger.warning("the re-ranking %s", self._reason)
         finally:
-            self._settled.set()
+            self._load_finished.set()

@@ -1,4 +1,4 @@
-"""Search result: what one namespace has for a query, and what was dropped and why."""
+"""Search result: the items of one namespace for a query, and the dropped candidates with reasons."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from recollect.api.retrieval.search.search_context import SearchContext
 
 
 class DroppedCandidate(NamedTuple):
-    """A candidate that is not in the answer, and why."""
+    """A candidate that was left out of the result."""
 
     id: str
     kind: Kind
     score: float
+    #: The reason, as traces record it.
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a namespace has."""
+    """The result of searching one namespace."""
 
     context: SearchContext
-    #: Best first, at most as many as were asked for.
+    #: The items, best first, at most `limit`.
     items: Sequence[Item]
-    #: How likely there is an answer.
+    #: The probability that memory has an answer, 0 to 1.
     grounding: float
+    #: The ranked candidates; None when episodes were not searched or none matched.
     ranked: RankedEpisodes | None
     dropped: Sequence[DroppedCandidate]

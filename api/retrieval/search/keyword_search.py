@@ -1,4 +1,4 @@
-"""Keyword search: BM25 of turns, of turns with the one before, of whole sessions; substrings where words fail."""
+"""Keyword search: BM25 scores of turns, of pairs of turns and of sessions; substring matches as the fallback."""
 
 from __future__ import annotations
 
@@ -18,126 +18,139 @@ from recollect.projections.search_index.index_cache import IndexSnapshot
 from recollect.projections.search_index.postings import Posting, merge_postings
 from recollect.projections.text.segments import is_unsegmented_script, ngrams
 
-#: Saturation of term frequency and weight of length (Robertson and Zaragoza 2009; FTS5 has the same).
+#: Parameters of BM25: saturation of term frequency, weight of length (Robertson and Zaragoza 2009; the same as FTS5).
 K1 = 1.2
 B = 0.75
-#: Words in one search: the rarest ones. A question has fewer; of a pasted text the rare words say what it is about.
+#: Words in one search, the rarest first. A question has fewer; the rare words of a pasted text are its topic.
 WORDS_MAX = 32
-#: Terms in one search: words, and segments of writing without spaces.
+#: Terms in one search: stems of words, and n-grams of unsegmented scripts.
 _TERMS_MAX = 64
-#: What a pair of signs that no episode holds counts in a run of which some are held: it is hardly a word.
-_UNKNOWN_SEGMENT = 0.25
+#: The factor on an n-gram without matches when other n-grams of its run match: it is probably no word.
+_UNMATCHED_SEGMENT_FACTOR = 0.25
 #: Patterns in one substring search; each is tried on every episode.
 _PATTERNS_MAX = 12
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordScores:
-    """What keyword search says. The arrays have one number an episode of the roster."""
+    """The scores of keyword search. Arrays have the shape (episodes,)."""
 
-    #: BM25 of the episode itself, of it with the one before it, and of its whole session.
+    #: BM25 of the episode, of the episode with its predecessor, and of its session.
     turn: Vector
     window: Vector
     session: Vector
-    #: The share of the query's words, by rarity, that the episode holds itself: 0 to 1.
+    #: The share of the query's words in the episode, weighted by IDF: 0 to 1.
     coverage: Vector
-    #: The rarity of each word of the query, by word: inverse document frequency.
+    #: The inverse document frequency of each word of the query.
     idf: dict[str, float]
-    #: The share of the words, by rarity, that some episode holds: 0 to 1.
-    known: float
-    #: How many words are looked for; a run of writing without spaces is what its segments count.
-    words: float
+    #: The share of the query's words in any episode, weighted by IDF: 0 to 1.
+    matched_share: float
+    #: The number of words in the search; a run of an unsegmented script counts the sum of its n-grams' weights.
+    word_count: float
 
 
 def keyword_scores(
     snapshot: Snapshot, index: IndexSnapshot, words: Sequence[str], *, german: bool = False
 ) -> KeywordScores:
-    """Return what the words of a query say of each episode."""
-    roster = index.episodes
+    """Return the keyword scores of every episode for the words of a query.
+
+    Parameters:
+        german: whether the words get German stems as well.
+    """
+    episodes = index.episodes
     terms = dict(zip(words, search_terms(snapshot.keywords, words, german=german), strict=True))
     forms = list(dict.fromkeys(form for listed in terms.values() for term in listed for form in term.forms))
     postings = dict(zip(forms, index.postings.get(snapshot.keywords, forms, snapshot.version), strict=True))
-    found = {word: _of_word(roster, listed, postings) for word, listed in terms.items() if listed}
-    rarity = {word: _mean_rarity(listed) for word, listed in found.items()}
-    # Of two words with one stem, one counts.
-    by_rarity = sorted(found, key=lambda word: rarity[word])[-WORDS_MAX:]
-    chosen = {term.forms: one for word in by_rarity for term, one in zip(terms[word], found[word], strict=True)}
-    return _score(roster, list(chosen.values())[-_TERMS_MAX:], rarity, _count(terms))
+    matches = {word: _match_word(episodes, listed, postings) for word, listed in terms.items() if listed}
+    idf = {word: _mean_idf(listed) for word, listed in matches.items()}
+    # Two words with the same stems are one term.
+    rarest = sorted(matches, key=lambda word: idf[word])[-WORDS_MAX:]
+    chosen = {term.forms: match for word in rarest for term, match in zip(terms[word], matches[word], strict=True)}
+    return _score(episodes, list(chosen.values())[-_TERMS_MAX:], idf, _word_count(terms))
 
 
-class _Found:
-    """The live episodes that hold a term."""
+class _TermMatches:
+    """The live episodes with one term: their rows, and its counts in the turn and in the window."""
 
-    __slots__ = ("counts", "rarity", "rows", "weight", "window_counts")
+    __slots__ = ("counts", "idf", "rows", "weight", "window_counts")
 
     def __init__(self, episodes: EpisodeArrays, posting: Posting, weight: float) -> None:
         self.rows, live = episodes.live(posting.versions)
         self.counts = posting.turn[live].astype(np.float32)
         self.window_counts = posting.window[live].astype(np.float32)
-        self.rarity = _rarity(len(episodes), int(np.count_nonzero(self.counts)))
+        self.idf = _idf(len(episodes), int(np.count_nonzero(self.counts)))
         self.weight = weight
 
 
-def _of_word(episodes: EpisodeArrays, terms: Sequence[SearchTerm], postings: Mapping[str, Posting]) -> list[_Found]:
-    """Return what is found by each term of a word."""
-    found = [_Found(episodes, merge_postings([postings[form] for form in term.forms]), term.weight) for term in terms]
-    if any(len(one.rows) for one in found):
-        for one in found:
-            if not len(one.rows):
-                one.weight *= _UNKNOWN_SEGMENT
-    return found
+def _match_word(
+    episodes: EpisodeArrays, terms: Sequence[SearchTerm], postings: Mapping[str, Posting]
+) -> list[_TermMatches]:
+    """Return the matches of each term of a word."""
+    matches = [
+        _TermMatches(episodes, merge_postings([postings[form] for form in term.forms]), term.weight) for term in terms
+    ]
+    if any(len(match.rows) for match in matches):
+        for match in matches:
+            if not len(match.rows):
+                match.weight *= _UNMATCHED_SEGMENT_FACTOR
+    return matches
 
 
-def _count(terms: Mapping[str, Sequence[SearchTerm]]) -> float:
-    """Return how many words are looked for: one each, but of a run of signs what its segments count."""
+def _word_count(terms: Mapping[str, Sequence[SearchTerm]]) -> float:
+    """Return the number of words; a run of an unsegmented script counts the sum of its n-grams' weights."""
     return sum(
         sum(term.weight for term in listed) if is_unsegmented_script(word) else 1.0 for word, listed in terms.items()
     )
 
 
-def _mean_rarity(found: Sequence[_Found]) -> float:
-    if len(found) == 1:
-        return found[0].rarity
-    return sum(one.rarity * one.weight for one in found) / sum(one.weight for one in found)
+def _mean_idf(matches: Sequence[_TermMatches]) -> float:
+    """Return the IDF of a word: the mean of its terms, by their weights."""
+    if len(matches) == 1:
+        return matches[0].idf
+    return sum(match.idf * match.weight for match in matches) / sum(match.weight for match in matches)
 
 
-def _rarity(total: int, holding: int) -> float:
+def _idf(total: int, holding: int) -> float:
+    """Return the inverse document frequency of a term in `holding` of `total` documents."""
     return float(np.log1p((total - holding + 0.5) / (holding + 0.5)))
 
 
-def _score(episodes: EpisodeArrays, found: Sequence[_Found], rarity: dict[str, float], words: float) -> KeywordScores:
+def _score(
+    episodes: EpisodeArrays, matches: Sequence[_TermMatches], word_idf: dict[str, float], word_count: float
+) -> KeywordScores:
+    """Return the BM25 scores and the coverage of every episode by the matches of all terms."""
     count = len(episodes)
     turn, window, session, coverage = (np.zeros(count, np.float32) for _ in range(4))
     sessions = len(episodes.session_ids)
     session_lengths = episodes.session_lengths / mean(episodes.session_lengths)
-    by_session = np.zeros(sessions, np.float32)
-    whole, known = 1e-9, 0.0
-    for one in found:
-        lengths = episodes.lengths[one.rows] / episodes.mean_length
-        worth = one.rarity * one.weight
-        turn[one.rows] += worth * _saturated(one.counts, lengths)
-        window_lengths = episodes.window_lengths[one.rows] / episodes.mean_window_length
-        window[one.rows] += worth * _saturated(one.window_counts, window_lengths)
-        coverage[one.rows] += worth * (one.counts > 0)
-        counts = np.bincount(episodes.sessions[one.rows], one.counts, minlength=sessions).astype(np.float32)
-        rarity_of_session = _rarity(sessions, int(np.count_nonzero(counts)))
-        by_session += one.weight * rarity_of_session * _saturated(counts, session_lengths)
-        whole += worth
-        known += worth * bool(len(one.rows))
+    session_scores = np.zeros(sessions, np.float32)
+    total, matched = 1e-9, 0.0
+    for match in matches:
+        lengths = episodes.lengths[match.rows] / episodes.mean_length
+        weight = match.idf * match.weight
+        turn[match.rows] += weight * _saturated(match.counts, lengths)
+        window_lengths = episodes.window_lengths[match.rows] / episodes.mean_window_length
+        window[match.rows] += weight * _saturated(match.window_counts, window_lengths)
+        coverage[match.rows] += weight * (match.counts > 0)
+        counts = np.bincount(episodes.sessions[match.rows], match.counts, minlength=sessions).astype(np.float32)
+        session_idf = _idf(sessions, int(np.count_nonzero(counts)))
+        session_scores += match.weight * session_idf * _saturated(counts, session_lengths)
+        total += weight
+        matched += weight * bool(len(match.rows))
     if count:
-        # What has no session has no session's words either.
-        by_session[episodes.sessionless] = 0
-        session = by_session[episodes.sessions]
-    return KeywordScores(turn, window, session, coverage / np.float32(whole), rarity, known / whole, words)
+        # Episodes without a session share one row of `sessions`, which is no session.
+        session_scores[episodes.sessionless] = 0
+        session = session_scores[episodes.sessions]
+    return KeywordScores(turn, window, session, coverage / np.float32(total), word_idf, matched / total, word_count)
 
 
 def _saturated(counts: Vector, lengths: NDArray[Any]) -> Vector:
-    """Return term frequencies, each counting less the more there are and the longer the text is."""
+    """Return the term-frequency factor of BM25; `lengths` are relative to the mean length."""
     return (counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths))).astype(np.float32)
 
 
 def substring_matches(episodes: EpisodeQueries, words: Sequence[str], depth: int) -> Ints:
-    """Return up to `depth` episodes that hold parts of `words` anywhere: most parts first, then newest."""
+    """Return the versions of at most `depth` episodes with `words` as substrings: most matches first, then newest."""
     patterns = _patterns(words)
     if not patterns:
         return np.empty(0, np.int64)
@@ -145,6 +158,7 @@ def substring_matches(episodes: EpisodeQueries, words: Sequence[str], depth: int
 
 
 def _patterns(words: Sequence[str]) -> list[str]:
+    """Return the LIKE patterns of words and n-grams, escaped by a backslash."""
     parts: dict[str, None] = {}
     for word in words:
         if is_unsegmented_script(word):

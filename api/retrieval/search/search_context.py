@@ -1,4 +1,4 @@
-"""Search context: one query to one read model, with everything a search needs."""
+"""Search context: one query on one snapshot of a read model, with the resources of its search."""
 
 from __future__ import annotations
 
@@ -16,19 +16,24 @@ from recollect.projections.search_index.index_cache import IndexSnapshot
 
 @dataclass(frozen=True, slots=True)
 class SearchContext:
-    """One query to one read model."""
+    """One query on one snapshot of a read model."""
 
     namespace: str
     request: RetrieveRequest
+    #: The read model at one version, for queries.
     snapshot: Snapshot
+    #: The in-memory indexes of the same version.
     index: IndexSnapshot
+    #: The understood query.
     query: Query
+    #: The time of the query, in microseconds since 1970 UTC.
     asked_at_us: int
+    #: The vectors of the active embedding model.
     vectors: Vectors
     log: EventLog
     budget: TimeBudget
 
     @property
     def episodes(self) -> EpisodeArrays:
-        """Return the episodes that are there."""
+        """Return the arrays of the live episodes."""
         return self.index.episodes

@@ -1,4 +1,4 @@
-"""Semantic search: the query's vector against those of turns, windows and retellings; its pieces against theirs."""
+"""Semantic search: cosines of the query's vector with those of passages, and late interaction of token vectors."""
 
 from __future__ import annotations
 
@@ -18,56 +18,59 @@ from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
 from recollect.projections.text.words import STOP_WORDS, WORD
 
-#: Queries whose vectors are kept: users and bots ask again. About 10 KB each.
-_CACHED_MAX = 1_024
+#: Queries whose embeddings stay in memory, since users and bots repeat queries. About 10 KB each.
+_QUERIES_MAX = 1_024
 
 
-class QueryVectors:
-    """The embeddings of queries, the latest ones remembered, each with the tag of its model."""
+class QueryEmbeddings:
+    """A cache of query embeddings, by fingerprint of the embedding model and text."""
 
     def __init__(self) -> None:
-        self._cached: BoundedCache[tuple[str, str], TokenEmbedding] = BoundedCache(_CACHED_MAX)
+        self._embeddings: BoundedCache[tuple[str, str], TokenEmbedding] = BoundedCache(_QUERIES_MAX)
 
-    def of(self, text: str, embedder: Embedder) -> TokenEmbedding:
-        """Return the embedding of `text` in the space of `embedder`."""
+    def get(self, text: str, embedder: Embedder) -> TokenEmbedding:
+        """Return the embedding of `text` by `embedder`."""
         key = (embedder.fingerprint, text)
-        embedding = self._cached.get(key)
+        embedding = self._embeddings.get(key)
         if embedding is None:
             embedding = embedder.embed_query(text)
-            self._cached.put(key, embedding)
+            self._embeddings.put(key, embedding)
         return embedding
 
 
 @dataclass(frozen=True, slots=True)
 class SemanticScores:
-    """How near each episode of a roster is to a query, as cosines; not a number where it has no vector."""
+    """The cosines of a query with every episode, by part, shape (episodes,) each; NaN without a vector."""
 
     embedding: TokenEmbedding
     parts: Mapping[Part, Vector]
 
 
 def semantic_scores(
-    index: VectorIndex, embedding: TokenEmbedding, episodes: EpisodeArrays, until: int
+    index: VectorIndex, embedding: TokenEmbedding, episodes: EpisodeArrays, version_max: int
 ) -> SemanticScores:
-    """Return how near each episode of `roster` is.
+    """Return the cosines of the query with every episode.
 
     Parameters:
-        until: the version of the read model that is searched; the index may hold what came later.
+        version_max: the version of the read model; the index may hold vectors of later versions.
     """
-    return SemanticScores(embedding, {part: _aligned(index, embedding.vector, part, episodes, until) for part in PARTS})
+    return SemanticScores(
+        embedding, {part: _cosines(index, embedding.vector, part, episodes, version_max) for part in PARTS}
+    )
 
 
-def _aligned(index: VectorIndex, vector: Vector, part: Part, episodes: EpisodeArrays, until: int) -> Vector:
-    versions, values = index.cosines(vector, part, until=until)
-    # Nearly always the same episodes, which is seen much faster than they are put in order.
+def _cosines(index: VectorIndex, vector: Vector, part: Part, episodes: EpisodeArrays, version_max: int) -> Vector:
+    """Return the cosines of one part in the order of `episodes`; NaN for an episode without a vector."""
+    versions, values = index.cosines(vector, part, until=version_max)
+    # The index usually has exactly these episodes, and comparing is much faster than aligning.
     if len(versions) == len(episodes) and np.array_equal(versions, episodes.versions):
         return values
-    found = np.full(len(episodes), np.nan, np.float32)
+    aligned = np.full(len(episodes), np.nan, np.float32)
     if len(versions):
-        places = np.minimum(np.searchsorted(versions, episodes.versions), len(versions) - 1)
-        there = versions[places] == episodes.versions
-        found[there] = values[places[there]]
-    return found
+        positions = np.minimum(np.searchsorted(versions, episodes.versions), len(versions) - 1)
+        indexed = versions[positions] == episodes.versions
+        aligned[indexed] = values[positions[indexed]]
+    return aligned
 
 
 def late_interaction_scores(
@@ -76,44 +79,50 @@ def late_interaction_scores(
     snapshot: Snapshot,
     query: Query,
     embedding: TokenEmbedding,
-    rarity: Mapping[str, float],
+    idf: Mapping[str, float],
     versions: Ints,
 ) -> Vector:
-    """Return how well each of the episodes `versions`, which rise, answers the query piece by piece.
+    """Return the late-interaction score of each of `versions`, shape (len(versions),); NaN without token codes.
 
-    Not a number where the model cannot tell. A piece of a rare word counts most, of a stop word not at all.
+    A token of a rare word has the highest weight; tokens of stop words have none.
+
+    Parameters:
+        idf: the inverse document frequency of each word of the query.
+        versions: versions of episodes, ascending.
     """
-    found = np.full(len(versions), np.nan, np.float32)
+    scores = np.full(len(versions), np.nan, np.float32)
     stored = vectors.codes(namespace, snapshot, versions.tolist())
     if not stored or not len(embedding.tokens):
-        return found
+        return scores
     basis = vectors.basis()
-    codes, starts, places = _joined(stored, versions, basis.shape[1])
-    weights = _piece_weights(query.text, embedding, rarity)
+    codes, starts, rows = _concatenated_codes(stored, versions, basis.shape[1])
+    weights = _token_weights(query.text, embedding, idf)
     values = late_interaction(reduced(embedding.tokens, basis), weights, codes, starts)
-    np.fmax.at(found, places, values)
-    return found
+    np.fmax.at(scores, rows, values)
+    return scores
 
 
-def _joined(stored: Mapping[int, Sequence[bytes]], versions: Ints, width: int) -> tuple[TokenCodes, Ints, Ints]:
-    """Return all codes one after the other, where each chunk begins, and the place of its episode."""
-    chunks = [chunk for of_one in stored.values() for chunk in of_one]
+def _concatenated_codes(
+    stored: Mapping[int, Sequence[bytes]], versions: Ints, width: int
+) -> tuple[TokenCodes, Ints, Ints]:
+    """Return the codes of all chunks in one array, the start of each chunk and the row of its episode."""
+    chunks = [chunk for episode_chunks in stored.values() for chunk in episode_chunks]
     codes = np.frombuffer(b"".join(chunks), np.int8).reshape(-1, width)
     ends = np.cumsum(np.fromiter(map(len, chunks), np.int64, len(chunks))) // width
-    places = np.searchsorted(versions, np.fromiter(stored, np.int64, len(stored)))
+    rows = np.searchsorted(versions, np.fromiter(stored, np.int64, len(stored)))
     counts = np.fromiter(map(len, stored.values()), np.int64, len(stored))
-    return codes, np.concatenate([[0], ends[:-1]]), np.repeat(places, counts)
+    return codes, np.concatenate([[0], ends[:-1]]), np.repeat(rows, counts)
 
 
-def _piece_weights(text: str, embedding: TokenEmbedding, rarity: Mapping[str, float]) -> Vector:
-    """Return what each piece of the query counts: the rarity of its word; alike when nothing is known of them."""
+def _token_weights(text: str, embedding: TokenEmbedding, idf: Mapping[str, float]) -> Vector:
+    """Return the weight of each token of the query, summing to 1: the IDF of its word, or equal weights."""
     count = len(embedding.tokens)
     weights = np.zeros(count, np.float32)
-    common = float(np.mean(list(rarity.values()))) if rarity else 1.0
+    mean_idf = float(np.mean(list(idf.values()))) if idf else 1.0
     words = [(match.start(), match.end(), match.group().casefold()) for match in WORD.finditer(text)]
-    for place, (start, _) in enumerate(embedding.spans):
+    for index, (start, _) in enumerate(embedding.spans):
         word = next((word for first, end, word in words if first <= start < end), "")
         if word and word not in STOP_WORDS:
-            weights[place] = rarity.get(word, common)
+            weights[index] = idf.get(word, mean_idf)
     total = float(weights.sum())
     return weights / np.float32(total) if total > 0 else np.full(count, 1 / count, np.float32)

@@ -1,4 +1,4 @@
-"""Understand a query: its words that count, who is asked about, what else is named, when, and what for."""
+"""Query: extracts search words, participants, entities, phrases, time ranges and intent from a text."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from recollect.projections.text.function_words import GERMAN_STOP_WORDS, RUSSIAN
 from recollect.projections.text.segments import is_german
 from recollect.projections.text.words import STOP_WORDS, WORD
 
-#: Words looked at. A question is shorter; of a pasted text without one, the beginning and the end say what it is about.
+#: Words that are read: of a longer text without a question, the first and the last ones, which name its topic.
 _WORDS_MAX = 256
 #: Longest name of an entity, in words.
 _NAME_WORDS_MAX = 5
-#: Turns of the session that a query without content goes on from, and characters of each.
+#: The last turns of the session that are added to a query without content words, and characters of each.
 _CONTINUED_TURNS = 2
 _CONTINUED_CHARS = 300
-#: In quotation marks: to be found as it stands.
+#: A phrase in quotation marks, which is matched as a whole.
 _QUOTED = re.compile(r"[\"“„«「]([^\"”“»」]{2,80})[\"”“»」]|(?<!\w)'([^'\n]{3,80})'(?!\w)")
 _STOP_WORDS = STOP_WORDS | RUSSIAN_STOP_WORDS
 
@@ -39,88 +39,93 @@ class TimeRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A query as retrieval uses it."""
+    """A query after understanding, as the searches use it."""
 
-    #: What is asked, without what was pasted around it.
+    #: The question, without the text that was pasted around it.
     question: str
-    #: The same without participants' names when something is left without them. Embedded as it is.
+    #: The question without the names of participants, unless it has no other words; this text is embedded.
     text: str
     #: The distinct words to search for, lower case: no stop words, no participants' names.
     words: tuple[str, ...]
-    #: Entities that are asked about and take part in the conversations, by id, and their names, case folded.
+    #: Entities of the query that are participants of the conversations, by id, and their names, case-folded.
     participants: tuple[int, ...]
     participant_names: frozenset[str]
-    #: Other entities that are named, by id.
+    #: Other entities that the query names, by id.
     entities: tuple[int, ...]
-    #: What stands in quotation marks.
+    #: The phrases in quotation marks, case-folded.
     phrases: tuple[str, ...]
-    #: The times that are named.
+    #: The time ranges that the query names.
     time_ranges: tuple[TimeRange, ...]
     intent: QuestionIntent
-    #: Whether it looks German, so that its words have German stems.
+    #: Whether the query is German, so that its words get German stems.
     german: bool
-    #: Whether the query says nothing by itself, and goes on with what the session was about.
+    #: Whether the query has no content words and was extended by the last turns of the session.
     continued: bool
 
 
 def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id: str | None = None) -> Query:
-    """Return what `text` asks of the read model.
+    """Return the query that `text` expresses, with the entities of the read model that it names.
 
     Parameters:
-        asked_at: what "last week" counts from.
-        session_id: the running conversation, which a query without content goes on with.
+        asked_at: the time of the query, which "last week" is relative to.
+        session_id: the running conversation, whose last turns extend a query without content words.
     """
     text = text.encode(errors="ignore").decode().replace("\0", " ")
     question = extract_question(text)
-    asks = question_intent(question)
+    intent = question_intent(question)
     words = _words(question)
     continued = False
-    if session_id is not None and not [word for word in words if word not in STOP_WORDS and word not in _CONTENTLESS]:
-        before = snapshot.episodes.last_texts(session_id, chars=_CONTINUED_CHARS, limit=_CONTINUED_TURNS)
-        continued = bool(before)
-        question = "\n".join([*before, question])
+    if session_id is not None and not [
+        word for word in words if word not in STOP_WORDS and word not in _CONTINUATION_WORDS
+    ]:
+        last_turns = snapshot.episodes.last_texts(session_id, chars=_CONTINUED_CHARS, limit=_CONTINUED_TURNS)
+        continued = bool(last_turns)
+        question = "\n".join([*last_turns, question])
         words = _words(question)
-    named = snapshot.entities.ids_by_name(_runs(words))
-    speaking = _participants(snapshot.entities)
-    names = {word for name, entity in speaking.items() if entity in named for word in WORD.findall(name)} | {
-        word for word in words if word in speaking
-    }
-    asked = {speaking[word] for word in words if word in speaking} | (named & set(speaking.values()))
+    named_entities = snapshot.entities.ids_by_name(_name_candidates(words))
+    participants = _participants(snapshot.entities)
+    participant_words = {
+        word for name, entity in participants.items() if entity in named_entities for word in WORD.findall(name)
+    } | {word for word in words if word in participants}
+    asked_about = {participants[word] for word in words if word in participants} | (
+        named_entities & set(participants.values())
+    )
     german = is_german(WORD.findall(question.lower())[:_WORDS_MAX])
-    stops = _STOP_WORDS | GERMAN_STOP_WORDS if german else _STOP_WORDS
-    counted = [word for word in words if word not in stops]
-    without_names = [word for word in counted if word not in names]
+    stop_words = _STOP_WORDS | GERMAN_STOP_WORDS if german else _STOP_WORDS
+    content = [word for word in words if word not in stop_words]
+    without_names = [word for word in content if word not in participant_words]
     return Query(
         question=question,
-        text=_without(question, names) if without_names else question,
-        words=tuple(dict.fromkeys(without_names or counted or words)),
-        participants=tuple(sorted(asked)),
-        participant_names=snapshot.entities.names_and_aliases(sorted(asked)),
-        entities=tuple(sorted(named - asked)),
-        phrases=tuple(dict.fromkeys((one[0] or one[1]).casefold() for one in _QUOTED.findall(question))),
+        text=_without_names(question, participant_words) if without_names else question,
+        words=tuple(dict.fromkeys(without_names or content or words)),
+        participants=tuple(sorted(asked_about)),
+        participant_names=snapshot.entities.names_and_aliases(sorted(asked_about)),
+        entities=tuple(sorted(named_entities - asked_about)),
+        phrases=tuple(dict.fromkeys((dates[0] or dates[1]).casefold() for dates in _QUOTED.findall(question))),
         time_ranges=tuple(
-            TimeRange(microseconds(one.start), microseconds(one.end)) for one in find_dates(question, asked_at)
+            TimeRange(microseconds(match.start), microseconds(match.end)) for match in find_dates(question, asked_at)
         ),
-        intent=asks,
+        intent=intent,
         german=german,
         continued=continued,
     )
 
 
-#: Words that only go on: `ok, next step?`.
-_CONTENTLESS = frozenset(
+#: Words without content of their own, such as `ok, next step?`.
+_CONTINUATION_WORDS = frozenset(
     "ok okay yes yeah yep no nope next step steps continue sure thanks thank great cool nice good alright right fine "
     "go ahead proceed ready let lets keep going start begin move forward more else help hi hello hey".split()
 )
 
 
 def _words(text: str) -> list[str]:
+    """Return the case-folded words of `text`; of a long text the first and the last ones."""
     words = WORD.findall(text.casefold())
     return words if len(words) <= _WORDS_MAX else words[: _WORDS_MAX // 2] + words[-_WORDS_MAX // 2 :]
 
 
-def _runs(words: list[str]) -> set[str]:
-    """Return the runs of `words` that a name or an alias may be."""
+def _name_candidates(words: list[str]) -> set[str]:
+    """Return the sequences of `words` that may be a name or an alias of an entity."""
     return {
         " ".join(words[start : start + length])
         for length in range(1, _NAME_WORDS_MAX + 1)
@@ -130,7 +135,7 @@ def _runs(words: list[str]) -> set[str]:
 
 
 def _participants(entities: EntityQueries) -> dict[str, int]:
-    """Return the entities that speak, by each name and first name of theirs."""
+    """Return the ids of the participants, by name and by first name."""
     by_name: dict[str, int] = {}
     for name, entity in entities.participants():
         by_name.setdefault(name, entity)
@@ -138,7 +143,7 @@ def _participants(entities: EntityQueries) -> dict[str, int]:
     return by_name
 
 
-def _without(text: str, names: set[str]) -> str:
+def _without_names(text: str, names: set[str]) -> str:
     """Return `text` without `names` and their possessive endings."""
     if not names:
         return text
@@ -151,6 +156,6 @@ def present() -> datetime:
     return datetime.now(UTC)
 
 
-def asked_at(as_of: datetime | None, until: datetime | None, clock: Callable[[], datetime] = present) -> datetime:
-    """Return when a question is asked: when what it may know ends."""
+def question_time(as_of: datetime | None, until: datetime | None, clock: Callable[[], datetime] = present) -> datetime:
+    """Return the time of a query: the end of the time that it covers, else its `as_of`, else the present."""
     return until or as_of or clock()

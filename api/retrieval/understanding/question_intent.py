@@ -1,4 +1,4 @@
-"""What the wording of a question says about its answer: a time, a number, a list, something the bot said."""
+"""Question intent: classifies a question by its wording: time, count, list, recall, procedure, preference."""
 
 from __future__ import annotations
 
@@ -41,40 +41,40 @@ _SMALL_TALK = re.compile(
     re.I,
 )
 
-#: Marks of a text, as bits: what `features` weighs against the cues.
-QUESTION, TIME, NUMBER, LIKING = 1, 2, 4, 8
-_A_TIME = re.compile(
+#: Flags of a text, as bits, which `ranking.features` combines with the intent of the query.
+QUESTION, TIME, NUMBER, PREFERENCE = 1, 2, 4, 8
+_TIME_WORDS = re.compile(
     r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekend|months?|years?|"
     r"january|february|march|april|may|june|july|august|september|october|november|december|summer|winter|spring|fall|"
     r"autumn|morning|recently|since|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:19|20)\d\d)\b",
     re.I,
 )
-_A_NUMBER = re.compile(
+_NUMBER_WORDS = re.compile(
     r"\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|couple|several|dozen|first|second|third)\b",
     re.I,
 )
-_A_LIKING = re.compile(r"\b(?:prefer\w*|favou?rite|love|like|enjoy|hate|always|never|usually|want)\b", re.I)
+_PREFERENCE_WORDS = re.compile(r"\b(?:prefer\w*|favou?rite|love|like|enjoy|hate|always|never|usually|want)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionIntent:
-    """What a question asks for."""
+    """The intents that the wording of a question matches. The names of the fields are keys of traces."""
 
     when: bool
     count: bool
     list: bool
-    #: What the bot said itself.
+    #: An earlier message of the assistant is asked for.
     recall: bool
     procedure: bool
     preference: bool
-    #: Something long gone is asked for: search deep.
+    #: A distant memory is asked for, which raises the limits of a passive retrieval.
     remember: bool
     small_talk: bool
 
     @property
     def intent(self) -> Intent:
-        """Return what is asked for, in a word; the first that applies."""
-        named: list[tuple[bool, Intent]] = [
+        """Return the main intent: the first that applies, in the order of precedence."""
+        kinds: list[tuple[bool, Intent]] = [
             (self.small_talk, "small talk"),
             (self.when, "time"),
             (self.count, "count"),
@@ -83,22 +83,22 @@ class QuestionIntent:
             (self.procedure, "procedure"),
             (self.list, "list"),
         ]
-        applying: list[Intent] = [intent for applies, intent in named if applies]
+        applying: list[Intent] = [intent for applies, intent in kinds if applies]
         return applying[0] if applying else "other"
 
 
 def question_intent(question: str) -> QuestionIntent:
-    """Return what the wording of `question` asks for."""
+    """Return the intents that the wording of `question` matches."""
     patterns = (_WHEN, _COUNT, _LIST, _RECALL, _PROCEDURE, _PREFERENCE, _REMEMBER, _SMALL_TALK)
     return QuestionIntent(*(pattern.search(question) is not None for pattern in patterns))
 
 
-def marks(text: str, wanted: int) -> int:
-    """Return those of the marks of a text that are `wanted`, as bits."""
-    # A question in the midst of a long text is not what the text is.
-    asks = text.rstrip().endswith("?") or ("?" in text and len(text) < 200)
-    found = QUESTION * (asks and wanted & QUESTION > 0)
-    for mark, pattern in ((TIME, _A_TIME), (NUMBER, _A_NUMBER), (LIKING, _A_LIKING)):
-        if wanted & mark and pattern.search(text) is not None:
-            found |= mark
-    return found
+def text_flags(text: str, required: int) -> int:
+    """Return the flags of a text among those of `required`, as bits."""
+    # A question mark inside a long text does not make it a question.
+    is_question = text.rstrip().endswith("?") or ("?" in text and len(text) < 200)
+    flags = QUESTION * (is_question and required & QUESTION > 0)
+    for flag, pattern in ((TIME, _TIME_WORDS), (NUMBER, _NUMBER_WORDS), (PREFERENCE, _PREFERENCE_WORDS)):
+        if required & flag and pattern.search(text) is not None:
+            flags |= flag
+    return flags
