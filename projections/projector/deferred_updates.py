@@ -1,4 +1,4 @@
-"""Changes to rows that are there: collected while a batch is folded, applied in order when its episodes are written."""
+"""Deferred updates: collects the updates of existing rows, and applies them after a batch's episodes are written."""
 
 from __future__ import annotations
 
@@ -11,31 +11,37 @@ from recollect.projections.schema.schema import create_indexes
 
 
 class DeferredUpdates:
-    """The changes of a batch that look rows up, in the order of the log.
+    """The updates of a batch that look up rows, in the order of the log.
 
     Parameters:
-        connection: the read model.
-        new: whether it is built in bulk, without indexes of episodes: they are made when the first change needs them.
+        connection: the read model, writable.
+        new: whether a bulk build writes the read model. It has no indexes of episodes then; the first update that looks
+            up episodes creates them.
     """
 
     def __init__(self, connection: apsw.Connection, *, new: bool) -> None:
         self._connection = connection
         self._unindexed = new
-        self._changes: list[tuple[int, bool, Callable[[], None]]] = []
+        #: Version of the event, whether the update looks up episodes, and the update.
+        self._updates: list[tuple[int, bool, Callable[[], None]]] = []
 
-    def add(self, event: RecordedEvent, change: Callable[[], None], *, episodes: bool = False) -> None:
-        """Apply `change` later; `episodes` says that it looks episodes up."""
-        self._changes.append((event.version, episodes, change))
+    def add(self, event: RecordedEvent, update: Callable[[], None], *, episodes: bool = False) -> None:
+        """Add the `update` of an event.
+
+        Parameters:
+            episodes: whether the update looks up episodes.
+        """
+        self._updates.append((event.version, episodes, update))
 
     def apply(self, through: int) -> None:
-        """Apply the changes of events up to the version `through`, and forget them.
+        """Apply and drop the updates of the events up to the version `through`.
 
-        The episodes up to there must be written and indexed, and none after it.
+        The caller has written and indexed the episodes up to this version, and no later ones.
         """
-        due = [one for one in self._changes if one[0] <= through]
-        for _, episodes, change in due:
+        due = [update for update in self._updates if update[0] <= through]
+        for _, episodes, update in due:
             if episodes and self._unindexed:
                 create_indexes(self._connection)
                 self._unindexed = False
-            change()
-        del self._changes[: len(due)]
+            update()
+        del self._updates[: len(due)]

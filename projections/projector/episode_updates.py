@@ -1,7 +1,7 @@
-"""What happens to episodes that are there: summaries stand for them, they expire, are pinned or found to be wrong.
+"""Episode updates: sets sources, status, pins and short forms of existing episodes, and removes expired ones.
 
-Every change names episodes by the ids of their events and concerns those that came before it. Changes are deferred
-until the batch's episodes are written and indexed, so that live folding and replay agree.
+Every update names episodes by the ids of their events and changes only episodes from before its own event. Updates are
+deferred until the batch's episodes are written and indexed, so that live projection and replay write the same rows.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from recollect.projections.projector.deferred_updates import DeferredUpdates
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import distinct_words
 
-#: Days in a few sentences that are kept; older ones stay in the log.
+#: Daily digests in the read model; older ones stay in the log.
 DAILY_DIGESTS_MAX = 7
 
+# An episode from before an event.
 _FIND = "SELECT version, session_id, tier, status FROM episodes WHERE id = ? AND version < ?"
+# FTS5 removes a row of an external-content table by the values that it was indexed with.
 _UNINDEX = (
     "INSERT INTO episodes_fts (episodes_fts, rowid, text, caption, previous) "
     "SELECT 'delete', version, text, caption, previous FROM episodes_search WHERE version = ?"
@@ -28,90 +30,99 @@ _INDEX = (
     "INSERT INTO episodes_fts (rowid, text, caption, previous) "
     "SELECT version, text, caption, previous FROM episodes_search WHERE version = ?"
 )
-#: The next turn in the session holds the turn before it in its row of the keyword index.
+# The next episode of the session, whose row of the keyword index contains the text of the previous episode.
 _NEXT = (
     "SELECT version, previous FROM episodes "
     "WHERE session_id = ? AND version > ? AND previous IS NOT NULL ORDER BY version LIMIT 1"
 )
+# The texts of the sources of a summary.
 _RAW_TEXTS = """
 SELECT concat_ws(' ', text, caption, terms) FROM episodes
 WHERE version IN (SELECT source FROM episode_sources WHERE version = ?) ORDER BY version
 """
 _OWN_TEXT = "SELECT text FROM episodes WHERE version = ?"
+# A summary names the entities of its sources.
 _INHERIT_MENTIONS = (
-    "INSERT OR IGNORE INTO mentions SELECT DISTINCT entity_id, ?1 FROM mentions "
+    "INSERT OR IGNORE INTO mentions (entity_id, version) SELECT DISTINCT entity_id, ?1 FROM mentions "
     "WHERE version IN (SELECT source FROM episode_sources WHERE version = ?1)"
+)
+# A summary that replaces another one also names its entities, since their episodes may have expired.
+_COPY_MENTIONS = (
+    "INSERT OR IGNORE INTO mentions (entity_id, version) SELECT entity_id, ? FROM mentions WHERE version = ?"
+)
+_ADD_SOURCE = "INSERT OR IGNORE INTO episode_sources (version, source, id) VALUES (?, ?, ?)"
+_COPY_SOURCES = (
+    "INSERT OR IGNORE INTO episode_sources (version, source, id) "
+    "SELECT ?, source, id FROM episode_sources WHERE version = ?"
+)
+_SET_DIGEST = "INSERT OR REPLACE INTO daily_digests (day, text, occurred_at_us) VALUES (?, ?, ?)"
+_DELETE_OLD_DIGESTS = (
+    "DELETE FROM daily_digests WHERE day NOT IN (SELECT day FROM daily_digests ORDER BY day DESC LIMIT ?)"
 )
 
 Status = Literal["active", "stale", "superseded", "invalidated", "rejected"]
 
 
 class EpisodeUpdates:
-    """The changes of one batch to episodes that are there."""
+    """The updates of one batch to existing episodes."""
 
     def __init__(self, connection: apsw.Connection, deferred: DeferredUpdates) -> None:
         self._connection = connection
         self._deferred = deferred
 
     def add_summary_sources(self, event: RecordedEvent, sources: Sequence[str], *, replaces: bool) -> None:
-        """Let the episode of `event` stand for the episodes `sources`.
+        """Set the sources of the summary that `event` adds.
 
         Parameters:
-            replaces: take summaries among the sources away; the new one stands for what they stood for.
+            sources: ids of episodes.
+            replaces: whether the summary takes over the sources of the summaries among `sources` and removes them.
         """
         self._deferred.add(event, lambda: self._summarise(event, sources, replaces), episodes=True)
 
     def expire(self, event: RecordedEvent, ids: Sequence[str]) -> None:
-        """Take the episodes `ids` out of the read model. Their words stay in the log."""
+        """Remove the episodes `ids` from the read model. Their texts stay in the log."""
         self._deferred.add(
-            event, lambda: self._remove(event, [row[0] for row in self._found(event, ids)]), episodes=True
+            event, lambda: self._remove(event, [version for version, *_ in self._rows(event, ids)]), episodes=True
         )
 
     def pin(self, event: RecordedEvent, episode_id: str) -> None:
-        """Keep an episode whatever its age."""
+        """Pin an episode: compaction never removes it."""
         self._deferred.add(event, lambda: self._set(event, episode_id, "pinned", 1), episodes=True)
 
     def set_short_form(self, event: RecordedEvent, episode_id: str, text: str) -> None:
-        """Give a long episode a short form."""
+        """Set the short form of a long episode."""
         self._deferred.add(event, lambda: self._set(event, episode_id, "short", text), episodes=True)
 
     def set_status(self, event: RecordedEvent, ids: Sequence[str], status: Status) -> None:
-        """Set the status of episodes; only active ones are found."""
+        """Set the status of episodes; retrieval returns only active ones."""
         self._deferred.add(event, lambda: self._set_status(event, ids, status), episodes=True)
 
     def add_daily_digest(self, event: RecordedEvent, day: str, text: str) -> None:
-        """Put a day in a few sentences; the last days are kept."""
-        self._deferred.add(event, lambda: self._tell_day(event, day, text), episodes=True)
+        """Set the digest of a day, and drop the digests before the last `DAILY_DIGESTS_MAX`."""
+        self._deferred.add(event, lambda: self._set_digest(event, day, text), episodes=True)
 
-    def _found(self, event: RecordedEvent, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+    def _rows(self, event: RecordedEvent, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Return version, session, tier and status of the episodes `ids` from before the event."""
         rows = (self._connection.execute(_FIND, (id, event.version)).fetchone() for id in dict.fromkeys(ids))
         return [row for row in rows if row is not None]
 
     def _summarise(self, event: RecordedEvent, sources: Sequence[str], replaces: bool) -> None:
-        add = "INSERT OR IGNORE INTO episode_sources VALUES (?, ?, ?)"
+        """Write the sources and search terms of a summary, and remove the summaries that it replaces."""
         replaced: list[int] = []
         for source_id in dict.fromkeys(sources):
-            for version, _, tier, _ in self._found(event, [source_id]):
+            for version, _, tier, _ in self._rows(event, [source_id]):
                 if tier == "raw":
-                    self._connection.execute(add, (event.version, version, source_id))
+                    self._connection.execute(_ADD_SOURCE, (event.version, version, source_id))
                 elif replaces:
                     replaced.append(version)
-                    self._connection.execute(
-                        "INSERT OR IGNORE INTO episode_sources "
-                        "SELECT ?, source, id FROM episode_sources WHERE version = ?",
-                        (event.version, version),
-                    )
-                    # Whatever the summary before was found by, this one is found by too.
-                    self._connection.execute(
-                        "INSERT OR IGNORE INTO mentions SELECT entity_id, ? FROM mentions WHERE version = ?",
-                        (event.version, version),
-                    )
+                    self._connection.execute(_COPY_SOURCES, (event.version, version))
+                    self._connection.execute(_COPY_MENTIONS, (event.version, version))
         self._connection.execute(_INHERIT_MENTIONS, (event.version,))
         self._set_terms(event, replaced)
         self._remove(event, replaced)
 
     def _set_terms(self, event: RecordedEvent, replaced: Sequence[int]) -> None:
-        """Let a summary be found by every word of what it stands for; those of a replaced summary are known already."""
+        """Set the search terms of a summary: the words of its sources and the terms of the summaries it replaces."""
         words: dict[str, None] = {}
         rows = list(self._connection.execute(_RAW_TEXTS, (event.version,)))
         for version in replaced:
@@ -127,8 +138,9 @@ class EpisodeUpdates:
         self._connection.execute(_INDEX, (event.version,))
 
     def _remove(self, event: RecordedEvent, versions: Sequence[int]) -> None:
+        """Delete episodes with their mentions and sources, and index again the episodes that follow them."""
         removed = set(versions)
-        followers = {next for version in removed if (next := self._follower(version)) is not None} - removed
+        followers = {follower for version in removed if (follower := self._follower(version)) is not None} - removed
         self._connection.executemany(_UNINDEX, [(version,) for version in sorted(removed | followers)])
         for query in (
             "DELETE FROM episodes WHERE version = ?",
@@ -141,30 +153,28 @@ class EpisodeUpdates:
             self._connection.execute("UPDATE read_model SET last_removal_version = ?", (event.version,))
 
     def _follower(self, version: int) -> int | None:
-        """Return the episode whose row of the keyword index holds the text of `version`, if there is one."""
+        """Return the episode whose row of the keyword index contains the text of `version`; None: no such episode."""
         row = self._connection.execute("SELECT session_id FROM episodes WHERE version = ?", (version,)).fetchone()
         following: Any = self._connection.execute(_NEXT, (row[0], version)).fetchone() if row else None
         return following[0] if following and following[1] == version else None
 
     def _set(self, event: RecordedEvent, episode_id: str, column: str, value: int | str) -> None:
+        """Set a column of an episode from before the event."""
         self._connection.execute(
             f"UPDATE episodes SET {column} = ? WHERE id = ? AND version < ?", (value, episode_id, event.version)
         )
 
     def _set_status(self, event: RecordedEvent, ids: Sequence[str], status: Status) -> None:
-        for version, _, _, before in self._found(event, ids):
-            if before == status:
+        """Set the status of episodes, and index them again when it differs."""
+        for version, _, _, old_status in self._rows(event, ids):
+            if old_status == status:
                 continue
             self._connection.execute(_UNINDEX, (version,))
             self._connection.execute("UPDATE episodes SET status = ? WHERE version = ?", (status, version))
             self._connection.execute(_INDEX, (version,))
             self._connection.execute("UPDATE read_model SET last_removal_version = ?", (event.version,))
 
-    def _tell_day(self, event: RecordedEvent, day: str, text: str) -> None:
-        self._connection.execute(
-            "INSERT OR REPLACE INTO daily_digests VALUES (?, ?, ?)", (day, text, event.occurred_at_us)
-        )
-        self._connection.execute(
-            "DELETE FROM daily_digests WHERE day NOT IN (SELECT day FROM daily_digests ORDER BY day DESC LIMIT ?)",
-            (DAILY_DIGESTS_MAX,),
-        )
+    def _set_digest(self, event: RecordedEvent, day: str, text: str) -> None:
+        """Write the digest of a day, and delete the old ones."""
+        self._connection.execute(_SET_DIGEST, (day, text, event.occurred_at_us))
+        self._connection.execute(_DELETE_OLD_DIGESTS, (DAILY_DIGESTS_MAX,))

@@ -1,7 +1,8 @@
-"""What each event does to a read model. No clock, no chance, no network: the same events give the same rows.
+"""Event handlers: apply each event to the batch of a read model.
 
-A handler adds to a `Changes`; nothing is written before the whole batch is folded. Types without a handler leave the
-model as it is.
+A handler uses no clock, no random numbers and no network, so the same events give the same rows. It adds to a
+`WriteBatch`, which writes the rows when all events of the batch are applied. Event types without a handler change
+nothing.
 """
 
 from __future__ import annotations
@@ -15,20 +16,21 @@ from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.knowledge_handlers import KNOWLEDGE_HANDLERS, Handler
 from recollect.projections.projector.write_batch import WriteBatch
 
-#: Roles of those who take part in a conversation.
-_PEOPLE = ("user", "assistant")
+#: Roles of the participants of a conversation.
+_PARTICIPANT_ROLES = ("user", "assistant")
 
 
 def apply_event(batch: WriteBatch, event: RecordedEvent) -> None:
-    """Add to `changes` what `event` means."""
+    """Apply `event` to `batch`."""
     handler = _HANDLERS.get(event.type)
     if handler is not None:
         handler(batch, event, event.data())
     if event.type in KNOWLEDGE_HANDLERS:
-        batch.learned = event.version
+        batch.knowledge_version = event.version
 
 
 def _session_started(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Set the channel, user, start and metadata of the session."""
     session = batch.session(event)
     session.channel = payload.get("channel", "api")
     session.user_id = payload.get("user_id")
@@ -38,54 +40,61 @@ def _session_started(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
 
 
 def _session_ended(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Set the end and the summary of the session."""
     session = batch.session(event)
     session.ended_at_us = event.occurred_at_us
     session.summary = payload.get("summary")
 
 
-def _told(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+def _episode_added(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Add an episode, and count the messages of named participants."""
     episode = episode_from_event(event, payload)
     batch.add_episode(event, episode)
-    if episode.role in _PEOPLE and payload.get("name") is not None:
+    if episode.role in _PARTICIPANT_ROLES and payload.get("name") is not None:
         batch.count_message_by(event, payload["name"])
     for turn in payload.get("turns", ()):
-        if turn.get("name") and turn["role"] in _PEOPLE:
+        if turn.get("name") and turn["role"] in _PARTICIPANT_ROLES:
             batch.count_message_by(event, turn["name"])
 
 
 def _compressed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Add a compressed episode with its sources."""
     batch.add_summary(event, payload, "compressed")
     if event.type == "episodes.compressed" and event.session_id is not None:
-        # Nobody summed the session up when it ended.
+        # A session that ended without a summary gets that of the compressed episode.
         session = batch.session(event)
         session.summary = session.summary or payload["text"]
-    batch.tiers.add_summary_sources(event, payload["source_events"], replaces=False)
+    batch.episode_updates.add_summary_sources(event, payload["source_events"], replaces=False)
 
 
 def _distilled(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Add a distilled episode, which replaces the summaries among its sources."""
     batch.add_summary(event, payload, "distilled")
-    batch.tiers.add_summary_sources(event, payload["source_events"], replaces=True)
+    batch.episode_updates.add_summary_sources(event, payload["source_events"], replaces=True)
 
 
 def _expired(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    batch.tiers.expire(event, payload["episode_ids"])
+    """Remove expired episodes."""
+    batch.episode_updates.expire(event, payload["episode_ids"])
 
 
 def _turns_summarised(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    for one in payload["summaries"]:
-        batch.tiers.set_short_form(event, one["event_id"], one["text"])
+    """Set the short forms of long turns."""
+    for summary in payload["summaries"]:
+        batch.episode_updates.set_short_form(event, summary["event_id"], summary["text"])
 
 
 def _day_digested(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    batch.tiers.add_daily_digest(event, payload["day"], payload["text"])
+    """Set the digest of a day."""
+    batch.episode_updates.add_daily_digest(event, payload["day"], payload["text"])
 
 
 _HANDLERS: dict[str, Handler] = {
     "session.started": _session_started,
     "session.ended": _session_ended,
-    "message.added": _told,
-    "action.recorded": _told,
-    "observation.recorded": _told,
+    "message.added": _episode_added,
+    "action.recorded": _episode_added,
+    "observation.recorded": _episode_added,
     "episodes.compressed": _compressed,
     "conversation.compacted": _compressed,
     "episode.distilled": _distilled,

@@ -1,12 +1,14 @@
-"""How facts merge. Identical ones strengthen each other; of two that conflict, one supersedes the other.
+"""Facts: merges each new fact with the facts of the read model.
 
-The better source wins: corrected, stated, observed, inferred; among equals the newer one. The loser keeps its row, with
-its end. What a user corrected or took back stays so, whatever is stated or extracted later.
+A repeated fact strengthens the existing one. Of two conflicting facts, one supersedes the other: the better source wins
+(corrected, stated, observed, inferred), then the newer fact. The superseded fact keeps its row, with an end of
+validity. Facts that are extracted later do not override a correction or retraction by a user.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any
 
 import apsw
 import orjson
@@ -15,92 +17,136 @@ from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
 from recollect.projections.projector.predicates import canonical, has_one_value, normalised
 from recollect.projections.schema.time_to_live import TTL_DAYS
 
-#: Better sources have higher ranks (`003`).
+#: Ranks of the source types; a better source has a higher rank (`003`).
 SOURCE_RANKS = {"inferred": 0, "observed": 1, "stated": 2, "corrected": 3}
-#: Events kept as the sources of one memory.
+#: Most events in the list of a memory's sources.
 SOURCES_MAX = 50
 
-_COLUMNS = "key, id, object, confidence, source_type, status, valid_from_us, created_at_us, source_events, value"
-_INSERT = (
-    "INSERT OR IGNORE INTO facts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)"
+# The replay of an event that was applied before changes nothing.
+_INSERT = """
+INSERT OR IGNORE INTO facts (
+    id, version, entity_id, subject, predicate, object, type, layer, confidence, source_type, status, pinned,
+    superseded_by, conflict_key, valid_from_us, valid_until_us, evidence_count, source_events, ttl_days, stale_at_us,
+    created_at_us, updated_at_us, topic, value
+) VALUES (
+    :id, :version, :entity_id, :subject, :predicate, :object, :type, :layer, :confidence, :source_type, :status, 0,
+    :superseded_by, :conflict_key, :valid_from_us, :valid_until_us, 1, :source_events, :ttl_days, :stale_at_us,
+    :occurred_at_us, :occurred_at_us, :topic, :value
 )
+"""
+# Independent evidence makes a fact more certain, and active again.
 _STRENGTHEN = """
 UPDATE facts SET
-    confidence = ?, source_type = ?, evidence_count = evidence_count + 1, source_events = ?, status = 'active',
-    updated_at_us = max(updated_at_us, ?), stale_at_us = max(stale_at_us, ? + ttl_days * ?)
-WHERE key = ?
+    confidence = :confidence, source_type = :source_type, evidence_count = evidence_count + 1,
+    source_events = :source_events, status = 'active', updated_at_us = max(updated_at_us, :occurred_at_us),
+    stale_at_us = max(stale_at_us, :occurred_at_us + ttl_days * :day_us)
+WHERE key = :key
 """
+# An existing fact that a user confirms by a correction.
+_CONFIRM = """
+UPDATE facts SET
+    source_type = 'corrected', status = 'active', confidence = 1, updated_at_us = :occurred_at_us,
+    stale_at_us = :occurred_at_us + ttl_days * :day_us
+WHERE key = :key
+"""
+_INVALIDATE = """
+UPDATE facts SET
+    status = 'invalidated', valid_until_us = coalesce(valid_until_us, :occurred_at_us), updated_at_us = :occurred_at_us
+WHERE id = :id
+"""
+_SUPERSEDE = """
+UPDATE facts SET
+    status = 'superseded', superseded_by = :superseded_by, updated_at_us = :occurred_at_us,
+    valid_until_us = coalesce(valid_until_us, :valid_until_us)
+WHERE id = :id AND id <> :superseded_by
+"""
+# The correction of this value, or else the one of the whole topic, whose value is empty.
+_CORRECTION = """
+SELECT coalesce(fact_id, '') FROM corrections WHERE topic = ? AND value IN (?, '') ORDER BY value DESC
+"""
+_SET_CORRECTION = "INSERT OR REPLACE INTO corrections (topic, value, fact_id) VALUES (?, ?, ?)"
 
 
-class StatedFact(NamedTuple):
-    """A fact on its way into the read model."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedFact:
+    """A fact of an event, before it is merged into the table."""
 
     id: str
+    #: The entity of its subject.
     entity_id: int
-    fields: dict[str, Any]
+    #: Its fields in the event's payload.
+    payload: dict[str, Any]
+    #: inferred, observed, stated or corrected.
     source_type: str
-    #: Read out of events, not told as a fact: it never brings back what was taken back.
+    #: Whether it was extracted from other events; an extracted fact does not undo a retraction.
     extracted: bool
 
     @property
     def topic(self) -> str:
-        """Return what it is about: subject and predicate."""
-        return topic_of(self.fields)
+        """Return subject and predicate, normalised."""
+        return topic_of(self.payload)
 
     @property
     def value(self) -> str:
-        """Return what it says about that."""
-        return normalised(self.fields["object"])
+        """Return the object, normalised."""
+        return normalised(self.payload["object"])
 
     @property
     def conflict_key(self) -> str | None:
-        """Return what only one active fact can have."""
-        given = self.fields.get("conflict_key")
-        single = has_one_value(canonical(self.fields["predicate"]))
-        return normalised(given) if given else self.topic if single else None
+        """Return the key that only one active fact can have; None: the fact conflicts with no other."""
+        explicit = self.payload.get("conflict_key")
+        single = has_one_value(canonical(self.payload["predicate"]))
+        return normalised(explicit) if explicit else self.topic if single else None
 
     def sources(self, event: RecordedEvent) -> list[str]:
-        """Return the events it was read from; the one that told it when it names none."""
-        return list(self.fields.get("source_events") or [event.id])
+        """Return the ids of its source events; `event` itself when it names none."""
+        return list(self.payload.get("source_events") or [event.id])
 
 
-class _Row(NamedTuple):
-    """A fact that is there."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FactRow:
+    """Columns of a row of the table `facts`; every field has the name of its column."""
 
     key: int
     id: str
-    object: str
     confidence: float
+    #: inferred, observed, stated or corrected.
     source_type: str
+    #: active, stale, superseded, invalidated or rejected.
     status: str
+    #: Start of validity; None: not stated.
     valid_from_us: int | None
     created_at_us: int
+    #: JSON list of event ids.
     source_events: str
+    #: The object, normalised.
     value: str
 
 
+_COLUMNS = tuple(field.name for field in fields(_FactRow))
+
+
 class Facts:
-    """The table `facts`, changed in the order of the log."""
+    """The tables `facts` and `corrections`, updated in the order of the log."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
     def upsert(self, event: RecordedEvent, fact: StatedFact) -> None:
-        """Add a fact, or strengthen the one that says the same."""
-        right = self._correction(fact)
-        if right is not None and right != fact.id:
-            self._state_against(event, fact, right)
+        """Add a fact, or strengthen the same one; a conflict decides whether it is active or superseded."""
+        correct_id = self._correction(fact)
+        if correct_id is not None and correct_id != fact.id:
+            self._upsert_corrected(event, fact, correct_id)
             return
-        same = [
-            row for row in self._rows("topic = ? AND value = ?", fact.topic, fact.value) if row.status != "rejected"
-        ]
+        rows = self._rows("topic = ? AND value = ?", fact.topic, fact.value)
+        same = [row for row in rows if row.status != "rejected"]
         alive = next((row for row in same if row.status in ("active", "stale")), None)
         if alive is not None:
             self._strengthen(event, fact, alive)
             return
-        ended = parse_rfc3339(fact.fields.get("valid_until"))
+        ended = parse_rfc3339(fact.payload.get("valid_until"))
         if ended is not None and ended <= event.occurred_at_us:
-            # It was so once. That ends nothing, and nothing ends it.
+            # A fact of the past supersedes no fact and is superseded by none.
             if not same:
                 self._insert(event, fact, "active")
             return
@@ -108,167 +154,161 @@ class Facts:
         if holder is None or self._wins(event, fact, holder):
             self._insert(event, fact, "active")
             if holder is not None:
-                self.supersede(event, holder.id, fact.id, parse_rfc3339(fact.fields.get("valid_from")))
+                self.supersede(event, holder.id, fact.id, parse_rfc3339(fact.payload.get("valid_from")))
         elif not same:
             self._insert(event, fact, "superseded", superseded_by=holder.id)
 
     def reject(self, event: RecordedEvent, fact: StatedFact) -> None:
-        """Note a fact that failed the quality gate; once."""
+        """Add a fact that failed the quality gate, unless the table has it already."""
         if not self._rows("topic = ? AND value = ?", fact.topic, fact.value):
             self._insert(event, fact, "rejected")
 
     def correct(self, event: RecordedEvent, fact: StatedFact) -> None:
-        """Set right what is known; nothing but a later correction or retraction undoes it."""
-        wrong = self._rows("id = ?", fact.fields["corrects"]) if fact.fields.get("corrects") else []
-        whole = not wrong or fact.conflict_key is not None
-        if whole:
+        """Add a correction, which supersedes the wrong facts; only a later correction or retraction overrides it."""
+        wrong = self._rows("id = ?", fact.payload["corrects"]) if fact.payload.get("corrects") else []
+        whole_topic = not wrong or fact.conflict_key is not None
+        if whole_topic:
             wrong += self._rows("topic = ? AND status IN ('active', 'stale')", fact.topic)
             self._connection.execute("DELETE FROM corrections WHERE topic = ?", (fact.topic,))
         same = next((row for row in wrong if row.value == fact.value and row.status in ("active", "stale")), None)
         if same is None:
             self._insert(event, fact, "active")
         else:
-            self._connection.execute(
-                "UPDATE facts SET source_type = 'corrected', status = 'active', confidence = 1, updated_at_us = ?, "
-                "stale_at_us = ? + ttl_days * ? WHERE key = ?",
-                (event.occurred_at_us, event.occurred_at_us, DAY_US, same.key),
-            )
-        right = fact.id if same is None else same.id
+            bindings = {"occurred_at_us": event.occurred_at_us, "day_us": DAY_US, "key": same.key}
+            self._connection.execute(_CONFIRM, bindings)
+        correct_id = fact.id if same is None else same.id
         for row in wrong:
-            if row.id != right:
-                self.supersede(event, row.id, right, parse_rfc3339(fact.fields.get("valid_from")))
-                if not whole:
-                    self._set_right(fact.topic, row.value, right)
-        if whole:
-            self._set_right(fact.topic, "", right)
+            if row.id != correct_id:
+                self.supersede(event, row.id, correct_id, parse_rfc3339(fact.payload.get("valid_from")))
+                if not whole_topic:
+                    self._set_correction(fact.topic, row.value, correct_id)
+        if whole_topic:
+            self._set_correction(fact.topic, "", correct_id)
 
     def retract(self, event: RecordedEvent, fact_id: str) -> None:
-        """Take a fact back; extraction does not bring it again."""
+        """Invalidate a fact; extraction does not add it again."""
         row: Any = self._connection.execute("SELECT topic, value FROM facts WHERE id = ?", (fact_id,)).fetchone()
         if row is not None:
-            self._connection.execute(
-                "UPDATE facts SET status = 'invalidated', valid_until_us = coalesce(valid_until_us, ?), "
-                "updated_at_us = ? WHERE id = ?",
-                (event.occurred_at_us, event.occurred_at_us, fact_id),
-            )
-            self._connection.execute("DELETE FROM corrections WHERE topic = ? AND fact_id = ?", (row[0], fact_id))
-            self._set_right(row[0], row[1], None)
+            topic, value = row
+            self._connection.execute(_INVALIDATE, {"occurred_at_us": event.occurred_at_us, "id": fact_id})
+            self._connection.execute("DELETE FROM corrections WHERE topic = ? AND fact_id = ?", (topic, fact_id))
+            self._set_correction(topic, value, None)
 
     def supersede(self, event: RecordedEvent, fact_id: str, by: str, until_us: int | None) -> None:
-        """End a fact that another one replaces."""
-        self._connection.execute(
-            "UPDATE facts SET status = 'superseded', superseded_by = ?, updated_at_us = ?, "
-            "valid_until_us = coalesce(valid_until_us, ?) WHERE id = ? AND id <> ?",
-            (by, event.occurred_at_us, until_us or event.occurred_at_us, fact_id, by),
-        )
+        """End a fact that the fact `by` replaces.
+
+        Parameters:
+            until_us: end of validity unless the fact has one; None: the time of the event.
+        """
+        bindings = {
+            "superseded_by": by,
+            "occurred_at_us": event.occurred_at_us,
+            "valid_until_us": until_us or event.occurred_at_us,
+            "id": fact_id,
+        }
+        self._connection.execute(_SUPERSEDE, bindings)
 
     def decay(self, event: RecordedEvent, fact_id: str, confidence: float) -> None:
-        """Set what is left of a fact's confidence."""
+        """Set the decayed confidence of a fact."""
         self._connection.execute(
             "UPDATE facts SET confidence = ?, updated_at_us = ? WHERE id = ?",
             (confidence, event.occurred_at_us, fact_id),
         )
 
-    def _state_against(self, event: RecordedEvent, fact: StatedFact, right: str) -> None:
-        """Take a fact that a correction or a retraction speaks against."""
-        holder = next(iter(self._rows("id = ?", right)), None) if right else None
+    def _upsert_corrected(self, event: RecordedEvent, fact: StatedFact, correct_id: str) -> None:
+        """Add a fact that contradicts a correction or, when `correct_id` is empty, a retraction."""
+        holder = next(iter(self._rows("id = ?", correct_id)), None) if correct_id else None
         if holder is not None and holder.value == fact.value:
             self._strengthen(event, fact, holder)
-        elif not right and not fact.extracted:
-            # The one who took it back says it again.
+        elif not correct_id and not fact.extracted:
+            # The user states the retracted fact again, which undoes the retraction.
             self._connection.execute("DELETE FROM corrections WHERE topic = ? AND value = ?", (fact.topic, fact.value))
             self.upsert(event, fact)
         elif not self._rows("topic = ? AND value = ?", fact.topic, fact.value):
-            self._insert(event, fact, "superseded" if right else "invalidated", superseded_by=right or None)
+            status = "superseded" if correct_id else "invalidated"
+            self._insert(event, fact, status, superseded_by=correct_id or None)
 
     def _correction(self, fact: StatedFact) -> str | None:
-        """Return the fact that is right instead, an empty text when this one was taken back, None when it may be."""
-        row: Any = self._connection.execute(
-            "SELECT coalesce(fact_id, '') FROM corrections WHERE topic = ? AND value IN (?, '') ORDER BY value DESC",
-            (fact.topic, fact.value),
-        ).fetchone()
+        """Return the id of the fact that corrects this one; empty: this one was retracted; None: no correction."""
+        row: Any = self._connection.execute(_CORRECTION, (fact.topic, fact.value)).fetchone()
         return None if row is None else row[0]
 
-    def _set_right(self, topic: str, value: str, fact_id: str | None) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO corrections VALUES (?, ?, ?)", (topic, value, fact_id))
+    def _set_correction(self, topic: str, value: str, fact_id: str | None) -> None:
+        """Set the correct fact for a value; an empty `value` is the whole topic, no fact is a retraction."""
+        self._connection.execute(_SET_CORRECTION, (topic, value, fact_id))
 
-    def _holder(self, fact: StatedFact) -> _Row | None:
-        """Return the active fact that it conflicts with."""
+    def _holder(self, fact: StatedFact) -> _FactRow | None:
+        """Return the active fact that `fact` conflicts with, or None."""
         if fact.conflict_key is None:
             return None
         return next(iter(self._rows("conflict_key = ? AND status = 'active'", fact.conflict_key)), None)
 
-    def _wins(self, event: RecordedEvent, fact: StatedFact, holder: _Row) -> bool:
-        since_us = parse_rfc3339(fact.fields.get("valid_from")) or event.occurred_at_us
-        held_us = holder.valid_from_us or holder.created_at_us
-        return (SOURCE_RANKS[fact.source_type], since_us) >= (SOURCE_RANKS[holder.source_type], held_us)
+    def _wins(self, event: RecordedEvent, fact: StatedFact, holder: _FactRow) -> bool:
+        """Return whether a new fact supersedes the active one: better source first, then later start of validity."""
+        since_us = parse_rfc3339(fact.payload.get("valid_from")) or event.occurred_at_us
+        holder_since_us = holder.valid_from_us or holder.created_at_us
+        return (SOURCE_RANKS[fact.source_type], since_us) >= (SOURCE_RANKS[holder.source_type], holder_since_us)
 
-    def _strengthen(self, event: RecordedEvent, fact: StatedFact, row: _Row) -> None:
-        """Let a fact that was told again be surer: independent evidence, unless it is the same source."""
-        known: list[str] = orjson.loads(row.source_events)
-        sources = [id for id in fact.sources(event) if id not in known]
+    def _strengthen(self, event: RecordedEvent, fact: StatedFact, row: _FactRow) -> None:
+        """Raise the confidence of a fact that was stated again, unless the sources are the same."""
+        old_sources: list[str] = orjson.loads(row.source_events)
+        sources = [id for id in fact.sources(event) if id not in old_sources]
         if not sources:
             return
-        told: float = fact.fields.get("confidence", 1.0)
-        better = max(row.source_type, fact.source_type, key=lambda name: SOURCE_RANKS[name])
-        self._connection.execute(
-            _STRENGTHEN,
-            (
-                higher_source(row.confidence, told),
-                better,
-                orjson.dumps([*known, *sources][:SOURCES_MAX]).decode(),
-                event.occurred_at_us,
-                event.occurred_at_us,
-                DAY_US,
-                row.key,
-            ),
-        )
+        bindings = {
+            "confidence": combined_confidence(row.confidence, fact.payload.get("confidence", 1.0)),
+            "source_type": max(row.source_type, fact.source_type, key=lambda name: SOURCE_RANKS[name]),
+            "source_events": orjson.dumps([*old_sources, *sources][:SOURCES_MAX]).decode(),
+            "occurred_at_us": event.occurred_at_us,
+            "day_us": DAY_US,
+            "key": row.key,
+        }
+        self._connection.execute(_STRENGTHEN, bindings)
 
     def _insert(self, event: RecordedEvent, fact: StatedFact, status: str, *, superseded_by: str | None = None) -> None:
-        payload, at_us = fact.fields, event.occurred_at_us
-        kind: str = payload.get("type", "fact")
-        ttl_days: int = payload.get("ttl_days") or TTL_DAYS[kind]
+        """Add a row for a fact; nothing when the table has a row with its id."""
+        payload, at_us = fact.payload, event.occurred_at_us
+        memory_type: str = payload.get("type", "fact")
+        ttl_days: int = payload.get("ttl_days") or TTL_DAYS[memory_type]
         ended = status in ("superseded", "invalidated")
-        self._connection.execute(
-            _INSERT,
-            (
-                fact.id,
-                event.version,
-                fact.entity_id,
-                payload["subject"],
-                payload["predicate"],
-                payload["object"],
-                kind,
-                payload.get("layer", "conversational"),
-                payload.get("confidence", 1.0),
-                fact.source_type,
-                status,
-                superseded_by,
-                fact.conflict_key,
-                parse_rfc3339(payload.get("valid_from")),
-                parse_rfc3339(payload.get("valid_until")) or (at_us if ended else None),
-                orjson.dumps(fact.sources(event)[:SOURCES_MAX]).decode(),
-                ttl_days,
-                at_us + ttl_days * DAY_US,
-                at_us,
-                at_us,
-                fact.topic,
-                fact.value,
-            ),
-        )
+        bindings = {
+            "id": fact.id,
+            "version": event.version,
+            "entity_id": fact.entity_id,
+            "subject": payload["subject"],
+            "predicate": payload["predicate"],
+            "object": payload["object"],
+            "type": memory_type,
+            "layer": payload.get("layer", "conversational"),
+            "confidence": payload.get("confidence", 1.0),
+            "source_type": fact.source_type,
+            "status": status,
+            "superseded_by": superseded_by,
+            "conflict_key": fact.conflict_key,
+            "valid_from_us": parse_rfc3339(payload.get("valid_from")),
+            "valid_until_us": parse_rfc3339(payload.get("valid_until")) or (at_us if ended else None),
+            "source_events": orjson.dumps(fact.sources(event)[:SOURCES_MAX]).decode(),
+            "ttl_days": ttl_days,
+            "stale_at_us": at_us + ttl_days * DAY_US,
+            "occurred_at_us": at_us,
+            "topic": fact.topic,
+            "value": fact.value,
+        }
+        self._connection.execute(_INSERT, bindings)
 
-    def _rows(self, condition: str, *values: str) -> list[_Row]:
+    def _rows(self, condition: str, *values: str) -> list[_FactRow]:
+        """Return the facts that meet a condition, in the order of the log."""
         rows: list[tuple[Any, ...]] = self._connection.execute(
-            f"SELECT {_COLUMNS} FROM facts WHERE {condition} ORDER BY key", values
+            f"SELECT {', '.join(_COLUMNS)} FROM facts WHERE {condition} ORDER BY key", values
         ).fetchall()
-        return [_Row(*row) for row in rows]
+        return [_FactRow(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
 
 
 def topic_of(payload: dict[str, Any]) -> str:
-    """Return what a fact is about, as it is compared."""
+    """Return subject and canonical predicate of a fact, normalised: facts with one topic are compared."""
     return f"{normalised(payload['subject'])}|{canonical(payload['predicate'])}"
 
 
-def higher_source(confidence: float, told: float) -> float:
-    """Return the confidence in what two independent sources say (noisy or)."""
-    return 1 - (1 - confidence) * (1 - told)
+def combined_confidence(first: float, second: float) -> float:
+    """Return the confidence in a memory that two independent sources state (noisy or)."""
+    return 1 - (1 - first) * (1 - second)

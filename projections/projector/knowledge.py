@@ -1,21 +1,21 @@
-"""What is known beside facts: preferences, procedures, relationships, documents, observations."""
+"""Knowledge: writes preferences, procedures, relationships, documents, observations and ratings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
-from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, higher_source
+from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, combined_confidence
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.chunks import chunks
 from recollect.projections.text.tokens import estimate_tokens
 
-#: How much a relation counts in a walk over the graph (`004`); what contradicts never supports.
-WEIGHTS = {
+#: Weight of a relationship in graph walks, by type (`004`); a contradiction supports nothing.
+RELATION_WEIGHTS = {
     "governs": 1.0,
     "supersedes": 0.95,
     "depends on": 0.8,
@@ -26,18 +26,88 @@ WEIGHTS = {
     "mentions": 0.35,
     "contradicts": 0.0,
 }
-#: Of any other relation.
-WEIGHT = 0.5
-#: Uses that a procedure's first confidence is worth, when its success rate is smoothed (Beta prior).
+#: Weight of any other type.
+RELATION_WEIGHT_DEFAULT = 0.5
+#: Weight of a procedure's first confidence, in uses, when its success rate is smoothed (Beta prior).
 _PRIOR_USES = 2
-#: What each word of a rating counts.
-RATINGS = {"useful": 1.0, "noise": -0.5, "misleading": -1.0}
-#: Tables of memories that have a status and can be pinned.
-_KINDS = ("facts", "preferences", "procedures", "relationships")
+#: Score of each rating.
+RATING_SCORES = {"useful": 1.0, "noise": -0.5, "misleading": -1.0}
+#: Tables of memories with a status and a pin.
+_MEMORY_TABLES = ("facts", "preferences", "procedures", "relationships")
+
+_ACTIVE_PREFERENCE = """
+SELECT id, value, source_type, updated_at_us FROM preferences WHERE category = ? AND name = ? AND status = 'active'
+"""
+_ADD_PREFERENCE = """
+INSERT OR IGNORE INTO preferences (
+    id, version, category, name, value, strength, standing, source_type, status, pinned, superseded_by, evidence_count,
+    source_events, stale_at_us, created_at_us, updated_at_us
+) VALUES (
+    :id, :version, :category, :name, :value, :strength, :standing, :source_type, :status, 0, :superseded_by, 1,
+    :source_events, :stale_at_us, :occurred_at_us, :occurred_at_us
+)
+"""
+_ACTIVE_PROCEDURE = "SELECT id, steps FROM procedures WHERE name = ? COLLATE NOCASE AND status = 'active'"
+_ADD_PROCEDURE = """
+INSERT OR IGNORE INTO procedures (
+    id, version, name, trigger, steps, context, prior, confidence, success_count, failure_count, partial_count, status,
+    pinned, source_events, stale_at_us, created_at_us, updated_at_us
+) VALUES (
+    :id, :version, :name, :trigger, :steps, :context, :confidence, :confidence, 0, 0, 0, 'active',
+    0, :source_events, :stale_at_us, :occurred_at_us, :occurred_at_us
+)
+"""
+_RELATIONSHIP = "SELECT id FROM relationships WHERE source_id = ? AND type = ? AND target_id = ?"
+_ADD_RELATIONSHIP = """
+INSERT OR IGNORE INTO relationships (
+    id, version, source_id, type, target_id, weight, confidence, status, pinned, evidence_count, source_events,
+    stale_at_us, created_at_us, updated_at_us
+) VALUES (
+    :id, :version, :source_id, :type, :target_id, :weight, :confidence, 'active', 0, 1, :source_events,
+    :stale_at_us, :occurred_at_us, :occurred_at_us
+)
+"""
+_ADD_DOCUMENT = """
+INSERT INTO documents (id, version, title, text, uri, metadata, added_at_us)
+VALUES (:id, :version, :title, :text, :uri, :metadata, :added_at_us)
+"""
+_ADD_CHUNK = "INSERT INTO chunks (document_id, number, text) VALUES (?, ?, ?)"
+_ADD_DOCUMENT_RELATION = (
+    "INSERT OR REPLACE INTO document_relations (document_id, type, target, weight) VALUES (?, ?, ?, ?)"
+)
+_ADD_OBSERVATION = """
+INSERT INTO observations (event_id, session_id, text, token_count, occurred_at_us, status)
+VALUES (?, ?, ?, ?, ?, 'active')
+"""
+_MOVE_OBSERVATION_CURSOR = """
+INSERT INTO observation_cursors (session_id, through) VALUES (?, ?)
+ON CONFLICT (session_id) DO UPDATE SET through = max(through, excluded.through)
+"""
+_ADD_CLUSTER = "INSERT OR REPLACE INTO clusters (memory_id, number, label) VALUES (?, ?, ?)"
+_ADD_DATE_MENTION = "INSERT INTO date_mentions (event_id, text, start_us, end_us) VALUES (?, ?, ?, ?)"
+_ADD_QUESTION = "INSERT INTO questions (event_id, text) VALUES (?, ?)"
+_ADD_RATING = """
+INSERT INTO ratings (memory_id, rating) VALUES (?, ?)
+ON CONFLICT (memory_id) DO UPDATE SET rating = rating + excluded.rating
+"""
+
+
+class _ActivePreference(NamedTuple):
+    """The active preference of a category and name; its fields are the columns of `_ACTIVE_PREFERENCE`."""
+
+    id: str
+    value: str
+    #: inferred, stated or corrected.
+    source_type: str
+    updated_at_us: int
+
+    def rank(self) -> tuple[int, int]:
+        """Return the rank of the source and the time: the greater one of two preferences is active."""
+        return SOURCE_RANKS[self.source_type], self.updated_at_us
 
 
 class Knowledge:
-    """The tables of what is known, changed in the order of the log; `Facts` has its own."""
+    """The tables of knowledge except facts, updated in the order of the log."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -47,77 +117,62 @@ class Knowledge:
     def upsert_preference(self, event: RecordedEvent, id: str, payload: dict[str, Any], source_type: str) -> None:
         """Add a preference, strengthen the same one, or let the better or newer one supersede the other."""
         category, name = payload.get("category", "other"), payload["key"]
-        held = self._row(
-            "SELECT id, value, source_type, updated_at_us FROM preferences "
-            "WHERE category = ? AND name = ? AND status = 'active'",
-            category,
-            name,
-        )
-        if held is not None and held[1] == payload["value"]:
-            self._strengthen(event, "preferences", "strength", held[0], payload, payload.get("strength", 0.5))
+        row = self._row(_ACTIVE_PREFERENCE, category, name)
+        active = None if row is None else _ActivePreference(*row)
+        if active is not None and active.value == payload["value"]:
+            self._strengthen(event, "preferences", "strength", active.id, payload, payload.get("strength", 0.5))
             return
-        rank = SOURCE_RANKS[source_type]
-        wins = held is None or (rank, event.occurred_at_us) >= (SOURCE_RANKS[held[2]], held[3])
         at_us = event.occurred_at_us
-        self._connection.execute(
-            "INSERT OR IGNORE INTO preferences VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 1, ?, ?, ?, ?)",
-            (
-                id,
-                event.version,
-                category,
-                name,
-                payload["value"],
-                payload.get("strength", 0.5),
-                int(payload.get("standing", False)),
-                source_type,
-                "active" if wins else "superseded",
-                None if wins or held is None else held[0],
-                _sources(event, payload),
-                at_us + TTL_DAYS["preference"] * DAY_US,
-                at_us,
-                at_us,
-            ),
-        )
-        if held is not None and wins:
-            self._supersede(event, "preferences", held[0], id)
+        wins = active is None or (SOURCE_RANKS[source_type], at_us) >= active.rank()
+        bindings = {
+            "id": id,
+            "version": event.version,
+            "category": category,
+            "name": name,
+            "value": payload["value"],
+            "strength": payload.get("strength", 0.5),
+            "standing": int(payload.get("standing", False)),
+            "source_type": source_type,
+            "status": "active" if wins else "superseded",
+            "superseded_by": None if active is None or wins else active.id,
+            "source_events": _sources(event, payload),
+            "stale_at_us": at_us + TTL_DAYS["preference"] * DAY_US,
+            "occurred_at_us": at_us,
+        }
+        self._connection.execute(_ADD_PREFERENCE, bindings)
+        if active is not None and wins:
+            self._supersede(event, "preferences", active.id, id)
 
     # -- procedures ---------------------------------------------------------------------------------------------------
 
     def record_procedure(self, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
-        """Add a procedure; one of the same name it supersedes, unless it is the same."""
+        """Add a procedure, which supersedes one of the same name; nothing when the steps are the same."""
         steps = orjson.dumps(payload["steps"]).decode()
-        held = self._row(
-            "SELECT id, steps FROM procedures WHERE name = ? COLLATE NOCASE AND status = 'active'", payload["name"]
-        )
-        if held is not None and held[1] == steps:
+        active = self._row(_ACTIVE_PROCEDURE, payload["name"])
+        active_id, active_steps = active or (None, None)
+        if active_id is not None and active_steps == steps:
             return
         at_us = event.occurred_at_us
-        confidence = payload.get("confidence", 0.5)
-        self._connection.execute(
-            "INSERT OR IGNORE INTO procedures "
-            "VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, NULL, NULL, 'active', 0, NULL, ?, ?, ?, ?)",
-            (
-                id,
-                event.version,
-                payload["name"],
-                payload["trigger"],
-                steps,
-                payload.get("context"),
-                confidence,
-                confidence,
-                _sources(event, payload),
-                at_us + TTL_DAYS["procedure"] * DAY_US,
-                at_us,
-                at_us,
-            ),
-        )
-        if held is not None:
-            self._supersede(event, "procedures", held[0], id)
+        bindings = {
+            "id": id,
+            "version": event.version,
+            "name": payload["name"],
+            "trigger": payload["trigger"],
+            "steps": steps,
+            "context": payload.get("context"),
+            "confidence": payload.get("confidence", 0.5),
+            "source_events": _sources(event, payload),
+            "stale_at_us": at_us + TTL_DAYS["procedure"] * DAY_US,
+            "occurred_at_us": at_us,
+        }
+        self._connection.execute(_ADD_PROCEDURE, bindings)
+        if active_id is not None:
+            self._supersede(event, "procedures", active_id, id)
 
     def use_procedure(self, event: RecordedEvent, payload: dict[str, Any]) -> None:
-        """Count how a procedure went; its confidence is its smoothed success rate, half a success for a partial one."""
-        counted = {"success": "success_count", "failure": "failure_count", "partial": "partial_count"}
-        column = counted[payload["outcome"]]
+        """Count an outcome of a procedure. Its confidence is the smoothed success rate; a partial success is half."""
+        columns = {"success": "success_count", "failure": "failure_count", "partial": "partial_count"}
+        column = columns[payload["outcome"]]
         at_us = event.occurred_at_us
         self._connection.execute(
             f"UPDATE procedures SET {column} = {column} + 1, last_used_us = ?, last_outcome = ?, "
@@ -135,68 +190,59 @@ class Knowledge:
     def upsert_relationship(
         self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
     ) -> None:
-        """Relate two entities, or strengthen the relation that is there."""
+        """Add a relationship of two entities, or strengthen the existing one."""
         kind = " ".join(payload["type"].replace("_", " ").casefold().split())
-        held = self._row(
-            "SELECT id FROM relationships WHERE source_id = ? AND type = ? AND target_id = ?",
-            source_id,
-            kind,
-            target_id,
-        )
-        if held is not None:
-            self._strengthen(event, "relationships", "confidence", held[0], payload, payload.get("confidence", 1.0))
+        row = self._row(_RELATIONSHIP, source_id, kind, target_id)
+        if row is not None:
+            self._strengthen(event, "relationships", "confidence", row[0], payload, payload.get("confidence", 1.0))
             return
         at_us = event.occurred_at_us
-        self._connection.execute(
-            "INSERT OR IGNORE INTO relationships VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, 'active', 0, NULL, 1, ?, ?, ?, ?)",
-            (
-                id,
-                event.version,
-                source_id,
-                kind,
-                target_id,
-                WEIGHTS.get(kind, WEIGHT),
-                payload.get("confidence", 1.0),
-                _sources(event, payload),
-                at_us + TTL_DAYS["relationship"] * DAY_US,
-                at_us,
-                at_us,
-            ),
-        )
+        bindings = {
+            "id": id,
+            "version": event.version,
+            "source_id": source_id,
+            "type": kind,
+            "target_id": target_id,
+            "weight": _relation_weight(kind),
+            "confidence": payload.get("confidence", 1.0),
+            "source_events": _sources(event, payload),
+            "stale_at_us": at_us + TTL_DAYS["relationship"] * DAY_US,
+            "occurred_at_us": at_us,
+        }
+        self._connection.execute(_ADD_RELATIONSHIP, bindings)
 
     # -- documents ----------------------------------------------------------------------------------------------------
 
     def add_document(self, event: RecordedEvent, payload: dict[str, Any]) -> None:
-        """Add a document in chunks, in the place of the one with the same id."""
+        """Add a document with its chunks and relations, in place of one with the same id."""
         document_id: str = payload["document_id"]
         self.remove_document(document_id)
-        self._connection.execute(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                document_id,
-                event.version,
-                payload["title"],
-                payload["text"],
-                payload.get("uri"),
-                orjson.dumps(payload.get("metadata", {})).decode(),
-                event.occurred_at_us,
-            ),
-        )
+        bindings = {
+            "id": document_id,
+            "version": event.version,
+            "title": payload["title"],
+            "text": payload["text"],
+            "uri": payload.get("uri"),
+            "metadata": orjson.dumps(payload.get("metadata", {})).decode(),
+            "added_at_us": event.occurred_at_us,
+        }
+        self._connection.execute(_ADD_DOCUMENT, bindings)
         self._connection.executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?)",
-            [(document_id, number, chunk) for number, chunk in enumerate(chunks(payload["text"]))],
+            _ADD_CHUNK, [(document_id, number, chunk) for number, chunk in enumerate(chunks(payload["text"]))]
         )
-        relations = [(one["type"], one["target"], one.get("weight")) for one in payload.get("relations", ())]
+        relations = [
+            (relation["type"], relation["target"], relation.get("weight")) for relation in payload.get("relations", ())
+        ]
         self._connection.executemany(
-            "INSERT OR REPLACE INTO document_relations VALUES (?, ?, ?, ?)",
+            _ADD_DOCUMENT_RELATION,
             [
-                (document_id, kind, target, WEIGHTS.get(kind, WEIGHT) if weight is None else weight)
+                (document_id, kind, target, _relation_weight(kind) if weight is None else weight)
                 for kind, target, weight in relations
             ],
         )
 
     def remove_document(self, document_id: str) -> None:
-        """Take a document out, its chunks and relations too."""
+        """Remove a document with its chunks and relations."""
         for query in (
             "DELETE FROM documents WHERE id = ?",
             "DELETE FROM chunks WHERE document_id = ?",
@@ -204,15 +250,19 @@ class Knowledge:
         ):
             self._connection.execute(query, (document_id,))
 
-    # -- observations, clusters, what messages name -------------------------------------------------------------------
+    # -- observations, clusters, dates, questions ---------------------------------------------------------------------
 
     def add_observations(self, event: RecordedEvent, payload: dict[str, Any], replaced: Sequence[str] = ()) -> None:
-        """Add observations; `replaced` are the events whose observations they condense."""
+        """Add observations.
+
+        Parameters:
+            replaced: ids of the events whose observations they condense.
+        """
         self._connection.executemany(
             "UPDATE observations SET status = 'superseded' WHERE event_id = ?", [(id,) for id in replaced]
         )
         self._connection.executemany(
-            "INSERT INTO observations VALUES (NULL, ?, ?, ?, ?, ?, 'active')",
+            _ADD_OBSERVATION,
             [
                 (event.id, event.session_id, text, estimate_tokens(text), event.occurred_at_us)
                 for text in payload["observations"]
@@ -220,89 +270,91 @@ class Knowledge:
         )
         if not replaced and payload.get("through") is not None and event.session_id is not None:
             self._connection.execute(
-                "INSERT INTO observation_cursors VALUES (?, ?) "
-                "ON CONFLICT (session_id) DO UPDATE SET through = max(through, excluded.through)",
-                # As with extraction: never beyond the event's own version.
+                _MOVE_OBSERVATION_CURSOR,
+                # A forged version after the event's own would stop the observation of the session.
                 (event.session_id, min(payload["through"], event.version)),
             )
 
     def set_clusters(self, payload: dict[str, Any]) -> None:
-        """Put new clusters in the place of those before."""
+        """Replace all clusters."""
         self._connection.execute("DELETE FROM clusters")
         self._connection.executemany(
-            "INSERT OR REPLACE INTO clusters VALUES (?, ?, ?)",
+            _ADD_CLUSTER,
             [
-                (memory_id, number, one["label"])
-                for number, one in enumerate(payload["clusters"])
-                for memory_id in one["memory_ids"]
+                (memory_id, number, cluster["label"])
+                for number, cluster in enumerate(payload["clusters"])
+                for memory_id in cluster["memory_ids"]
             ],
         )
 
     def add_date_mentions(self, payload: dict[str, Any]) -> None:
         """Add the dates that messages name."""
         self._connection.executemany(
-            "INSERT INTO date_mentions VALUES (NULL, ?, ?, ?, ?)",
+            _ADD_DATE_MENTION,
             [
-                (one["source_event"], one["text"], parse_rfc3339(one["start"]), parse_rfc3339(one["end"]))
-                for one in payload.get("dates", ())
+                (date["source_event"], date["text"], parse_rfc3339(date["start"]), parse_rfc3339(date["end"]))
+                for date in payload.get("dates", ())
             ],
         )
 
     def add_questions(self, payload: dict[str, Any]) -> None:
         """Add the questions that messages ask."""
         self._connection.executemany(
-            "INSERT INTO questions VALUES (NULL, ?, ?)",
-            [(one["source_event"], one["text"]) for one in payload.get("questions", ())],
+            _ADD_QUESTION,
+            [(question["source_event"], question["text"]) for question in payload.get("questions", ())],
         )
 
-    # -- any kind -----------------------------------------------------------------------------------------------------
+    # -- all kinds ----------------------------------------------------------------------------------------------------
 
     def add_rating(self, payload: dict[str, Any]) -> None:
-        """Add what was said of memories to what was said of them before."""
+        """Add the score of a rating to the ratings of memories."""
         self._connection.executemany(
-            "INSERT INTO ratings VALUES (?, ?) ON CONFLICT (memory_id) DO UPDATE SET rating = rating + excluded.rating",
-            [(memory_id, RATINGS[payload["rating"]]) for memory_id in payload.get("memory_ids", [])],
+            _ADD_RATING,
+            [(memory_id, RATING_SCORES[payload["rating"]]) for memory_id in payload.get("memory_ids", [])],
         )
 
     def pin(self, memory_id: str) -> None:
-        """Keep a memory whatever its age."""
-        for table in _KINDS:
+        """Pin a memory: it does not become stale and is not merged."""
+        for table in _MEMORY_TABLES:
             self._connection.execute(f"UPDATE {table} SET pinned = 1 WHERE id = ?", (memory_id,))
 
     def set_status(self, event: RecordedEvent, memory_id: str, status: str) -> None:
         """Set the status of a memory."""
-        for table in _KINDS:
+        for table in _MEMORY_TABLES:
             self._connection.execute(
                 f"UPDATE {table} SET status = ?, updated_at_us = ? WHERE id = ?",
                 (status, event.occurred_at_us, memory_id),
             )
 
     def merge(self, event: RecordedEvent, kept_id: str, merged_ids: Sequence[str]) -> None:
-        """Let one memory stand for others of its kind."""
-        for table in _KINDS:
+        """Supersede memories by another one of their kind."""
+        for table in _MEMORY_TABLES:
             for merged_id in merged_ids:
                 if merged_id != kept_id:
                     self._supersede(event, table, merged_id, kept_id)
 
     def _row(self, query: str, *values: str | int) -> tuple[Any, ...] | None:
+        """Return the first row of a query, or None."""
         return self._connection.execute(query, values).fetchone()
 
     def _supersede(self, event: RecordedEvent, table: str, memory_id: str, by: str) -> None:
+        """End a memory that the memory `by` replaces."""
         self._connection.execute(
             f"UPDATE {table} SET status = 'superseded', superseded_by = ?, updated_at_us = ? WHERE id = ?",
             (by, event.occurred_at_us, memory_id),
         )
 
     def _strengthen(
-        self, event: RecordedEvent, table: str, column: str, memory_id: str, payload: dict[str, Any], told: float
+        self, event: RecordedEvent, table: str, column: str, memory_id: str, payload: dict[str, Any], confidence: float
     ) -> None:
-        """Let a memory that was told again be surer, unless it comes from the same source."""
+        """Raise the confidence, in `column`, of a memory that was stated again, unless the sources are the same."""
         row = self._row(f"SELECT {column}, source_events FROM {table} WHERE id = ?", memory_id)
         if row is None:
             raise LookupError(f"{table} has no row {memory_id!r} to strengthen")
-        known: list[str] = orjson.loads(row[1])
-        new = [id for id in payload.get("source_events") or [event.id] if id not in known]
-        if new:
+        old_confidence, old_sources_json = row
+        old_sources: list[str] = orjson.loads(old_sources_json)
+        new_sources = [id for id in payload.get("source_events") or [event.id] if id not in old_sources]
+        if new_sources:
             at_us = event.occurred_at_us
             kind = "preference" if table == "preferences" else "relationship"
             self._connection.execute(
@@ -310,8 +362,8 @@ class Knowledge:
                 "status = 'active', updated_at_us = max(updated_at_us, ?), stale_at_us = max(stale_at_us, ?) "
                 "WHERE id = ?",
                 (
-                    higher_source(row[0], told),
-                    orjson.dumps([*known, *new][:SOURCES_MAX]).decode(),
+                    combined_confidence(old_confidence, confidence),
+                    orjson.dumps([*old_sources, *new_sources][:SOURCES_MAX]).decode(),
                     at_us,
                     at_us + TTL_DAYS[kind] * DAY_US,
                     memory_id,
@@ -320,4 +372,10 @@ class Knowledge:
 
 
 def _sources(event: RecordedEvent, payload: dict[str, Any]) -> str:
+    """Return the ids of a memory's source events as a JSON list; `event` itself when the payload names none."""
     return orjson.dumps(list(payload.get("source_events") or [event.id])[:SOURCES_MAX]).decode()
+
+
+def _relation_weight(kind: str) -> float:
+    """Return the weight of a relationship type in graph walks."""
+    return RELATION_WEIGHTS.get(kind, RELATION_WEIGHT_DEFAULT)

@@ -1,4 +1,4 @@
-"""What each event about knowledge does to a read model."""
+"""Knowledge handlers: apply events about facts and other knowledge to the batch of a read model."""
 
 from __future__ import annotations
 
@@ -9,23 +9,28 @@ from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.facts import StatedFact
 from recollect.projections.projector.write_batch import WriteBatch
 
+#: Applies one event, given its payload, to a batch.
 Handler = Callable[[WriteBatch, RecordedEvent, dict[str, Any]], None]
 
 
 def _fact_stated(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    _state(batch, event, event.id, payload, extracted=False)
+    """Upsert a stated fact."""
+    _upsert_fact(batch, event, event.id, payload, extracted=False)
 
 
 def _fact_corrected(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    fact = _stated(batch, event, event.id, payload | {"source_type": "corrected"}, extracted=False)
+    """Replace facts by a correction."""
+    fact = _stated_fact(batch, event, event.id, payload | {"source_type": "corrected"}, extracted=False)
     batch.deferred.add(event, lambda: batch.facts.correct(event, fact))
 
 
 def _fact_retracted(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Retract a fact."""
     batch.deferred.add(event, lambda: batch.facts.retract(event, payload["fact_id"]))
 
 
 def _fact_superseded(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """End a fact that another one replaces."""
     until = payload.get("valid_until")
     batch.deferred.add(
         event,
@@ -34,15 +39,18 @@ def _fact_superseded(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
 
 
 def _facts_decayed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    for one in payload["facts"]:
-        batch.deferred.add(event, lambda one=one: batch.facts.decay(event, one["fact_id"], one["confidence"]))
+    """Set the lower confidence of decayed facts."""
+    for fact in payload["facts"]:
+        batch.deferred.add(event, lambda fact=fact: batch.facts.decay(event, fact["fact_id"], fact["confidence"]))
 
 
 def _preference_stated(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    _prefer(batch, event, event.id, payload)
+    """Upsert a preference."""
+    _upsert_preference(batch, event, event.id, payload)
 
 
 def _entity_described(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Set type, description and aliases of an entity."""
     batch.describe(
         event,
         payload["name"],
@@ -53,47 +61,52 @@ def _entity_described(batch: WriteBatch, event: RecordedEvent, payload: dict[str
 
 
 def _relationship_stated(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    _relate(batch, event, event.id, payload)
+    """Upsert a relationship."""
+    _upsert_relationship(batch, event, event.id, payload)
 
 
 def _procedure_recorded(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Add a procedure."""
     _record_procedure(batch, event, event.id, payload)
 
 
 def _procedure_used(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Count the outcome of a use of a procedure."""
     batch.deferred.add(event, lambda: batch.knowledge.use_procedure(event, payload))
 
 
 def _document_added(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Add or replace a document."""
     batch.deferred.add(event, lambda: batch.knowledge.add_document(event, payload))
 
 
 def _document_removed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Remove a document."""
     batch.deferred.add(event, lambda: batch.knowledge.remove_document(payload["document_id"]))
 
 
 def _facts_extracted(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    """Fold everything that was read out of events; ids count up behind the event's own."""
+    """Apply the knowledge extracted from events; ids are the event's id with a letter for the kind and a number."""
     through: int | None = payload.get("through")
     if through is not None:
-        # A log of before may hold a forged version beyond the event's own, which would turn extraction off.
+        # An old log may contain a forged version after the event's own, which would stop extraction.
         batch.set_job_cursor("extraction", min(through, event.version))
     for entity in payload.get("entities", ()):
         _entity_described(batch, event, entity)
     for number, fact in enumerate(payload.get("facts", ())):
-        _state(batch, event, f"{event.id}#f{number}", fact, extracted=True)
+        _upsert_fact(batch, event, f"{event.id}#f{number}", fact, extracted=True)
     for number, fact in enumerate(payload.get("rejected", ())):
-        rejected = _stated(batch, event, f"{event.id}#r{number}", fact, extracted=True)
+        rejected = _stated_fact(batch, event, f"{event.id}#r{number}", fact, extracted=True)
         batch.deferred.add(event, lambda rejected=rejected: batch.facts.reject(event, rejected))
     for number, correction in enumerate(payload.get("corrections", ())):
-        right = _stated(
+        right = _stated_fact(
             batch, event, f"{event.id}#c{number}", correction | {"source_type": "corrected"}, extracted=True
         )
         batch.deferred.add(event, lambda right=right: batch.facts.correct(event, right))
     for number, preference in enumerate(payload.get("preferences", ())):
-        _prefer(batch, event, f"{event.id}#p{number}", preference)
+        _upsert_preference(batch, event, f"{event.id}#p{number}", preference)
     for number, relationship in enumerate(payload.get("relationships", ())):
-        _relate(batch, event, f"{event.id}#l{number}", relationship)
+        _upsert_relationship(batch, event, f"{event.id}#l{number}", relationship)
     for number, procedure in enumerate(payload.get("procedures", ())):
         _record_procedure(batch, event, f"{event.id}#w{number}", procedure)
     batch.deferred.add(event, lambda: batch.knowledge.add_date_mentions(payload))
@@ -101,68 +114,86 @@ def _facts_extracted(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
 
 
 def _observations_recorded(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Add observations."""
     batch.deferred.add(event, lambda: batch.knowledge.add_observations(event, payload))
 
 
 def _observations_reflected(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Add observations that condense earlier ones."""
     batch.deferred.add(event, lambda: batch.knowledge.add_observations(event, payload, payload["source_events"]))
 
 
 def _memories_clustered(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Replace the clusters."""
     batch.deferred.add(event, lambda: batch.knowledge.set_clusters(payload))
 
 
 def _memory_pinned(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    batch.tiers.pin(event, payload["memory_id"])
+    """Pin a memory."""
+    batch.episode_updates.pin(event, payload["memory_id"])
     batch.deferred.add(event, lambda: batch.knowledge.pin(payload["memory_id"]))
 
 
 def _memory_invalidated(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    """An invalidated fact is taken back like a retracted one: extraction does not bring it again."""
+    """Set the status of a memory; a fact is also retracted, so that extraction does not add it again."""
     memory_id: str = payload["memory_id"]
-    batch.tiers.set_status(event, [memory_id], "invalidated")
+    batch.episode_updates.set_status(event, [memory_id], "invalidated")
     batch.deferred.add(event, lambda: batch.facts.retract(event, memory_id))
     batch.deferred.add(event, lambda: batch.knowledge.set_status(event, memory_id, "invalidated"))
 
 
 def _memory_status_changed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    batch.tiers.set_status(event, [payload["memory_id"]], payload["status"])
+    """Set the status of a memory."""
+    batch.episode_updates.set_status(event, [payload["memory_id"]], payload["status"])
     batch.deferred.add(event, lambda: batch.knowledge.set_status(event, payload["memory_id"], payload["status"]))
 
 
 def _memories_merged(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    merged = [one for one in payload["merged_ids"] if one != payload["kept_id"]]
-    batch.tiers.set_status(event, merged, "superseded")
+    """Supersede memories by the one that they are merged into."""
+    merged = [merged_id for merged_id in payload["merged_ids"] if merged_id != payload["kept_id"]]
+    batch.episode_updates.set_status(event, merged, "superseded")
     batch.deferred.add(event, lambda: batch.knowledge.merge(event, payload["kept_id"], merged))
 
 
-def _stated(
+def _stated_fact(
     batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any], *, extracted: bool
 ) -> StatedFact:
+    """Return the fact of a payload; its subject becomes an entity."""
     entity_id = batch.entity_id(event, payload["subject"])
-    return StatedFact(id, entity_id, payload, payload.get("source_type", "stated"), extracted)
+    return StatedFact(
+        id=id,
+        entity_id=entity_id,
+        payload=payload,
+        source_type=payload.get("source_type", "stated"),
+        extracted=extracted,
+    )
 
 
-def _state(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any], *, extracted: bool) -> None:
-    fact = _stated(batch, event, id, payload, extracted=extracted)
+def _upsert_fact(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any], *, extracted: bool) -> None:
+    """Upsert a fact later in the batch."""
+    fact = _stated_fact(batch, event, id, payload, extracted=extracted)
     batch.deferred.add(event, lambda: batch.facts.upsert(event, fact))
 
 
-def _prefer(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+def _upsert_preference(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+    """Upsert a preference later in the batch."""
     source_type = payload.get("source_type", "stated")
     batch.deferred.add(event, lambda: batch.knowledge.upsert_preference(event, id, payload, source_type))
 
 
-def _relate(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+def _upsert_relationship(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+    """Upsert a relationship later in the batch; its source and target become entities."""
     source_id, target_id = (batch.entity_id(event, payload[end]) for end in ("source", "target"))
     batch.deferred.add(event, lambda: batch.knowledge.upsert_relationship(event, id, payload, source_id, target_id))
 
 
 def _record_procedure(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+    """Add a procedure later in the batch."""
     batch.deferred.add(event, lambda: batch.knowledge.record_procedure(event, id, payload))
 
 
 def _retrieval_rated(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Add a rating to memories."""
     batch.deferred.add(event, lambda: batch.knowledge.add_rating(payload))
 
 

@@ -1,10 +1,10 @@
-"""What a predicate says about its objects: whether there is one at a time. Read it, extend it."""
+"""Predicates: normalises the predicates of facts, and lists those that have one value at a time."""
 
 from __future__ import annotations
 
 import re
 
-#: Spellings of the same predicate; the first one of a line is how facts are compared.
+#: Spellings of one predicate in each line; facts are compared by the first spelling.
 _SPELLINGS = """
 lives in | resides in | is living in | live in | lived in | located in | home is | moved to | is based in
 works at | works for | is employed at | is employed by | work at | work for | employer is
@@ -30,27 +30,29 @@ owned by | owner is | belongs to
 led by | manager is | boss is | reports to
 """
 
-#: Predicates that have one value at a time: a new one ends the old one.
+#: Predicates with one value at a time: a new fact supersedes the old one.
 _SINGLE = frozenset(line.split("|")[0].strip() for line in _SPELLINGS.strip().splitlines())
 
-#: Any favourite is one at a time: `favourite color is`, `favorite food is` …
+#: Favourites have one value at a time too: `favourite color is`, `favorite food is` …
 _FAVOURITE = re.compile(r"^(?:has )?favou?rite (.+?)(?: is)?$")
+#: The first spelling of each spelling.
 _CANONICAL = {
     spelling.strip(): line.split("|")[0].strip()
     for line in _SPELLINGS.strip().splitlines()
     for spelling in line.split("|")
 }
-_SPACES = re.compile(r"[\s_]+")
+_SEPARATORS = re.compile(r"[\s_]+")
+#: Punctuation that is removed at both ends of a text.
 _EDGES = " \t\n.,;:!?\"'“”‘’()"
 
 
 def normalised(text: str) -> str:
-    """Return `text` as it is compared: case folded, one space between words, no signs at its ends."""
-    return _SPACES.sub(" ", text.casefold()).strip(_EDGES)
+    """Return `text` for comparison: case folded, single spaces between words, no punctuation at its ends."""
+    return _SEPARATORS.sub(" ", text.casefold()).strip(_EDGES)
 
 
 def canonical(predicate: str) -> str:
-    """Return the predicate that facts are compared by."""
+    """Return the canonical spelling of `predicate`, by which facts are compared."""
     name = normalised(predicate)
     favourite = _FAVOURITE.match(name)
     if favourite is not None:
@@ -59,5 +61,5 @@ def canonical(predicate: str) -> str:
 
 
 def has_one_value(predicate: str) -> bool:
-    """Tell whether a canonical predicate has one value at a time."""
+    """Return whether a canonical predicate has one value at a time."""
     return predicate in _SINGLE or predicate.startswith("favourite ")

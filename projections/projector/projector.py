@@ -1,15 +1,15 @@
-"""The projector: folds a namespace's events into its read model, each exactly once.
+"""Projector: applies (folds) the events of a namespace to its read model, each exactly once.
 
-A batch and the checkpoint behind it are one transaction, so whatever a queue repeats or a crash cuts off, an event is
-folded once. Attempts are counted before the work, in a transaction of their own: an event that kills its worker is
-found out instead of being tried for ever.
+A batch and its checkpoint are one transaction, so an event is applied once even after a repeated job or a crash.
+Attempts are counted before the work in a separate transaction, so an event that kills its worker is detected and not
+tried for ever.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apsw
@@ -20,30 +20,32 @@ from recollect.projections.projector.event_handlers import apply_event
 from recollect.projections.projector.write_batch import EntityNames, WriteBatch
 from recollect.projections.schema.schema import read_state
 
-#: Events in the first batch: few, so that a reader who is in a hurry is served.
+#: Events in the first batch: few, so that readers with a short deadline get a result.
 FIRST_BATCH_EVENTS = 200
-#: Events in the batches after it. Larger ones gain nothing: the insert rate is flat from 1,000 on.
+#: Events in later batches. The insert rate does not rise over 1,000 events.
 BATCH_EVENTS = 2_000
-#: Attempts on one event before its namespace is parked. A power cut or two are not the event's fault.
+#: Attempts on one event before its namespace is parked. Power cuts may cause the first failures.
 ATTEMPTS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parked:
-    """A namespace whose folding stopped at an event; it is retried by replay."""
+    """A namespace whose projection stopped at an event that cannot be applied; a replay tries again."""
 
     namespace: str
-    #: The event that could not be folded.
+    #: Version of that event.
     version: int
     error: str
 
 
 class Projector:
-    """Folds one namespace into one file. Not for several threads at once; several processes may, each with its own.
+    """Applies the events of one namespace to one read model.
+
+    Only one thread may use a projector at a time; several processes may project one namespace, each with its own.
 
     Parameters:
         connection: the read model, writable.
-        path: its file, for messages.
+        path: the file of the read model, for messages.
     """
 
     def __init__(self, log: EventLog, namespace: str, connection: apsw.Connection, path: Path) -> None:
@@ -52,22 +54,22 @@ class Projector:
         self._connection = connection
         self._path = path
         self._names: EntityNames | None = None
-        #: The model's row as it was when this projector last looked.
+        #: The state of the read model at the last refresh.
         self.row = read_state(connection)
 
     @property
     def parked(self) -> Parked | None:
-        """Where folding stopped, if it did."""
+        """Return the event at which projection is parked; None: it is not parked."""
         if self.row.parked_version is None:
             return None
         return Parked(namespace=self._namespace, version=self.row.parked_version, error=self.row.parked_error or "")
 
     def advance(self, limit: int) -> int:
-        """Fold up to `limit` events and return how many; 0 when there is nothing left, or the namespace is parked."""
+        """Apply up to `limit` events and return their number: 0 at the log's head or when the namespace is parked."""
         self.refresh()
         if self.row.parked_version is not None:
             return 0
-        # What failed or was killed before goes one by one, so that the events before the bad one get in.
+        # After a failed attempt events are applied singly, so that the events before the bad one are applied.
         events = self._log.read(self._namespace, after=self.row.checkpoint, limit=1 if self.row.attempts else limit)
         if not events:
             return 0
@@ -77,7 +79,7 @@ class Projector:
         if not self._count_attempt():
             return 0
         try:
-            self._fold(events)
+            self._project(events)
         except apsw.Error:
             raise
         except Exception as error:
@@ -88,41 +90,43 @@ class Projector:
         return len(events)
 
     def refresh(self) -> None:
-        """Look at the model's row again: another process may have moved it."""
+        """Read the state of the read model again: another process may have changed it."""
         row = read_state(self._connection)
         if row.checkpoint != self.row.checkpoint:
             self._names = None
         self.row = row
 
     def _count_attempt(self) -> bool:
-        """Count the attempt; False when another process has moved the checkpoint meanwhile."""
+        """Count an attempt and return True; return False when another process has moved the checkpoint."""
         with self._transaction():
             if read_state(self._connection).checkpoint != self.row.checkpoint:
                 return False
             self._connection.execute("UPDATE read_model SET attempts = attempts + 1")
-        self.row = self.row._replace(attempts=self.row.attempts + 1)
+        self.row = replace(self.row, attempts=self.row.attempts + 1)
         return True
 
-    def _fold(self, events: Sequence[RecordedEvent]) -> None:
+    def _project(self, events: Sequence[RecordedEvent]) -> None:
+        """Apply a batch and move the checkpoint in one transaction; nothing when another process was faster."""
         try:
             with self._transaction():
                 if read_state(self._connection).checkpoint != self.row.checkpoint:
                     return
                 self._names = self._names or EntityNames(self._connection)
-                changes = WriteBatch(self._connection, self._names)
+                batch = WriteBatch(self._connection, self._names)
                 for event in events:
-                    apply_event(changes, event)
+                    apply_event(batch, event)
                 last = events[-1]
-                changes.write(last.version)
+                batch.write(last.version)
                 self._connection.execute(
                     "UPDATE read_model SET checkpoint = ?, checkpoint_hash = ?, attempts = 0", (last.version, last.hash)
                 )
         except BaseException:
             self._names = None
             raise
-        self.row = self.row._replace(checkpoint=last.version, checkpoint_hash=last.hash, attempts=0)
+        self.row = replace(self.row, checkpoint=last.version, checkpoint_hash=last.hash, attempts=0)
 
     def _park(self, event: RecordedEvent, error: str) -> None:
+        """Stop projection at an event, unless another process has moved the checkpoint."""
         with self._transaction():
             row = read_state(self._connection)
             if row.checkpoint == self.row.checkpoint:
@@ -133,6 +137,7 @@ class Projector:
 
     @contextmanager
     def _transaction(self) -> Generator[None]:
+        """Commit the block as one transaction; roll back when it raises."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield

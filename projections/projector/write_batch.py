@@ -1,9 +1,9 @@
-"""What a batch of events changes in a read model: collected in memory, written with few statements."""
+"""Write batch: collects the rows of a batch of events in memory, and writes them with few statements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import apsw
@@ -19,86 +19,111 @@ from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.tokens import estimate_tokens
 
-_ADD_EPISODE = (
-    "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, NULL, NULL, ?, NULL)"
+# Bound by tuples, which is faster than by names: a replay writes this row once per event. See `add_episode`.
+_ADD_EPISODE = """
+INSERT INTO episodes (
+    version, id, session_id, previous, occurred_at_us, type, role, speaker, text, caption, importance, outcome, tier,
+    token_count, status, pinned, terms
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, ?)
+"""
+_ADD_SUMMARY = """
+INSERT INTO episodes (
+    version, id, session_id, occurred_at_us, type, speaker, text, importance, tier, token_count, status, pinned,
+    expires_at_us, source_tokens
+) VALUES (
+    :version, :id, :session_id, :occurred_at_us, 'conversation', 'summary', :text, :importance, :tier, :token_count,
+    'active', 0, :expires_at_us, :source_tokens
 )
-_ADD_SUMMARY = (
-    "INSERT INTO episodes VALUES (?, ?, ?, NULL, ?, 'conversation', NULL, 'summary', ?, NULL, ?, NULL, ?, ?, "
-    "'active', 0, ?, NULL, NULL, ?)"
+"""
+_SAVE_SESSION = """
+INSERT OR REPLACE INTO sessions (
+    id, channel, user_id, started_at_us, ended_at_us, last_at_us, last_version, episode_count, summary, metadata
+) VALUES (
+    :id, :channel, :user_id, :started_at_us, :ended_at_us, :last_at_us, :last_version, :episode_count, :summary,
+    :metadata
 )
-_SAVE_SESSION = "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_ADD_ENTITY = "INSERT INTO entities VALUES (?, ?, 'other', NULL, '[]', ?, ?, 0, 0)"
-_ADD_NAME = "INSERT OR REPLACE INTO entity_names VALUES (?, ?)"
-_SEEN = (
-    "UPDATE entities SET first_seen_us = min(first_seen_us, ?), last_seen_us = max(last_seen_us, ?), "
-    "mention_count = mention_count + ?, spoken_count = spoken_count + ? WHERE id = ?"
-)
-_DESCRIBE = "UPDATE entities SET type = ?, description = coalesce(?, description), aliases = ? WHERE id = ?"
-_LOOKED = (
-    "INSERT INTO job_cursors VALUES (?, ?) ON CONFLICT (job) DO UPDATE SET through = max(through, excluded.through)"
-)
+"""
+_SESSION = """
+SELECT id, channel, user_id, started_at_us, ended_at_us, last_at_us, last_version, episode_count, summary, metadata
+FROM sessions WHERE id = ?
+"""
+# An entity that a text names for the first time.
+_ADD_ENTITY = """
+INSERT INTO entities (id, name, type, aliases, first_seen_us, last_seen_us, mention_count, spoken_count)
+VALUES (?, ?, 'other', '[]', ?, ?, 0, 0)
+"""
+_ADD_NAME = "INSERT OR REPLACE INTO entity_names (name, entity_id) VALUES (?, ?)"
+_ADD_MENTION = "INSERT INTO mentions (entity_id, version) VALUES (?, ?)"
+_COUNT_ENTITY = """
+UPDATE entities SET
+    first_seen_us = min(first_seen_us, ?), last_seen_us = max(last_seen_us, ?), mention_count = mention_count + ?,
+    spoken_count = spoken_count + ?
+WHERE id = ?
+"""
+_DESCRIBE_ENTITY = "UPDATE entities SET type = ?, description = coalesce(?, description), aliases = ? WHERE id = ?"
+_MOVE_JOB_CURSOR = """
+INSERT INTO job_cursors (job, through) VALUES (?, ?)
+ON CONFLICT (job) DO UPDATE SET through = max(through, excluded.through)
+"""
 _INDEX = (
     "INSERT INTO episodes_fts (rowid, text, caption, previous) "
     "SELECT version, text, caption, previous FROM episodes_search WHERE version >= ?"
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Session:
-    """One row of `sessions` while a batch works on it, in the order of its columns."""
+    """A row of the table `sessions` while a batch changes it; every field has the name of its column."""
 
     id: str
     channel: str | None
     user_id: str | None
     started_at_us: int
+    #: None: the session has not ended.
     ended_at_us: int | None
+    #: Time of the newest event.
     last_at_us: int
+    #: Version of the newest episode.
     last_version: int | None
     episode_count: int
     summary: str | None
+    #: JSON.
     metadata: str | None
 
-    def row(self) -> tuple[Any, ...]:
-        """Return the parameters of `_SAVE_SESSION`."""
-        return (
-            self.id,
-            self.channel,
-            self.user_id,
-            self.started_at_us,
-            self.ended_at_us,
-            self.last_at_us,
-            self.last_version,
-            self.episode_count,
-            self.summary,
-            self.metadata,
-        )
+
+_SESSION_COLUMNS = tuple(field.name for field in fields(Session))
 
 
-class _Seen:
-    """How often, and between when, an entity was seen."""
+class _EntityCounts:
+    """The mentions of an entity in a batch, with the times of the first and the last one."""
 
     __slots__ = ("first_us", "last_us", "mentions", "spoken")
 
-    def __init__(self, at_us: int) -> None:
-        self.first_us = at_us
-        self.last_us = at_us
+    def __init__(self, occurred_at_us: int) -> None:
+        self.first_us = occurred_at_us
+        self.last_us = occurred_at_us
+        #: Episodes and statements that name the entity.
         self.mentions = 0
+        #: Messages by the entity.
         self.spoken = 0
 
 
 @dataclass(slots=True)
 class _Description:
-    """What was said of an entity."""
+    """The description of an entity in a batch."""
 
-    kind: str
+    type: str
+    #: None: the batch does not change the text.
     description: str | None
+    #: In order, as the keys of a dict.
     aliases: dict[str, None]
 
 
 class EntityNames(dict[str, int]):
-    """Case-folded name → id of the entity, with the id that the next new entity gets.
+    """The ids of all entities by case-folded name, and the id of the next new entity.
 
-    Kept between batches, since a namespace may know thousands; valid as long as nobody else has folded in between.
+    A projector keeps them between batches, since a namespace may have thousands of entities. They are valid until
+    another process applies events.
     """
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -108,13 +133,12 @@ class EntityNames(dict[str, int]):
 
 
 class WriteBatch:
-    """What a batch changes so far; or a whole log, when a read model is built anew.
+    """The changes of a batch of events; a replay uses one write batch for the whole log.
 
     Parameters:
-        connection: the read model, inside the transaction that the writing belongs to. Nothing is read from it when
-            the model is new.
-        names: the entities known so far; grows with the batch, so it must be dropped when the batch is rolled back.
-        new: whether the model is empty, so that there is nothing to look up.
+        connection: the read model, in the transaction of the batch.
+        names: the entities so far. The batch adds to it, so the caller drops it after a rollback.
+        new: whether the read model is empty; the batch reads no rows then.
     """
 
     def __init__(self, connection: apsw.Connection, names: EntityNames, *, new: bool = False) -> None:
@@ -122,42 +146,52 @@ class WriteBatch:
         self._names = names
         self._new = new
         self._first_new_id = names.next_id
+        #: Bindings of `_ADD_EPISODE`; the first one is the version.
         self._episodes: list[tuple[Any, ...]] = []
         self._sessions: dict[str, Session] = {}
+        #: Bindings of `_ADD_ENTITY`.
         self._new_entities: list[tuple[int, str, int, int]] = []
         self._new_names: dict[str, int] = {}
         self._descriptions: dict[int, _Description] = {}
-        self._seen: dict[int, _Seen] = {}
+        self._counts: dict[int, _EntityCounts] = {}
+        #: Entity and version of the episode.
         self._mentions: list[tuple[int, int]] = []
-        self._looked: dict[str, int] = {}
-        self._summaries: list[tuple[Any, ...]] = []
-        #: Version of the last event that changed what is known.
-        self.learned = 0
-        #: Changes to rows that are there.
+        self._job_cursors: dict[str, int] = {}
+        #: Bindings of `_ADD_SUMMARY`.
+        self._summaries: list[dict[str, Any]] = []
+        #: Version of the last event that changed knowledge; 0: none in this batch.
+        self.knowledge_version = 0
+        #: Updates of existing rows.
         self.deferred = DeferredUpdates(connection, new=new)
-        self.tiers = EpisodeUpdates(connection, self.deferred)
+        self.episode_updates = EpisodeUpdates(connection, self.deferred)
         self.facts = Facts(connection)
         self.knowledge = Knowledge(connection)
 
     def set_job_cursor(self, job: str, through: int) -> None:
-        """Note that `job` has looked at all events up to the version `through`."""
-        self._looked[job] = max(through, self._looked.get(job, 0))
+        """Move the cursor of `job`, which has read all events up to the version `through`."""
+        self._job_cursors[job] = max(through, self._job_cursors.get(job, 0))
 
     def session(self, event: RecordedEvent) -> Session:
-        """Return the event's session, begun by this event when it is new."""
+        """Return the session of an event; a new one starts with the event.
+
+        Raises:
+            ValueError: the event has no session.
+        """
         if event.session_id is None:
-            raise ValueError(f"{event.type} names no session")
+            raise ValueError(f"{event.type} has no session_id")
         session = self._sessions.get(event.session_id)
-        at = event.occurred_at_us
         if session is None:
-            row = None if self._new else self._row("SELECT * FROM sessions WHERE id = ?", event.session_id)
-            session = Session(*row) if row else Session(event.session_id, None, None, at, None, at, None, 0, None, None)
+            row = None if self._new else self._row(_SESSION, event.session_id)
+            if row is None:
+                session = _new_session(event.session_id, event.occurred_at_us)
+            else:
+                session = Session(**dict(zip(_SESSION_COLUMNS, row, strict=True)))
             self._sessions[event.session_id] = session
-        session.last_at_us = max(session.last_at_us, at)
+        session.last_at_us = max(session.last_at_us, event.occurred_at_us)
         return session
 
     def add_episode(self, event: RecordedEvent, episode: Episode) -> None:
-        """Add the episode that `event` tells, and the entities its text names."""
+        """Add the episode of `event`, with mentions of the entities that its text names."""
         version = event.version
         previous: int | None = None
         if event.session_id is not None:
@@ -186,128 +220,157 @@ class WriteBatch:
         names = mentioned_names(text, self._names)
         if names:
             for entity_id in {self._entity(event, name) for name in names}:
-                self._see(event, entity_id).mentions += 1
+                self._count(event, entity_id).mentions += 1
                 self._mentions.append((entity_id, version))
 
     def add_summary(self, event: RecordedEvent, payload: dict[str, Any], tier: str) -> None:
-        """Add the summary that `event` tells. It is no turn of its session, and dated like what it tells of."""
+        """Add the summary of `event`. It does not count as an episode of its session."""
         text: str = payload["text"]
         self._summaries.append(
-            (
-                event.version,
-                event.id,
-                event.session_id,
-                event.occurred_at_us,
-                text,
-                payload.get("importance", 5),
-                tier,
-                estimate_tokens(text),
-                parse_rfc3339(payload.get("expires_at")),
-                payload.get("source_tokens"),
-            )
+            {
+                "version": event.version,
+                "id": event.id,
+                "session_id": event.session_id,
+                "occurred_at_us": event.occurred_at_us,
+                "text": text,
+                "importance": payload.get("importance", 5),
+                "tier": tier,
+                "token_count": estimate_tokens(text),
+                "expires_at_us": parse_rfc3339(payload.get("expires_at")),
+                "source_tokens": payload.get("source_tokens"),
+            }
         )
 
     def entity_id(self, event: RecordedEvent, name: str) -> int:
-        """Return the entity that `name` leads to, a new one when nobody has named it before; count the mention."""
+        """Count a mention of `name` and return the id of its entity, which is added when it is new."""
         entity_id = self._entity(event, name)
-        self._see(event, entity_id).mentions += 1
+        self._count(event, entity_id).mentions += 1
         return entity_id
 
     def count_message_by(self, event: RecordedEvent, name: str) -> None:
-        """Count `name` as the speaker of `event`."""
-        self._see(event, self._entity(event, name)).spoken += 1
+        """Count a message by the speaker `name`."""
+        self._count(event, self._entity(event, name)).spoken += 1
 
     def describe(
         self, event: RecordedEvent, name: str, *, kind: str, description: str | None, aliases: Sequence[str]
     ) -> None:
-        """Set what an entity is, and give it further names; a later description wins, aliases add up."""
+        """Set type and description of an entity, and add aliases. A later description replaces the earlier one."""
         entity_id = self._entity(event, name)
-        self._see(event, entity_id)
-        known = self._descriptions.get(entity_id)
-        if known is None:
-            known = self._descriptions[entity_id] = _Description(kind, None, dict.fromkeys(self._aliases(entity_id)))
-        known.kind = kind
+        self._count(event, entity_id)
+        change = self._descriptions.get(entity_id)
+        if change is None:
+            change = self._descriptions[entity_id] = _Description(kind, None, dict.fromkeys(self._aliases(entity_id)))
+        change.type = kind
         if description is not None:
-            known.description = description
-        known.aliases.update(dict.fromkeys(aliases))
+            change.description = description
+        change.aliases.update(dict.fromkeys(aliases))
         for alias in aliases:
-            self._name(alias.casefold(), entity_id)
+            self._add_name(alias.casefold(), entity_id)
 
     def write(self, through: int) -> None:
-        """Write everything, the keyword index included; `through` is the version of the batch's last event."""
-        added = [*self._episodes[:1], *self._summaries[:1]]
+        """Write all changes, including the keyword index; `through` is the version of the batch's last event."""
+        added = [row[0] for row in self._episodes[:1]] + [row["version"] for row in self._summaries[:1]]
         self.write_episodes()
         self.write_rest()
         if added:
-            index_episodes(self._connection, min(row[0] for row in added))
+            index_episodes(self._connection, min(added))
         self.deferred.apply(through)
 
     def write_episodes(self) -> None:
-        """Write the episodes so far and what they mention, and forget them."""
+        """Write the episodes so far with their mentions, and clear them."""
         self._connection.executemany(_ADD_EPISODE, self._episodes)
         self._connection.executemany(_ADD_SUMMARY, self._summaries)
-        # In the order of the table, so that its pages are visited once.
+        # Sorted by the primary key, so that SQLite visits each page once.
         self._mentions.sort()
-        self._connection.executemany("INSERT INTO mentions VALUES (?, ?)", self._mentions)
+        self._connection.executemany(_ADD_MENTION, self._mentions)
         self._episodes.clear()
         self._summaries.clear()
         self._mentions.clear()
 
     def write_rest(self) -> None:
-        """Write sessions and entities, after the last episode."""
-        self._connection.executemany(_SAVE_SESSION, [session.row() for session in self._sessions.values()])
+        """Write sessions, entities and cursors, after the last episode."""
+        self._connection.executemany(_SAVE_SESSION, [_bindings(session) for session in self._sessions.values()])
         self._connection.executemany(_ADD_ENTITY, self._new_entities)
         self._connection.executemany(_ADD_NAME, self._new_names.items())
         self._connection.executemany(
-            _DESCRIBE,
+            _DESCRIBE_ENTITY,
             [
-                (one.kind, one.description, orjson.dumps(list(one.aliases)).decode(), entity_id)
-                for entity_id, one in self._descriptions.items()
+                (change.type, change.description, orjson.dumps(list(change.aliases)).decode(), entity_id)
+                for entity_id, change in self._descriptions.items()
             ],
         )
-        seen = [(at.first_us, at.last_us, at.mentions, at.spoken, id) for id, at in self._seen.items()]
-        self._connection.executemany(_SEEN, seen)
-        self._connection.executemany(_LOOKED, self._looked.items())
-        if self.learned:
-            self._connection.execute("UPDATE read_model SET knowledge_version = ?", (self.learned,))
+        self._connection.executemany(
+            _COUNT_ENTITY,
+            [
+                (counts.first_us, counts.last_us, counts.mentions, counts.spoken, entity_id)
+                for entity_id, counts in self._counts.items()
+            ],
+        )
+        self._connection.executemany(_MOVE_JOB_CURSOR, self._job_cursors.items())
+        if self.knowledge_version:
+            self._connection.execute("UPDATE read_model SET knowledge_version = ?", (self.knowledge_version,))
 
     def _entity(self, event: RecordedEvent, name: str) -> int:
-        """Return the id of the entity that `name` leads to; a new one when nobody has named it before."""
+        """Return the id of the entity with this name, which is added when it is new."""
         key = name.casefold()
         entity_id = self._names.get(key)
         if entity_id is None:
             entity_id = self._names.next_id
             self._names.next_id += 1
             self._new_entities.append((entity_id, name, event.occurred_at_us, event.occurred_at_us))
-            self._name(key, entity_id)
+            self._add_name(key, entity_id)
         return entity_id
 
-    def _name(self, key: str, entity_id: int) -> None:
+    def _add_name(self, key: str, entity_id: int) -> None:
+        """Add a case-folded name of an entity."""
         self._names[key] = entity_id
         self._new_names[key] = entity_id
 
-    def _see(self, event: RecordedEvent, entity_id: int) -> _Seen:
-        at = event.occurred_at_us
-        seen = self._seen.get(entity_id)
-        if seen is None:
-            seen = self._seen[entity_id] = _Seen(at)
-        elif at > seen.last_us:
-            seen.last_us = at
-        elif at < seen.first_us:
-            seen.first_us = at
-        return seen
+    def _count(self, event: RecordedEvent, entity_id: int) -> _EntityCounts:
+        """Return the counts of an entity, whose times include the event."""
+        occurred_at_us = event.occurred_at_us
+        counts = self._counts.get(entity_id)
+        if counts is None:
+            counts = self._counts[entity_id] = _EntityCounts(occurred_at_us)
+        elif occurred_at_us > counts.last_us:
+            counts.last_us = occurred_at_us
+        elif occurred_at_us < counts.first_us:
+            counts.first_us = occurred_at_us
+        return counts
 
     def _aliases(self, entity_id: int) -> list[str]:
-        """Return the aliases that the model holds for an entity."""
+        """Return the aliases of an entity in the read model."""
         if entity_id >= self._first_new_id:
             return []
         row = self._row("SELECT aliases FROM entities WHERE id = ?", entity_id)
         return orjson.loads(row[0]) if row else []
 
     def _row(self, query: str, value: int | str) -> tuple[Any, ...] | None:
+        """Return the first row of a query, or None."""
         return self._connection.execute(query, (value,)).fetchone()
 
 
 def index_episodes(connection: apsw.Connection, first: int) -> None:
-    """Add the episodes from version `first` on to the keyword index."""
+    """Add the episodes from the version `first` on to the keyword index."""
     connection.execute(_INDEX, (first,))
+
+
+def _new_session(id: str, occurred_at_us: int) -> Session:
+    """Return a session that starts with an event at this time."""
+    return Session(
+        id=id,
+        channel=None,
+        user_id=None,
+        started_at_us=occurred_at_us,
+        ended_at_us=None,
+        last_at_us=occurred_at_us,
+        last_version=None,
+        episode_count=0,
+        summary=None,
+        metadata=None,
+    )
+
+
+def _bindings(session: Session) -> dict[str, Any]:
+    """Return the bindings of `_SAVE_SESSION`."""
+    return {column: getattr(session, column) for column in _SESSION_COLUMNS}

@@ -1,4 +1,4 @@
-"""Entity queries: entities by name, the participants, and the graph of relationships and mentions."""
+"""Entity queries: look up entities and participants by name, and walk the graph of relationships and mentions."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from recollect.projections.queries.records import (
     placeholders,
 )
 
+# Every name of the entities that wrote a message.
 _PARTICIPANTS = """
 SELECT entity_names.name, id FROM entities JOIN entity_names ON entity_id = id WHERE spoken_count > 0 ORDER BY id
 """
@@ -25,19 +26,20 @@ SELECT CASE WHEN source_id = ?1 THEN target_id ELSE source_id END, weight * conf
 WHERE (source_id = ?1 OR target_id = ?1) AND status = 'active' AND confidence > ?2 AND weight > 0
 ORDER BY weight * confidence DESC, key LIMIT ?3
 """
-# Entities in the same episodes, most frequent first; participants are in all of them and say nothing.
+# Entities in the same episodes, most frequent first; without participants, who are in all episodes.
 _CO_MENTIONED = """
 WITH named AS (SELECT version FROM mentions WHERE entity_id = ?1 ORDER BY version DESC LIMIT ?2)
 SELECT entity_id FROM named JOIN mentions USING (version) JOIN entities ON id = entity_id
 WHERE spoken_count = 0 AND entity_id <> ?1
 GROUP BY entity_id ORDER BY count(*) DESC, entity_id LIMIT ?3
 """
+# The strongest relationships of several entities, with names.
 _RELATIONS = """
 SELECT a.name, r.type, b.name FROM relationships AS r JOIN entities AS a ON a.id = source_id
 JOIN entities AS b ON b.id = target_id WHERE r.status = 'active' AND (source_id IN ({ids}) OR target_id IN ({ids}))
 ORDER BY weight * confidence DESC, r.key LIMIT ?
 """
-# UNION, not UNION ALL: an entity that was reached in as many steps before is not expanded again, so circles end.
+# The graph around an entity or document. UNION, not UNION ALL: a name with the same depth is not expanded twice.
 _NEIGHBOURHOOD = """
 WITH RECURSIVE
 edges (source, type, target, weight, confidence) AS (
@@ -58,6 +60,7 @@ JOIN reached ON reached.name IN (edges.source COLLATE NOCASE, edges.target COLLA
 WHERE depth < ?2
 GROUP BY source, type, target ORDER BY min(depth), weight DESC, source, type, target LIMIT ?3
 """
+# The name of an entity by any of its names, or else the id of a document.
 _NODE_NAME = """
 SELECT name FROM entities WHERE id = (SELECT entity_id FROM entity_names WHERE name = ?)
 UNION ALL SELECT id FROM documents WHERE id = ? LIMIT 1
@@ -66,16 +69,19 @@ UNION ALL SELECT id FROM documents WHERE id = ? LIMIT 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """A relationship between two entities, or between a document and what it is about, within a neighbourhood."""
+    """An edge of a neighbourhood: a relationship of two entities, or a relation of a document."""
 
-    #: Names of entities, or ids of documents.
+    #: Name of an entity or id of a document.
     source: str
+    #: Type of the relationship.
     type: str
+    #: Name of an entity or id of a document.
     target: str
-    #: How much it counts in a walk over the graph; 0 for what contradicts.
+    #: Weight in graph walks, 0 to 1; 0 for contradictions.
     weight: float
+    #: 0 to 1.
     confidence: float
-    #: Steps from the entity in question, from 1.
+    #: Steps from the start of the neighbourhood, from 1.
     distance: int
 
 
@@ -86,33 +92,33 @@ class EntityQueries:
         self._connection = connection
 
     def ids_by_name(self, names: Iterable[str]) -> set[int]:
-        """Return the entities with one of these names or aliases, which are case folded."""
+        """Return the ids of the entities with one of these case-folded names or aliases."""
         statement = "SELECT entity_id FROM entity_names WHERE name = ?"
         rows = (fetch_value(self._connection, statement, (name,)) for name in names)
         return {entity_id for entity_id in rows if entity_id is not None}
 
     def participants(self) -> list[tuple[str, int]]:
-        """Return every name and alias of the entities that speak, with the entity, by entity."""
+        """Return the names and aliases of the participants, each with the entity's id, ordered by id."""
         rows: list[Any] = fetch_tuples(self._connection, _PARTICIPANTS)
         return rows
 
     def names_and_aliases(self, entity_ids: Sequence[int]) -> frozenset[str]:
-        """Return all names of these entities, case folded."""
+        """Return the names and aliases of these entities, case folded."""
         statement = f"SELECT name FROM entity_names WHERE entity_id IN ({placeholders(len(entity_ids))})"
         return frozenset(fetch_values(self._connection, statement, entity_ids))
 
     def names(self, entity_ids: Sequence[int]) -> list[str]:
-        """Return the names of these entities, by entity."""
+        """Return the names of these entities, ordered by id."""
         statement = f"SELECT name FROM entities WHERE id IN ({placeholders(len(entity_ids))}) ORDER BY id"
         return fetch_values(self._connection, statement, entity_ids)
 
     def strongest_edges(self, entity_id: int, *, confidence_min: float, limit: int) -> list[tuple[int, float]]:
-        """Return related entities with weight × confidence, strongest first."""
+        """Return the ids of related entities with weight × confidence, strongest first."""
         rows: list[Any] = fetch_tuples(self._connection, _EDGES, (entity_id, confidence_min, limit))
         return rows
 
     def co_mentioned(self, entity_id: int, *, episodes_max: int, limit: int) -> list[int]:
-        """Return the entities most often named with this one in its newest `episodes_max` episodes."""
+        """Return the ids of the entities most often named in the newest `episodes_max` episodes of this entity."""
         return fetch_values(self._connection, _CO_MENTIONED, (entity_id, episodes_max, limit))
 
     def episodes_naming(self, entity_id: int, *, limit: int) -> list[int]:
@@ -127,9 +133,9 @@ class EntityQueries:
         return rows
 
     def node_name(self, name: str) -> str | None:
-        """Return the name of the entity with this name or alias, or the id of the document with this id, if any."""
+        """Return the name of the entity with this name or alias, or the id of the document with this id, or None."""
         return fetch_value(self._connection, _NODE_NAME, (name.casefold(), name))
 
     def neighbourhood(self, name: str, *, depth: int, limit: int) -> list[Edge]:
-        """Return the edges within `depth` steps of a node, nearest first."""
+        """Return the edges within `depth` steps of an entity or document, nearest first."""
         return fetch_records(self._connection, Edge, _NEIGHBOURHOOD, (name, depth, limit))

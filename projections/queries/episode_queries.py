@@ -1,4 +1,4 @@
-"""Episode queries: turns and summaries by session, time, age and text, and the episodes behind a summary."""
+"""Episode queries: select turns and summaries by session, time and text, and the sources of summaries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from recollect.projections.queries.records import (
     placeholders,
 )
 
-#: An episode that was recorded and still counts: no summary, and not invalidated, rejected or superseded.
+#: Condition of a live episode: raw, and not stale, superseded, invalidated or rejected.
 _LIVE = "episodes.tier = 'raw' AND episodes.status = 'active'"
-#: A live episode that is a message of a conversation, not an action or observation.
+#: Condition of a live turn: a live episode that is a message of a conversation.
 _LIVE_TURN = f"{_LIVE} AND episodes.type = 'conversation'"
-#: No summary stands for the episode yet.
+#: Condition of an episode that is not the source of a summary.
 _UNSUMMARISED = "NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = episodes.version)"
 #: Columns of `EpisodeRow`.
 _ROW = (
@@ -41,31 +41,35 @@ _COMPRESSED_BEFORE = f"""
 SELECT {_ROW} FROM episodes
 WHERE tier = 'compressed' AND status = 'active' AND pinned = 0 AND occurred_at_us < ? ORDER BY version LIMIT ?
 """
-# The running conversation, as far as no summary stands for it.
+# The part of a conversation that is in no summary.
 _SESSION_TURNS = f"""
 SELECT {_ROW} FROM episodes WHERE session_id = ? AND {_LIVE_TURN} AND {_UNSUMMARISED} ORDER BY version
 """
+# The size of that part.
 _SESSION_TOKENS = f"""
 SELECT coalesce(sum(token_count), 0) FROM episodes WHERE session_id = ? AND {_LIVE_TURN} AND {_UNSUMMARISED}
 """
+# Summaries of a session, of any tier.
 _SESSION_SUMMARIES = """
 SELECT version, id, session_id, text FROM episodes WHERE session_id = ? AND tier <> 'raw' ORDER BY version
 """
+# Input of the observer.
 _UNOBSERVED_TURNS = f"""
 SELECT {_ROW} FROM episodes LEFT JOIN observation_cursors ON observation_cursors.session_id = episodes.session_id
 WHERE episodes.session_id = ? AND {_LIVE_TURN} AND version > coalesce(through, 0) ORDER BY version LIMIT ?
 """
-# Repeats the condition of the partial index episodes_long, so that SQLite uses it.
+# Input of short forms. Repeats the condition of the partial index episodes_long, so that SQLite uses it.
 _LONG_TURNS = f"""
 SELECT {_ROW} FROM episodes
 WHERE tier = 'raw' AND type = 'conversation' AND short IS NULL AND token_count > 100 AND token_count > ?
 ORDER BY version LIMIT ?
 """
+# The newest distilled summaries.
 _DISTILLED = """
 SELECT version, id, session_id, text FROM episodes WHERE tier = 'distilled' AND status = 'active'
 ORDER BY version DESC LIMIT ?
 """
-# Raw episodes behind a summary, or found wrong; never the pinned ones, nor the source of a correction.
+# Old raw episodes that are sources of a summary or not active; without pinned episodes and sources of corrections.
 _EXPIRED_RAW = """
 SELECT id FROM episodes
 WHERE tier = 'raw' AND pinned = 0 AND importance < ? AND occurred_at_us < ?
@@ -75,12 +79,14 @@ WHERE tier = 'raw' AND pinned = 0 AND importance < ? AND occurred_at_us < ?
     )
 ORDER BY version LIMIT ?
 """
+# Episodes with a time of expiry are summaries.
 _EXPIRED_SUMMARIES = "SELECT id FROM episodes WHERE pinned = 0 AND expires_at_us < ? ORDER BY version LIMIT ?"
-# The least important summaries, after the first `limit`.
+# The least important summaries, after a number of more important ones.
 _SUMMARIES_OVER = """
 SELECT id FROM episodes WHERE tier <> 'raw' AND status = 'active' AND pinned = 0
 ORDER BY importance DESC, occurred_at_us DESC, version DESC LIMIT -1 OFFSET ?
 """
+# Texts of a few words, such as greetings, say nothing about the topic of a session.
 _LAST_TEXTS = f"""
 SELECT substr(text, 1, ?) FROM episodes WHERE session_id = ? AND {_LIVE} AND token_count > 4
 ORDER BY version DESC LIMIT ?
@@ -91,7 +97,8 @@ SELECT version, id FROM episodes WHERE session_id = ? AND {_LIVE} ORDER BY versi
 _DETAILS = """
 SELECT version, id, text, caption, occurred_at_us, session_id, speaker, tier, role FROM episodes WHERE version = ?
 """
-# Input of the arrays in memory: octets of what an episode is found by; the search terms count for summaries alone.
+# Input of `EpisodeArrays`. The length is that of the indexed texts; search terms count for summaries only, since those
+# of other episodes repeat the text.
 _ARRAY_ROWS = """
 SELECT version, occurred_at_us, session_id, role, speaker, importance, previous,
     ifnull(octet_length(text), 0) + ifnull(octet_length(caption), 0)
@@ -99,11 +106,12 @@ SELECT version, occurred_at_us, session_id, role, speaker, importance, previous,
     tier = 'raw'
 FROM episodes WHERE status = 'active' AND version > ? AND version <= ? ORDER BY version
 """
+# Episodes that name a date in a time range.
 _MENTIONING_DATES = """
 SELECT version FROM date_mentions JOIN episodes ON episodes.id = event_id
 WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ?
 """
-# The episodes after a checkpoint, each with the two before it in its session.
+# Episodes after a version (e), each with the previous episode of its session (p) and the one before that (q).
 _TO_EMBED = """
 SELECT e.version, e.id, e.tier,
     e.speaker, e.text, e.caption, e.role IS NOT NULL AND e.speaker <> e.role,
@@ -123,24 +131,24 @@ TIERS = ("raw", "compressed", "distilled")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeRow:
-    """An episode as summaries are made of it."""
+    """An episode as the input of summaries."""
 
     version: int
-    #: Of its event.
+    #: Id of its event.
     id: str
     session_id: str | None
     #: user, assistant, system or tool:<name>; None for actions and observations.
     role: str | None
     speaker: str
     text: str
-    #: What its attachments show.
+    #: The captions of its attachments; None: no captions.
     caption: str | None
     #: 1 to 10.
     importance: int
     occurred_at_us: int
 
     def line(self) -> str:
-        """Return the text, with the caption in parentheses."""
+        """Return the text with the caption in parentheses."""
         return f"{self.text} ({self.caption})" if self.caption else self.text
 
 
@@ -156,7 +164,7 @@ class SummaryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeDetails:
-    """An episode as an answer shows it."""
+    """An episode as the item of a retrieval's result."""
 
     version: int
     id: str
@@ -171,36 +179,36 @@ class EpisodeDetails:
 
 
 class SpokenText(NamedTuple):
-    """What one episode says, and who says it."""
+    """The text of an episode with its speaker."""
 
     speaker: str
     text: str
     caption: str | None
-    #: Whether the speaker is known by a name, and not as user, assistant or a tool.
+    #: Whether the speaker has a name other than its role.
     named: bool = False
 
     def line(self) -> str:
-        """Return it on one line, with the speaker and what the attachments show."""
+        """Return speaker, text and caption on one line."""
         caption = f" ({self.caption})" if self.caption else ""
         return f"{self.speaker}: {self.text}{caption}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeToEmbed:
-    """An episode as its vectors are made of it."""
+    """An episode as the input of an embedding model."""
 
     version: int
     id: str
     #: raw, compressed or distilled.
     tier: str
     spoken: SpokenText
-    #: Up to two episodes before it in its session, oldest first.
+    #: Up to two previous episodes of its session, oldest first.
     before: tuple[SpokenText, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierTotals:
-    """The episodes of one tier."""
+    """Number and size of the episodes of one tier."""
 
     episodes: int
     #: Estimated tokens of their texts and captions.
@@ -214,54 +222,58 @@ class EpisodeQueries:
         self._connection = connection
 
     def count(self) -> int:
-        """Return how many episodes there are."""
-        # Over the shortest index, which a condition on the version would not use.
+        """Return the number of episodes."""
+        # SQLite counts over the shortest index; a condition on the version would prevent it.
         return fetch_value(self._connection, "SELECT count(*) FROM episodes")
 
     def count_after(self, version: int) -> int:
-        """Return how many episodes come after `version`."""
+        """Return the number of episodes after `version`."""
         return fetch_value(self._connection, "SELECT count(*) FROM episodes WHERE version > ?", (version,))
 
     def count_turns_after(self, version: int) -> int:
-        """Return how many messages come after `version`."""
+        """Return the number of messages after `version`."""
         statement = "SELECT count(*) FROM episodes WHERE type = 'conversation' AND tier = 'raw' AND version > ?"
         return fetch_value(self._connection, statement, (version,))
 
     def version_of(self, episode_id: str) -> int | None:
-        """Return the version of an episode; None when there is none of this id."""
+        """Return the version of an episode; None: no episode has this id."""
         return fetch_value(self._connection, "SELECT version FROM episodes WHERE id = ?", (episode_id,))
 
     def versions_of(self, episode_ids: Collection[str]) -> list[int]:
-        """Return the versions of those of the episodes that there are."""
+        """Return the versions of the episodes with these ids; missing episodes are left out."""
         statement = f"SELECT version FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
         return fetch_values(self._connection, statement, tuple(episode_ids))
 
     def texts(self, versions: Sequence[int]) -> dict[int, str]:
-        """Return the texts of those of the episodes that there are, by version."""
+        """Return the texts of these episodes by version; missing episodes are left out."""
         statement = f"SELECT version, text FROM episodes WHERE version IN ({placeholders(len(versions))})"
         return dict(fetch_tuples(self._connection, statement, versions))
 
     def details(self, version: int) -> EpisodeDetails:
-        """Return one episode; `LookupError` when there is none of this version."""
+        """Return the episode of a version.
+
+        Raises:
+            LookupError: no episode has this version.
+        """
         rows = fetch_records(self._connection, EpisodeDetails, _DETAILS, (version,))
         if not rows:
             raise LookupError(f"no episode has the version {version}")
         return rows[0]
 
     def unsummarised_before(self, cutoff_us: int) -> list[EpisodeRow]:
-        """Return live episodes from before `cutoff_us` that no summary stands for, by session and version."""
+        """Return the live episodes before `cutoff_us` that are in no summary, ordered by session and version."""
         return fetch_records(self._connection, EpisodeRow, _UNSUMMARISED_BEFORE, (cutoff_us,))
 
     def live_between(self, start_us: int, end_us: int, *, limit: int) -> list[EpisodeRow]:
-        """Return the live episodes of a time range, its end exclusive, by version."""
+        """Return the live episodes from `start_us` to `end_us` (exclusive), ordered by version."""
         return fetch_records(self._connection, EpisodeRow, _LIVE_BETWEEN, (start_us, end_us, limit))
 
     def compressed_before(self, cutoff_us: int, *, limit: int) -> list[EpisodeRow]:
-        """Return active compressed episodes from before `cutoff_us` that are not pinned, by version."""
+        """Return the active compressed episodes before `cutoff_us` that are not pinned, ordered by version."""
         return fetch_records(self._connection, EpisodeRow, _COMPRESSED_BEFORE, (cutoff_us, limit))
 
     def session_turns(self, session_id: str) -> list[EpisodeRow]:
-        """Return the live turns of a session that no summary stands for, by version."""
+        """Return the live turns of a session that are in no summary, ordered by version."""
         return fetch_records(self._connection, EpisodeRow, _SESSION_TURNS, (session_id,))
 
     def session_tokens(self, session_id: str) -> int:
@@ -269,52 +281,56 @@ class EpisodeQueries:
         return fetch_value(self._connection, _SESSION_TOKENS, (session_id,))
 
     def session_summaries(self, session_id: str) -> list[SummaryRow]:
-        """Return the summaries of a session, by version."""
+        """Return the summaries of a session, ordered by version."""
         return fetch_records(self._connection, SummaryRow, _SESSION_SUMMARIES, (session_id,))
 
     def unobserved_turns(self, session_id: str, *, limit: int) -> list[EpisodeRow]:
-        """Return the live turns of a session after its last observed one, by version."""
+        """Return the live turns of a session after its last observed turn, ordered by version."""
         return fetch_records(self._connection, EpisodeRow, _UNOBSERVED_TURNS, (session_id, limit))
 
     def long_turns(self, *, tokens_min: int, limit: int) -> list[EpisodeRow]:
-        """Return the messages of more than `tokens_min` tokens (at least 100) without a short form, by version."""
+        """Return the messages of over `tokens_min` tokens (at least 100) without a short form, ordered by version."""
         return fetch_records(self._connection, EpisodeRow, _LONG_TURNS, (tokens_min, limit))
 
     def distilled(self, *, limit: int = -1) -> list[SummaryRow]:
-        """Return the newest active distilled episodes, by version; all of them for -1."""
+        """Return the newest active distilled episodes, ordered by version; a `limit` of -1 returns all."""
         return fetch_records(self._connection, SummaryRow, _DISTILLED, (limit,))[::-1]
 
     def expired_raw_ids(self, *, importance_kept: int, cutoff_us: int, limit: int) -> list[str]:
-        """Return raw episodes from before `cutoff_us` that may expire, by version.
+        """Return the ids of the raw episodes before `cutoff_us` that may expire, ordered by version.
 
         Parameters:
-            importance_kept: episodes of this importance or more stay.
+            importance_kept: lowest importance of the episodes that never expire.
         """
         return fetch_values(self._connection, _EXPIRED_RAW, (importance_kept, cutoff_us, limit))
 
     def expired_summary_ids(self, now_us: int, *, limit: int) -> list[str]:
-        """Return the episodes past their time of expiry that are not pinned, by version."""
+        """Return the ids of the episodes past their time of expiry that are not pinned, ordered by version."""
         return fetch_values(self._connection, _EXPIRED_SUMMARIES, (now_us, limit))
 
     def summary_ids_over(self, summaries_max: int) -> list[str]:
-        """Return the active summaries beyond the `summaries_max` most important ones."""
+        """Return the ids of the active summaries after the `summaries_max` most important ones."""
         return fetch_values(self._connection, _SUMMARIES_OVER, (summaries_max,))
 
     def last_texts(self, session_id: str, *, chars: int, limit: int) -> list[str]:
-        """Return the first `chars` characters of the last episodes of a session of over 4 tokens, oldest first."""
+        """Return the first `chars` characters of a session's last live episodes of over 4 tokens, oldest first."""
         return fetch_values(self._connection, _LAST_TEXTS, (chars, session_id, limit))[::-1]
 
     def last_versions(self, session_id: str, *, limit: int) -> list[tuple[int, str]]:
-        """Return version and id of the last live episodes of a session, oldest first."""
+        """Return version and id of a session's last live episodes, oldest first."""
         rows: list[Any] = fetch_tuples(self._connection, _LAST_VERSIONS, (session_id, limit))
         return rows[::-1]
 
     def mentioning_dates(self, start_us: int, end_us: int, *, range_us_max: int) -> list[int]:
-        """Return the versions of episodes that name dates within this range, by ranges not longer than the maximum."""
+        """Return the versions of the episodes that name a date in a time range.
+
+        Parameters:
+            range_us_max: dates with a longer range, such as a year, are left out.
+        """
         return fetch_values(self._connection, _MENTIONING_DATES, (end_us, start_us, range_us_max))
 
     def containing(self, patterns: Sequence[str], *, limit: int) -> list[int]:
-        """Return the versions of active episodes whose text matches LIKE patterns: most patterns first, then newest."""
+        """Return the versions of active episodes that match LIKE patterns: most patterns first, then newest."""
         score = " + ".join(["(text LIKE ? ESCAPE '\\')"] * len(patterns))
         statement = (
             f"SELECT version, {score} AS score FROM episodes WHERE score > 0 AND status = 'active' "
@@ -323,18 +339,18 @@ class EpisodeQueries:
         return [row[0] for row in fetch_tuples(self._connection, statement, (*patterns, limit))]
 
     def source_versions(self, version: int) -> list[int]:
-        """Return the versions of the events that a summary stands for, rising; none for any other episode."""
+        """Return the versions of a summary's sources, ascending; empty for other episodes."""
         statement = "SELECT source FROM episode_sources WHERE version = ? ORDER BY source"
         return fetch_values(self._connection, statement, (version,))
 
     def source_ids(self, version: int) -> list[str]:
-        """Return the ids of the events that a summary stands for, in order; none for any other episode."""
+        """Return the event ids of a summary's sources, in order; empty for other episodes."""
         return fetch_values(
             self._connection, "SELECT id FROM episode_sources WHERE version = ? ORDER BY source", (version,)
         )
 
     def to_embed(self, after: int, *, limit: int) -> list[EpisodeToEmbed]:
-        """Return the next episodes after a version, summaries included, by version."""
+        """Return the next episodes after a version, including summaries, ordered by version."""
         return [
             EpisodeToEmbed(
                 version=version,
@@ -347,20 +363,20 @@ class EpisodeQueries:
         ]
 
     def tier_totals(self) -> dict[str, TierTotals]:
-        """Return how many episodes and tokens there are, by tier."""
+        """Return the number and size of the episodes by tier."""
         rows = fetch_tuples(self._connection, _TIER_TOTALS)
         totals = {tier: TierTotals(episodes=episodes, tokens=tokens) for tier, episodes, tokens in rows}
         return {tier: totals.get(tier, TierTotals(episodes=0, tokens=0)) for tier in TIERS}
 
     def array_rows(self, after: int, through: int) -> list[tuple[Any, ...]]:
-        """Return the rows of `EpisodeArrays` between two versions, the second one included.
+        """Return the rows of `EpisodeArrays` after the version `after` up to `through`.
 
         Columns: version, occurred_at_us, session_id, role, speaker, importance, previous, length in octets, is raw.
         """
         return fetch_tuples(self._connection, _ARRAY_ROWS, (after, through))
 
     def columns(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield these columns of all episodes, by version."""
+        """Return an iterator over these columns of all episodes, ordered by version."""
         statement = f"SELECT {', '.join(names)} FROM episodes ORDER BY version"
         rows: Any = self._connection.execute(statement)
         return rows

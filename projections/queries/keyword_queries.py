@@ -1,4 +1,4 @@
-"""Keyword queries: stems, postings and document frequencies of the FTS5 index."""
+"""Keyword queries: read stems, postings and document frequencies from the FTS5 index."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import apsw
 
 from recollect.projections.queries.records import fetch_tuples, fetch_value
 
-#: The tokenizer of the keyword index, see search.sql.
+#: The tokenizer of the keyword index; the same as in search.sql.
 _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
-_INSTANCES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.episodes_places USING fts5vocab (main, episodes_fts, 'instance')"
-# One text of numbers: four times as fast as a row a place, and other threads can work meanwhile.
-_PLACES = "SELECT group_concat(2 * doc + (col <> 'previous'), ' ') FROM temp.episodes_places WHERE term = ?"
+# A temporary table with one row for each occurrence of a term.
+_INSTANCES = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.episodes_occurrences USING fts5vocab (main, episodes_fts, 'instance')"
+)
+# All numbers in one text: four times as fast as one row for each occurrence, and SQLite does not hold Python's lock.
+_OCCURRENCES = "SELECT group_concat(2 * doc + (col <> 'previous'), ' ') FROM temp.episodes_occurrences WHERE term = ?"
+# The texts that the keyword index contains.
 _INDEXED_TEXTS = """
 SELECT version, text, caption, previous FROM episodes_search WHERE version > ? AND version <= ? ORDER BY version
 """
@@ -26,7 +30,7 @@ class KeywordQueries:
         self._connection = connection
 
     def stemmer(self) -> Callable[[str], list[str]]:
-        """Return the function that turns a text into the stems that the index holds."""
+        """Return the function that splits a text into stems as the keyword index does."""
         name, arguments = _TOKENIZER
         tokenizer: Any = self._connection.fts5_tokenizer(name, arguments)
         return lambda text: tokenizer(
@@ -34,19 +38,19 @@ class KeywordQueries:
         )
 
     def document_frequency(self, term: str) -> int:
-        """Return how many episodes hold a stem; 0 when none does."""
+        """Return the number of episodes that contain a stem."""
         return fetch_value(self._connection, "SELECT doc FROM episodes_terms WHERE term = ?", (term,)) or 0
 
     def places(self, term: str) -> str:
-        """Return the places of a stem as numbers with spaces between them.
+        """Return the occurrences of a stem as decimal numbers separated by spaces, ordered by version.
 
-        A number is twice the version of the episode, plus 1 when the place is in the episode's own text or caption
-        and not in those of the episode before it. Versions rise.
+        A number is twice the version of the episode, plus 1 when the stem occurs in the episode's own text or caption
+        and not in the text of the previous episode.
         """
         self._connection.execute(_INSTANCES)
-        return fetch_value(self._connection, _PLACES, (term,)) or ""
+        return fetch_value(self._connection, _OCCURRENCES, (term,)) or ""
 
     def indexed_texts(self, after: int, through: int) -> list[tuple[int, str, str | None, str | None]]:
-        """Return version, text, caption and previous episode's text of the versions after `after` up to `through`."""
+        """Return version, text, caption and previous text of the indexed episodes after `after` up to `through`."""
         rows: list[Any] = fetch_tuples(self._connection, _INDEXED_TEXTS, (after, through))
         return rows

@@ -1,4 +1,4 @@
-"""Knowledge queries: facts, preferences, procedures, relationships, described entities and document chunks."""
+"""Knowledge queries: read facts, preferences, procedures, relationships, described entities and document chunks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from recollect.events.envelope import DAY_US
 from recollect.projections.queries.records import fetch_dicts, fetch_records, fetch_tuples, fetch_values
 from recollect.projections.schema.time_to_live import TTL_DAYS
 
-#: What an item of knowledge can be.
+#: The kinds of knowledge items.
 Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "document"]
 
+# The statements of `KnowledgeQueries.items`, one for each kind. The time of confirmation is the time to live before
+# `stale_at_us`.
 _FACTS = """
 SELECT id, subject, predicate, object, confidence, status, pinned, source_type, source_events, version, updated_at_us,
     valid_until_us, entity_id, topic, stale_at_us - ttl_days * ? AS confirmed_at_us
@@ -44,18 +46,20 @@ _CHUNKS = """
 SELECT id, number, title, chunks.text AS text, version, added_at_us FROM documents JOIN chunks ON document_id = id
 ORDER BY id, number
 """
+# Source events of facts that are no longer valid.
 _OUTDATED_SOURCES = """
 SELECT DISTINCT source.value FROM facts, json_each(facts.source_events) AS source
 WHERE status IN ('superseded', 'invalidated')
 """
+# Ratings whose memory is an episode.
 _EPISODE_RATINGS = "SELECT version, rating FROM ratings JOIN episodes ON id = memory_id"
-# The latest facts, with who said them and where: what a correction may be about.
+# The latest facts, with speaker and session of the first source: a correction may refer to them.
 _LATEST_STATEMENTS = """
 SELECT session_id, speaker, subject, predicate, object FROM facts
 JOIN episodes ON episodes.id = json_extract(source_events, '$[0]')
 WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
 """
-#: The memories that can become stale or be merged, by kind, with the columns of `ActiveMemory`.
+#: Statements for the memories that can become stale or be merged, by kind, with the columns of `ActiveMemory`.
 _ACTIVE_MEMORIES = {
     "fact": """
 SELECT id, subject || ' ' || predicate || ' ' || object AS text, lower(subject || ' ' || predicate) AS topic,
@@ -83,16 +87,16 @@ WHERE status = 'active' AND pinned = 0 ORDER BY relationships.id
 
 
 class KnowledgeItem(NamedTuple):
-    """One item of knowledge as it is searched and shown; a NamedTuple, since thousands are made at once."""
+    """An item of knowledge for search and display; a NamedTuple, since thousands are created at once."""
 
     kind: Kind
-    #: The id in the lists; of a chunk the document's id, ``#`` and the number of the chunk.
+    #: The id in the lists; for an entity its name; for a chunk the document's id, `#` and the number of the chunk.
     id: str
-    #: What is indexed and embedded.
+    #: The indexed and embedded text.
     text: str
-    #: What is shown.
+    #: The displayed text.
     line: str
-    #: When it was last confirmed or changed.
+    #: Time of the last confirmation or change.
     occurred_at_us: int
     confidence: float = 1.0
     #: active or stale.
@@ -100,18 +104,19 @@ class KnowledgeItem(NamedTuple):
     pinned: bool = False
     #: Whether it is an instruction for every conversation.
     standing: bool = False
-    #: corrected, stated, observed, inferred; of documents authoritative.
+    #: corrected, stated, observed or inferred; for documents authoritative.
     source_type: str = "stated"
+    #: Ids of the source events; empty for chunks and entities.
     source_events: tuple[str, ...] = ()
-    #: Version of the event that added it; a chunk has no `source_events`, so the event is looked up when it is shown.
+    #: Version of the event that added it; for a chunk, the source event is looked up by this version.
     version: int = 0
-    #: End of validity; None: open.
+    #: End of validity; None: still valid.
     valid_until_us: int | None = None
-    #: Ids of the entities it is about.
+    #: Ids of the subject, source and target entities.
     entities: tuple[int, ...] = ()
     #: Subject and predicate of a fact, normalised: facts with one topic may contradict each other.
     topic: str | None = None
-    #: When it was last stated; None: not recorded for this kind.
+    #: Time of the last statement; None: not recorded for this kind.
     confirmed_at_us: int | None = None
 
     def is_valid_at(self, at_us: int) -> bool:
@@ -121,7 +126,7 @@ class KnowledgeItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveMemory:
-    """A fact, preference, procedure or relationship that is active, not pinned, and no user's correction."""
+    """An active fact, preference, procedure or relationship that is neither pinned nor a correction by a user."""
 
     kind: str
     id: str
@@ -130,10 +135,12 @@ class ActiveMemory:
     #: Memories of one kind and topic may be duplicates: subject and predicate of a fact, category of a preference …
     topic: str
     confidence: float
-    #: How often it was stated.
+    #: Number of statements; for procedures of successes and failures.
     evidence: int
+    #: stated, observed or inferred.
     source_type: str
     updated_at_us: int
+    #: The memory becomes stale at this time; None: never.
     stale_at_us: int | None
 
 
@@ -155,28 +162,28 @@ class KnowledgeQueries:
         self._connection = connection
 
     def items(self) -> list[KnowledgeItem]:
-        """Return all active and stale items, by kind."""
+        """Return all active and stale items, grouped by kind."""
         readers = (_facts, _entities, _preferences, _procedures, _relationships, _chunks)
         return [item for read in readers for item in read(self._connection)]
 
     def outdated_sources(self) -> frozenset[str]:
-        """Return the events that stated a fact which was superseded or invalidated since."""
+        """Return the ids of the source events of superseded and invalidated facts."""
         return frozenset(fetch_values(self._connection, _OUTDATED_SOURCES))
 
     def ratings(self) -> dict[str, float]:
-        """Return the ratings of memories, by id."""
+        """Return the ratings of memories by id."""
         return dict(fetch_tuples(self._connection, "SELECT memory_id, rating FROM ratings"))
 
     def episode_ratings(self) -> dict[int, float]:
-        """Return the ratings of episodes, by version."""
+        """Return the ratings of episodes by version."""
         return dict(fetch_tuples(self._connection, _EPISODE_RATINGS))
 
     def latest_statements(self, limit: int) -> list[PriorStatement]:
-        """Return the latest active facts, oldest first."""
+        """Return the latest `limit` active facts with their speakers, oldest first."""
         return fetch_records(self._connection, PriorStatement, _LATEST_STATEMENTS, (limit,))[::-1]
 
     def active_memories(self) -> list[ActiveMemory]:
-        """Return the memories that can become stale or be merged, by kind and id."""
+        """Return the memories that can become stale or be merged, ordered by kind and id."""
         return [
             ActiveMemory(kind=kind, **row)
             for kind, statement in _ACTIVE_MEMORIES.items()
@@ -184,11 +191,12 @@ class KnowledgeQueries:
         ]
 
     def clustered_ids(self) -> set[str]:
-        """Return the memories that are in a cluster."""
+        """Return the ids of the memories that are in a cluster."""
         return set(fetch_values(self._connection, "SELECT memory_id FROM clusters"))
 
 
 def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    """Yield the active and stale facts."""
     for row in fetch_dicts(connection, _FACTS, (DAY_US,)):
         text = f"{row['subject']} {row['predicate']} {row['object']}"
         yield KnowledgeItem(
@@ -204,6 +212,7 @@ def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
 
 
 def _entities(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    """Yield the entities with a description."""
     for row in fetch_dicts(connection, _ENTITIES):
         name, description = row["name"], row["description"]
         yield KnowledgeItem(
@@ -217,6 +226,7 @@ def _entities(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
 
 
 def _preferences(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    """Yield the active and stale preferences."""
     for row in fetch_dicts(connection, _PREFERENCES, (TTL_DAYS["preference"] * DAY_US,)):
         value, name = row["value"], row["name"]
         row["confidence"] = row["strength"]
@@ -231,6 +241,7 @@ def _preferences(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
 
 
 def _procedures(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    """Yield the active and stale procedures."""
     for row in fetch_dicts(connection, _PROCEDURES, (TTL_DAYS["procedure"] * DAY_US,)):
         steps: list[str] = orjson.loads(row["steps"])
         name, trigger = row["name"], row["trigger"]
@@ -243,6 +254,7 @@ def _procedures(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
 
 
 def _relationships(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    """Yield the active and stale relationships."""
     for row in fetch_dicts(connection, _RELATIONSHIPS, (TTL_DAYS["relationship"] * DAY_US,)):
         text = f"{row['source']} {row['type']} {row['target']}"
         yield KnowledgeItem(
@@ -255,6 +267,7 @@ def _relationships(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
 
 
 def _chunks(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
+    """Yield the chunks of the documents."""
     for row in fetch_dicts(connection, _CHUNKS):
         text = f"{row['title']}: {row['text']}"
         yield KnowledgeItem(
@@ -269,7 +282,7 @@ def _chunks(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
 
 
 def _state(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that all memories have."""
+    """Return the fields that all kinds of memories have."""
     return {
         "id": row["id"],
         "confidence": row["confidence"],

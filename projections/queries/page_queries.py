@@ -1,4 +1,4 @@
-"""Page queries: the rows of each public list, a page at a time."""
+"""Page queries: read the public lists of a read model in pages."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ import apsw
 
 from recollect.projections.queries.records import fetch_dicts
 
+#: Columns that all tables of memories have.
 _STATE = "status, pinned, superseded_by, source_events, stale_at_us, created_at_us, updated_at_us, version"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageStatement:
-    """How one list is read."""
+    """The statement that reads one list."""
 
-    #: Selects the rows whose cursor is greater than the first value, at most as many as the second one says.
+    #: Selects the rows after a cursor (first binding), up to a limit (second binding).
     statement: str
-    #: The column that orders the list, and whose last value the next page begins after.
+    #: The column that orders the list; the next page begins after its last value.
     cursor: str
     #: Whether the cursor is a whole number.
     is_number: bool = True
-    #: Whether the cursor is for paging alone and no field of the list's items.
+    #: Whether the cursor column is not a field of the list's items.
     hides_cursor: bool = False
 
 
 def _keyed(table: str, columns: str, source: str | None = None) -> PageStatement:
-    """Return the statement of a table whose rows have a rising key."""
+    """Return the statement of a table with an ascending key."""
     return PageStatement(
         statement=f"SELECT {table}.key, {columns} FROM {source or table} WHERE {table}.key > ? "
         f"ORDER BY {table}.key LIMIT ?",
@@ -58,7 +59,7 @@ SELECT id, title, text, uri, metadata, added_at_us, version,
     WHERE document_id = documents.id) AS relations
 FROM documents WHERE id > ? ORDER BY id LIMIT ?
 """
-# Clusters are numbered from 0, so the first page begins after -1.
+# Cluster numbers start at 0, so the first page begins after -1.
 _CLUSTERS = """
 SELECT number, label, json_group_array(memory_id) AS memory_ids FROM (SELECT * FROM clusters ORDER BY memory_id)
 WHERE number > ? GROUP BY number ORDER BY number LIMIT ?
@@ -103,11 +104,11 @@ LISTS: Mapping[str, PageStatement] = {
 
 
 class PageQueries:
-    """Queries that page through the public lists."""
+    """Queries for pages of the public lists."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
     def rows(self, name: str, after: str | int, *, limit: int) -> list[dict[str, Any]]:
-        """Return up to `limit` rows of the list `name` after a cursor, by column."""
+        """Return up to `limit` rows of the list `name` after the cursor `after`, as dicts by column name."""
         return list(fetch_dicts(self._connection, LISTS[name].statement, (after, limit)))

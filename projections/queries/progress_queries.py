@@ -1,4 +1,4 @@
-"""Progress queries: how far the read model and its jobs have read the log."""
+"""Progress queries: read the checkpoint of a read model, the cursors of its jobs and the size of its file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class ProgressQueries:
         self._connection = connection
 
     def state(self) -> ReadModelState:
-        """Return the read model's own row."""
+        """Return the state of the read model."""
         return read_state(self._connection)
 
     def job_cursor(self, job: str) -> int:
-        """Return the version of the last event that a job has read; 0 before its first run."""
+        """Return the version of the last event that a job has read; 0: the job has not run."""
         return fetch_value(self._connection, "SELECT through FROM job_cursors WHERE job = ?", (job,)) or 0
 
     def file_size_bytes(self) -> int:
@@ -33,5 +33,6 @@ class ProgressQueries:
         return self._pragma("freelist_count") / max(1, self._pragma("page_count"))
 
     def _pragma(self, name: str) -> int:
+        """Return the value of a numeric pragma."""
         value: Any = self._connection.pragma(name)
         return value

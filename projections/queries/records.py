@@ -1,4 +1,4 @@
-"""Row fetching: rows of a statement as records, single values or dicts, by the names of their columns."""
+"""Records: fetch the rows of a statement as records, dicts, tuples or single values."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import apsw
 
 Record = TypeVar("Record")
 
-#: Values of a statement's placeholders.
+#: Values for the placeholders of a statement.
 Bindings = Sequence[str | int | float | bytes | None]
 
 
 def fetch_records(
     connection: apsw.Connection, record: type[Record], statement: str, bindings: Bindings = ()
 ) -> list[Record]:
-    """Return the rows as records, whose fields are the names of the statement's columns."""
+    """Return the rows as records; the statement has one column for each field, with its name."""
     return [record(**row) for row in fetch_dicts(connection, statement, bindings)]
 
 
@@ -31,21 +31,21 @@ def fetch_dicts(connection: apsw.Connection, statement: str, bindings: Bindings 
 
 
 def fetch_tuples(connection: apsw.Connection, statement: str, bindings: Bindings = ()) -> list[tuple[Any, ...]]:
-    """Return the rows as tuples: for pairs, and for hot loops that unpack them at once."""
+    """Return the rows as tuples, for pairs and for hot loops."""
     return connection.execute(statement, tuple(bindings)).fetchall()
 
 
 def fetch_values(connection: apsw.Connection, statement: str, bindings: Bindings = ()) -> list[Any]:
-    """Return the values of the only column."""
+    """Return the values of the first column."""
     return [row[0] for row in fetch_tuples(connection, statement, bindings)]
 
 
 def fetch_value(connection: apsw.Connection, statement: str, bindings: Bindings = ()) -> Any:
-    """Return the value of the only column of the first row; None when there is no row."""
+    """Return the first column of the first row; None: no row."""
     row: tuple[Any, ...] | None = connection.execute(statement, tuple(bindings)).fetchone()
     return None if row is None else row[0]
 
 
 def placeholders(count: int) -> str:
-    """Return `count` placeholders, with commas between them."""
+    """Return `count` placeholders separated by commas."""
     return ", ".join("?" * count)

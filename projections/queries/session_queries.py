@@ -1,4 +1,4 @@
-"""Session queries: last activity, observations of sessions, and which sessions wait to be observed."""
+"""Session queries: read the activity, observations and digests of sessions, and select sessions to observe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import apsw
 
 from recollect.projections.queries.records import fetch_records, fetch_tuples, fetch_values
 
-# Only the sessions with the newest episodes: older ones were observed when they were the newest.
+# Sessions with enough unobserved turns, among the sessions with the newest episodes. Older sessions were observed when
+# they had the newest ones.
 _UNOBSERVED = """
 SELECT recent.id FROM (SELECT id FROM sessions ORDER BY last_version DESC LIMIT ?2) AS recent
 LEFT JOIN observation_cursors ON observation_cursors.session_id = recent.id
@@ -16,11 +17,13 @@ JOIN episodes ON episodes.session_id = recent.id AND version > coalesce(through,
 WHERE tier = 'raw' AND type = 'conversation' AND status = 'active'
 GROUP BY recent.id HAVING sum(token_count) >= ?1 ORDER BY min(version)
 """
-# Sessions whose active observations take more tokens than a maximum, each with the time of its newest one.
+# Sessions whose active observations take more tokens than a maximum, each with the time of its newest
+# observation.
 _OVER_OBSERVED = """
 SELECT session_id, max(occurred_at_us) FROM observations WHERE status = 'active' AND session_id IS NOT NULL
 GROUP BY session_id HAVING sum(token_count) > ? ORDER BY session_id LIMIT ?
 """
+# The active observations of a session.
 _OBSERVATIONS = "SELECT event_id, text FROM observations WHERE session_id = ? AND status = 'active' ORDER BY key"
 
 
@@ -28,7 +31,7 @@ _OBSERVATIONS = "SELECT event_id, text FROM observations WHERE session_id = ? AN
 class ObservationRow:
     """One line about a running conversation."""
 
-    #: Of the event that recorded it.
+    #: Id of the event that recorded it.
     event_id: str
     text: str
 
@@ -40,15 +43,19 @@ class SessionQueries:
         self._connection = connection
 
     def last_activity(self) -> dict[str, int]:
-        """Return the time of each session's newest event in microseconds, by session."""
+        """Return the time of each session's newest event in microseconds, by session id."""
         return dict(fetch_tuples(self._connection, "SELECT id, last_at_us FROM sessions"))
 
     def unobserved(self, *, tokens_min: int, limit: int) -> list[str]:
-        """Return the sessions with at least `tokens_min` tokens of turns that were not observed, oldest turns first."""
+        """Return the ids of sessions with at least `tokens_min` tokens of unobserved turns, oldest turns first.
+
+        Parameters:
+            limit: number of sessions with the newest episodes to check.
+        """
         return fetch_values(self._connection, _UNOBSERVED, (tokens_min, limit))
 
     def over_observed(self, *, tokens_max: int, limit: int) -> list[tuple[str, int]]:
-        """Return the sessions with over `tokens_max` tokens of observations, each with the newest one's time."""
+        """Return the ids of sessions with over `tokens_max` tokens of observations, with the newest one's time."""
         rows = fetch_tuples(self._connection, _OVER_OBSERVED, (tokens_max, limit))
         return [(session_id, occurred_at_us) for session_id, occurred_at_us in rows]
 

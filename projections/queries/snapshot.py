@@ -1,4 +1,4 @@
-"""Snapshot: one read model in one read transaction, with its queries."""
+"""Snapshot: offers the queries on one read model in one read transaction."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from recollect.projections.queries.progress_queries import ProgressQueries
 from recollect.projections.queries.session_queries import SessionQueries
 from recollect.projections.schema.content_hash import content_hash
 
-#: SQLite instructions between two looks at the clock: about 20 µs.
+#: SQLite instructions between two checks of the deadline: about 20 µs.
 _INSTRUCTIONS_BETWEEN_CHECKS = 2_000
 
 
 class QueryTimeout(Exception):
-    """A query was interrupted, since its deadline has passed."""
+    """A query was interrupted because its deadline has passed."""
 
 
 class Snapshot:
-    """A read model that does not change while it is read. Used by one thread at a time.
+    """An unchanging view of a read model. Only one thread may use it at a time.
 
     Parameters:
-        connection: in a read transaction; the snapshot does not lend it.
+        connection: in a read transaction; other rooms cannot access it.
         version: the last event projected into the read model.
     """
 
@@ -63,7 +63,7 @@ class Snapshot:
 
     @cached_property
     def memory_ids(self) -> MemoryIdQueries:
-        """Return the look-ups of memory ids."""
+        """Return the queries for memory ids."""
         return MemoryIdQueries(self._connection)
 
     @cached_property
@@ -73,17 +73,17 @@ class Snapshot:
 
     @cached_property
     def pages(self) -> PageQueries:
-        """Return the queries that page through the lists."""
+        """Return the queries for pages of the lists."""
         return PageQueries(self._connection)
 
     @cached_property
     def progress(self) -> ProgressQueries:
-        """Return the queries on progress."""
+        """Return the queries on checkpoint, cursors and file size."""
         return ProgressQueries(self._connection)
 
     @property
     def file_identity(self) -> str:
-        """Return what tells this build of the read model from others; empty for one in memory."""
+        """Return the path and inode of the file, which identify this build of the read model; empty: in memory."""
         name = self._connection.db_filename("main")
         return f"{name} {Path(name).stat().st_ino}" if name else ""
 
@@ -93,7 +93,10 @@ class Snapshot:
 
     @contextmanager
     def interrupted_at(self, deadline: float) -> Generator[None]:
-        """Interrupt the queries of the block at `deadline`, in seconds of `time.monotonic()`.
+        """Interrupt the queries of the block at `deadline`.
+
+        Parameters:
+            deadline: in seconds of `time.monotonic()`.
 
         Raises:
             QueryTimeout: the deadline has passed.

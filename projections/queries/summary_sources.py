@@ -1,4 +1,4 @@
-"""The exact words behind a summary: the events it stands for, from the log, expired or not."""
+"""Summary sources: read the source events of a summary from the log, including expired episodes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import RecordedEvent
 
-#: Events between two sources that are read over: fewer reads cost less than the events between.
+#: Most events between two sources that one read includes: another read costs more than these events.
 _GAP_EVENTS = 50
 
 
 def read_events(log: EventLog, namespace: str, versions: Sequence[int]) -> list[RecordedEvent]:
-    """Return the events of `namespace` with these rising `versions`, in order.
+    """Return the events of `namespace` with these ascending `versions`, in order.
 
     Raises:
         StorageError: the log cannot be read.
@@ -26,7 +26,7 @@ def read_events(log: EventLog, namespace: str, versions: Sequence[int]) -> list[
 
 
 def _runs(versions: Sequence[int]) -> list[list[int]]:
-    """Split `versions` where much lies between two of them."""
+    """Split `versions` at gaps of more than `_GAP_EVENTS`."""
     runs: list[list[int]] = []
     for version in versions:
         if runs and version - runs[-1][-1] <= _GAP_EVENTS:

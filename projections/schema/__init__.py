@@ -1,4 +1,4 @@
-"""Schema: the tables of a read model, as SQL files, and the hash over their contents.
+"""Schema: defines the tables of a read model in SQL files, and hashes their contents.
 
 It may use `events`.
 """

@@ -1,4 +1,4 @@
-"""One number for all that a read model says, to compare a model kept up live with one built by replay."""
+"""Content hash: hashes all rows of a read model, to compare a live read model with one built by replay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import sha256
 import apsw
 import orjson
 
-#: Every table with its order. Attempts and parking of the row of `read_model` are no content.
+#: Every table in a fixed order. The attempts and parking of `read_model` are excluded: replay does not repeat them.
 _TABLES = (
     "SELECT schema_version, log_id, namespace, checkpoint, last_removal_version, knowledge_version FROM read_model",
     "SELECT * FROM episodes ORDER BY version",
@@ -36,7 +36,7 @@ _TABLES = (
 
 
 def content_hash(connection: apsw.Connection) -> str:
-    """Return sha256, in hex, over all rows in a fixed order. The keyword index is `search_matches`'s part."""
+    """Return the SHA-256 of all rows in hex; `keyword_index_matches` checks the keyword index."""
     total = sha256()
     for query in _TABLES:
         total.update(query.encode())
@@ -46,7 +46,7 @@ def content_hash(connection: apsw.Connection) -> str:
 
 
 def keyword_index_matches(connection: apsw.Connection) -> bool:
-    """Let FTS5 compare its index with the episodes, over a writable connection; return whether they agree."""
+    """Return whether the keyword index agrees with the episodes. FTS5 needs a writable `connection` for the check."""
     try:
         connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('integrity-check', 1)")
     except apsw.CorruptError:

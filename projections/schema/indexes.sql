@@ -1,4 +1,5 @@
--- Made after the rows when a model is built in bulk, before them otherwise, or when what is there must be found.
+-- Indexes of the episodes. A bulk build creates them after the rows, or as soon as an update must look episodes up;
+-- any other build creates them before the rows.
 CREATE INDEX IF NOT EXISTS episodes_by_id ON episodes (id);
 CREATE INDEX IF NOT EXISTS episodes_by_session ON episodes (session_id, version);
 CREATE INDEX IF NOT EXISTS episodes_by_time ON episodes (occurred_at_us);

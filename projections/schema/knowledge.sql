@@ -1,12 +1,12 @@
--- What is known, beside what happened. Small next to the episodes, so these tables have their indexes from the start.
--- Keys count up in the order of the log; ids are those of events, with a number behind them when an event tells several.
+-- The tables of knowledge. They are small next to the episodes, so their indexes are created with them. Keys rise in
+-- the order of the log. An id is the event's id, followed by a number when the event states several items.
 
--- Statements: subject, predicate, object. A row is never removed: what no longer holds keeps its end.
+-- Facts: subject, predicate, object. Rows are never removed: a fact that ends gets a status and an end of validity.
 CREATE TABLE facts (
     key            INTEGER PRIMARY KEY,
     id             TEXT    NOT NULL UNIQUE,
-    version        INTEGER NOT NULL,     -- of the event that first told it
-    entity_id      INTEGER NOT NULL,     -- its subject
+    version        INTEGER NOT NULL,     -- of the first event that stated it
+    entity_id      INTEGER NOT NULL,     -- of the subject
     subject        TEXT    NOT NULL,
     predicate      TEXT    NOT NULL,
     object         TEXT    NOT NULL,
@@ -17,9 +17,9 @@ CREATE TABLE facts (
     status         TEXT    NOT NULL,     -- active, stale, superseded, invalidated, rejected
     pinned         INTEGER NOT NULL,
     superseded_by  TEXT,
-    conflict_key   TEXT,                 -- of two active ones with the same key, one supersedes the other
+    conflict_key   TEXT,                 -- of two active facts with one key, one supersedes the other
     valid_from_us  INTEGER,
-    valid_until_us INTEGER,              -- NULL: still true
+    valid_until_us INTEGER,              -- NULL: still valid
     evidence_count INTEGER NOT NULL,
     source_events  TEXT    NOT NULL,     -- JSON list of event ids
     ttl_days       INTEGER NOT NULL,
@@ -32,24 +32,25 @@ CREATE TABLE facts (
 CREATE INDEX facts_by_topic ON facts (topic, value);
 CREATE INDEX facts_by_conflict ON facts (conflict_key) WHERE status = 'active';
 
--- What a user set right or took back: it stays right, whatever is extracted later. The empty value stands for all of them.
+-- Corrections and retractions by a user; facts extracted later do not override them. The empty value matches every
+-- value of the topic.
 CREATE TABLE corrections (
     topic   TEXT NOT NULL,
     value   TEXT NOT NULL,
-    fact_id TEXT,                        -- what is right instead; NULL: it was only taken back
+    fact_id TEXT,                        -- the correct fact; NULL: the value was retracted
     PRIMARY KEY (topic, value)
 ) STRICT, WITHOUT ROWID;
 
--- How someone likes things done.
+-- Preferences of users: a category, a name and a value.
 CREATE TABLE preferences (
     key            INTEGER PRIMARY KEY,
     id             TEXT    NOT NULL UNIQUE,
     version        INTEGER NOT NULL,
     category       TEXT    NOT NULL,
-    name           TEXT    NOT NULL,     -- its key
+    name           TEXT    NOT NULL,     -- the key in the event's payload
     value          TEXT    NOT NULL,
     strength       REAL    NOT NULL,
-    standing       INTEGER NOT NULL,     -- 1: an instruction that holds in every conversation
+    standing       INTEGER NOT NULL,     -- 1: an instruction for every conversation
     source_type    TEXT    NOT NULL,     -- corrected, stated, inferred
     status         TEXT    NOT NULL,
     pinned         INTEGER NOT NULL,
@@ -62,7 +63,7 @@ CREATE TABLE preferences (
 ) STRICT;
 CREATE INDEX preferences_by_name ON preferences (category, name) WHERE status = 'active';
 
--- How something is done, and how it went.
+-- Procedures: the steps of a task, with the outcomes of their uses.
 CREATE TABLE procedures (
     key           INTEGER PRIMARY KEY,
     id            TEXT    NOT NULL UNIQUE,
@@ -71,7 +72,7 @@ CREATE TABLE procedures (
     trigger       TEXT    NOT NULL,
     steps         TEXT    NOT NULL,      -- JSON list
     context       TEXT,
-    prior         REAL    NOT NULL,      -- confidence before it was ever used
+    prior         REAL    NOT NULL,      -- confidence before the first use
     confidence    REAL    NOT NULL,
     success_count INTEGER NOT NULL,
     failure_count INTEGER NOT NULL,
@@ -88,7 +89,7 @@ CREATE TABLE procedures (
 ) STRICT;
 CREATE INDEX procedures_by_name ON procedures (name COLLATE NOCASE) WHERE status = 'active';
 
--- How two entities are related.
+-- Relationships between two entities.
 CREATE TABLE relationships (
     key            INTEGER PRIMARY KEY,
     id             TEXT    NOT NULL UNIQUE,
@@ -96,7 +97,7 @@ CREATE TABLE relationships (
     source_id      INTEGER NOT NULL,
     type           TEXT    NOT NULL,
     target_id      INTEGER NOT NULL,
-    weight         REAL    NOT NULL,     -- how much it counts in a walk over the graph
+    weight         REAL    NOT NULL,     -- strength of the edge in graph walks: 0 to 1
     confidence     REAL    NOT NULL,
     status         TEXT    NOT NULL,
     pinned         INTEGER NOT NULL,
@@ -110,7 +111,7 @@ CREATE TABLE relationships (
 ) STRICT;
 CREATE INDEX relationships_by_target ON relationships (target_id);
 
--- Curated texts, whole and in chunks, and how they bear on each other and on entities.
+-- Documents: curated texts with their chunks, and their relations to other documents and to entities.
 CREATE TABLE documents (
     id          TEXT PRIMARY KEY,
     version     INTEGER NOT NULL,
@@ -129,12 +130,12 @@ CREATE TABLE chunks (
 CREATE TABLE document_relations (
     document_id TEXT NOT NULL,
     type        TEXT NOT NULL,
-    target      TEXT NOT NULL,           -- another document's id, or an entity's name
+    target      TEXT NOT NULL,           -- id of a document or name of an entity
     weight      REAL NOT NULL,
     PRIMARY KEY (document_id, type, target)
 ) STRICT, WITHOUT ROWID;
 
--- What was noticed in a running conversation, in short lines.
+-- Observations: short lines about a running conversation.
 CREATE TABLE observations (
     key            INTEGER PRIMARY KEY,
     event_id       TEXT    NOT NULL,
@@ -147,26 +148,26 @@ CREATE TABLE observations (
 CREATE INDEX observations_by_session ON observations (session_id, status);
 CREATE INDEX observations_by_event ON observations (event_id);
 
--- Which turns were observed.
+-- The last observed turn of each session.
 CREATE TABLE observation_cursors (
     session_id TEXT PRIMARY KEY,
-    through    INTEGER NOT NULL          -- version of the last one
+    through    INTEGER NOT NULL          -- version of that turn
 ) STRICT, WITHOUT ROWID;
 
--- Memories about the same thing.
+-- Clusters: memories about one subject, with a label.
 CREATE TABLE clusters (
     memory_id TEXT PRIMARY KEY,
     number    INTEGER NOT NULL,
     label     TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What was said of retrieved memories: 1 useful, -0.5 noise, -1 misleading, added up.
+-- Ratings of retrieved memories, summed up: 1 for useful, -0.5 for noise, -1 for misleading.
 CREATE TABLE ratings (
     memory_id TEXT PRIMARY KEY,
     rating    REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Dates that messages name, as the ranges they mean; questions that they ask.
+-- The dates that messages name, as time ranges, and the questions that messages ask.
 CREATE TABLE date_mentions (
     key      INTEGER PRIMARY KEY,
     event_id TEXT    NOT NULL,

@@ -1,69 +1,96 @@
-"""The schema of a read model, in three SQL files: tables, indexes, keyword search."""
+"""Schema: creates the tables of a read model from SQL files, and reads the read model's state."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from recollect.events.chain import GENESIS
 
-#: Changed with every change of the SQL files or of what handlers write; a model of another version is built anew.
+#: Raised with every change of the SQL files or of the rows that handlers write. A read model of another version is
+#: rebuilt from the log.
 SCHEMA_VERSION = 6
 
+_ADD_STATE = """
+INSERT INTO read_model (
+    schema_version, log_id, namespace, checkpoint, checkpoint_hash, attempts, last_removal_version, knowledge_version
+) VALUES (?, ?, ?, 0, ?, 0, 0, 0)
+"""
 
-class ReadModelState(NamedTuple):
-    """The one row of the table `read_model`: whose model it is and how far it has come."""
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadModelState:
+    """The single row of the table `read_model`: the read model's identity and its checkpoint."""
+
+    #: The `SCHEMA_VERSION` that built the file.
     schema_version: int
     log_id: str
     namespace: str
-    #: Version of the last event folded.
+    #: Version of the last event applied.
     checkpoint: int
-    #: The log's hash at that version: what the fold is of, whatever was restored meanwhile.
+    #: The log's hash at the checkpoint; it differs when the log was replaced by another one.
     checkpoint_hash: bytes
-    #: Begun on the next batch and not finished.
+    #: Unfinished attempts at the next batch.
     attempts: int
-    #: The event that could not be folded, if any.
+    #: Version of the event that could not be applied; None: projecting is not parked.
     parked_version: int | None
+    #: The error of that event.
     parked_error: str | None
-    #: Version of the last event that took episodes away.
+    #: Version of the last event that removed or summarised episodes; 0: none.
     last_removal_version: int
-    #: Version of the last event that changed what is known.
+    #: Version of the last event that changed knowledge; 0: none.
     knowledge_version: int
 
 
 def create_tables(connection: apsw.Connection, *, log_id: str, namespace: str) -> None:
-    """Make the tables of an empty model, its own row included."""
+    """Create the tables of an empty read model and its state row."""
     connection.execute(_sql("tables.sql"))
     connection.execute(_sql("knowledge.sql"))
-    connection.execute(
-        "INSERT INTO read_model VALUES (?, ?, ?, 0, ?, 0, NULL, NULL, 0, 0)",
-        (SCHEMA_VERSION, log_id, namespace, GENESIS),
-    )
+    connection.execute(_ADD_STATE, (SCHEMA_VERSION, log_id, namespace, GENESIS))
 
 
 def create_indexes(connection: apsw.Connection) -> None:
-    """Make the indexes."""
+    """Create the indexes of the episodes."""
     connection.execute(_sql("indexes.sql"))
 
 
 def create_search(connection: apsw.Connection) -> None:
-    """Make the keyword index, empty."""
+    """Create the empty keyword index."""
     connection.execute(_sql("search.sql"))
 
 
 def read_state(connection: apsw.Connection) -> ReadModelState:
-    """Return the model's own row; raise `apsw.Error` or `LookupError` when the file is no read model."""
-    row: tuple[Any, ...] | None = connection.execute("SELECT * FROM read_model").fetchone()
+    """Return the state of a read model.
+
+    Raises:
+        apsw.Error: the file is not a read model.
+        LookupError: the table `read_model` is empty.
+    """
+    cursor = connection.execute("SELECT * FROM read_model")
+    row: tuple[Any, ...] | None = cursor.fetchone()
     if row is None:
         raise LookupError("the table read_model is empty")
-    # Of another version it may have fewer columns; which version is all that matters then.
-    return ReadModelState(*row[: len(ReadModelState._fields)], *(0,) * (len(ReadModelState._fields) - len(row)))
+    # A file of an older schema version may lack the newer columns; only its version is used then.
+    state = dict(zip([column[0] for column in cursor.get_description()], row, strict=True))
+    return ReadModelState(
+        schema_version=state["schema_version"],
+        log_id=state["log_id"],
+        namespace=state["namespace"],
+        checkpoint=state["checkpoint"],
+        checkpoint_hash=state["checkpoint_hash"],
+        attempts=state["attempts"],
+        parked_version=state["parked_version"],
+        parked_error=state["parked_error"],
+        last_removal_version=state.get("last_removal_version", 0),
+        knowledge_version=state.get("knowledge_version", 0),
+    )
 
 
 @cache
 def _sql(name: str) -> str:
+    """Return the text of an SQL file of this folder."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")

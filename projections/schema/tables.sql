@@ -1,66 +1,66 @@
--- One read model: what one namespace's log says, in the shape that questions need. Derived data: another SCHEMA_VERSION
--- means another file, built by replay. Ids and times come from events, so every build gives the same rows.
+-- The tables of one read model: the state of one namespace, derived from its log. Each SCHEMA_VERSION has its own file,
+-- built by replay. Ids and times come from events, so every build writes the same rows.
 
--- One row: whose model this is and how far it has folded the log.
+-- The single row that identifies the read model and holds its checkpoint.
 CREATE TABLE read_model (
     schema_version  INTEGER NOT NULL,
     log_id          TEXT    NOT NULL,
     namespace       TEXT    NOT NULL,
-    checkpoint      INTEGER NOT NULL,  -- version of the last event folded
+    checkpoint      INTEGER NOT NULL,  -- version of the last event applied
     checkpoint_hash BLOB    NOT NULL,  -- the log's hash at that version
-    attempts        INTEGER NOT NULL,  -- begun on the next batch and not finished; counted before the work
-    parked_version  INTEGER,           -- the event that could not be folded; folding stops before it
+    attempts        INTEGER NOT NULL,  -- unfinished attempts at the next batch; counted before the work
+    parked_version  INTEGER,           -- the event that could not be applied; projecting stops before it
     parked_error    TEXT,
     last_removal_version INTEGER NOT NULL,  -- version of the last event that removed or summarised episodes; 0: none
     knowledge_version    INTEGER NOT NULL   -- version of the last event that changed facts, preferences …; 0: none
 ) STRICT;
 
--- What happened: one row a message, action or observation.
+-- Episodes: one row for each message, action, observation and summary.
 CREATE TABLE episodes (
-    version        INTEGER PRIMARY KEY,  -- of the event that made it
+    version        INTEGER PRIMARY KEY,  -- of the episode's event
     id             TEXT    NOT NULL,     -- of that event
     session_id     TEXT,
     previous       INTEGER,              -- version of the episode before it in its session
     occurred_at_us INTEGER NOT NULL,
     type           TEXT    NOT NULL,     -- conversation, action, observation
-    role           TEXT,                 -- user, assistant, system, tool:<name>; of messages only
+    role           TEXT,                 -- of a message: user, assistant, system, tool:<name>
     speaker        TEXT    NOT NULL,
     text           TEXT    NOT NULL,
-    caption        TEXT,                 -- what its attachments show
+    caption        TEXT,                 -- the captions of its attachments
     importance     INTEGER NOT NULL,     -- 1 to 10
     outcome        TEXT,                 -- of an action
     tier           TEXT    NOT NULL,     -- raw, compressed, distilled
     token_count    INTEGER NOT NULL,
     status         TEXT    NOT NULL,     -- active, stale, superseded, invalidated, rejected
-    pinned         INTEGER NOT NULL,     -- 1: kept whatever its age
-    expires_at_us  INTEGER,              -- leaves the read model at the first compaction after it; NULL: never
-    short          TEXT,                 -- what a long message says in short
-    terms          TEXT,                 -- to be found by: segments of its text; of a summary the words of what it stands for
-    source_tokens  INTEGER               -- of a summary: tokens of what it stands for
+    pinned         INTEGER NOT NULL,     -- 1: compaction never removes it
+    expires_at_us  INTEGER,              -- the first compaction after it removes the episode; NULL: never
+    short          TEXT,                 -- short form of a long message
+    terms          TEXT,                 -- search terms: segments of the text; for a summary the words of its sources
+    source_tokens  INTEGER               -- of a summary: tokens of its sources
 ) STRICT;
 
--- What a summary stands for: versions of the events, of which the words stay in the log.
+-- The sources of each summary. Their texts stay in the log when the episodes expire.
 CREATE TABLE episode_sources (
     version INTEGER NOT NULL,            -- of the summary
-    source  INTEGER NOT NULL,            -- of the message, action or observation it stands for, which may have expired
-    id      TEXT    NOT NULL,            -- the id of that event
+    source  INTEGER NOT NULL,            -- of the source: a raw episode, which may have expired
+    id      TEXT    NOT NULL,            -- of the source's event
     PRIMARY KEY (version, source)
 ) STRICT, WITHOUT ROWID;
 
--- The last days in a few sentences each.
+-- Daily digests: a few sentences for each of the last days.
 CREATE TABLE daily_digests (
     day            TEXT PRIMARY KEY,     -- such as 2026-11-20
     text           TEXT    NOT NULL,
     occurred_at_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- How far jobs have looked that read every event once: `extraction`.
+-- The cursor of each job that reads every event once: `extraction`.
 CREATE TABLE job_cursors (
     job     TEXT PRIMARY KEY,
-    through INTEGER NOT NULL             -- version of the last event looked at
+    through INTEGER NOT NULL             -- version of the last event read
 ) STRICT, WITHOUT ROWID;
 
--- Conversations.
+-- Sessions: one row for each conversation.
 CREATE TABLE sessions (
     id            TEXT PRIMARY KEY,
     channel       TEXT,
@@ -74,7 +74,7 @@ CREATE TABLE sessions (
     metadata      TEXT                  -- JSON
 ) STRICT, WITHOUT ROWID;
 
--- People, places, projects: what messages name, and what was described.
+-- Entities: people, places and projects that messages name or events describe.
 CREATE TABLE entities (
     id            INTEGER PRIMARY KEY,  -- 1, 2, 3 … by first appearance in the log
     name          TEXT    NOT NULL,
@@ -84,16 +84,16 @@ CREATE TABLE entities (
     first_seen_us INTEGER NOT NULL,
     last_seen_us  INTEGER NOT NULL,
     mention_count INTEGER NOT NULL,
-    spoken_count  INTEGER NOT NULL      -- messages by it; over 0 makes it a participant
+    spoken_count  INTEGER NOT NULL      -- messages it wrote; a participant has more than 0
 ) STRICT;
 
--- Every name that leads to an entity, case folded: its own and its aliases.
+-- The names and aliases of the entities, case folded.
 CREATE TABLE entity_names (
     name      TEXT PRIMARY KEY,
     entity_id INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Which episode names which entity.
+-- The entities that each episode names.
 CREATE TABLE mentions (
     entity_id INTEGER NOT NULL,
     version   INTEGER NOT NULL,         -- of the episode

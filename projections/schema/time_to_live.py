@@ -1,8 +1,8 @@
-"""Time to live: the days after which a memory that nobody confirms is stale, by type."""
+"""Time to live: defines the days until an unconfirmed memory becomes stale, by type."""
 
 from __future__ import annotations
 
-#: Days until a memory is stale that nobody confirms, by type (`004`).
+#: Days without confirmation until a memory becomes stale, by type (`004`).
 TTL_DAYS = {
     "fact": 730,
     "event": 365,

@@ -1,4 +1,4 @@
-"""Text: words, names, sentences, dates and tokens of a text, in several languages.
+"""Text: extracts words, names, sentences, dates and tokens from texts in several languages.
 
-It may use `events` and nothing else of Recollect: no tables, no models.
+It may use `events` and nothing else of Recollect: no tables, no embedding models.
 """

@@ -1,16 +1,15 @@
-"""Chunks: a long text in overlapping parts that an embedding model can read."""
+"""Chunks: splits a long text into overlapping parts that an embedding model can read."""
 
 from __future__ import annotations
 
-#: Words in a chunk, and how many of them the next chunk repeats (see `RETRIEVAL.md`; the model reads 256 tokens).
+#: Words in a chunk: the embedding model reads 256 tokens (see `RETRIEVAL.md`).
 CHUNK_WORDS = 170
-
-
+#: Words at the end of a chunk that the next chunk repeats.
 OVERLAP_WORDS = 20
 
 
 def chunks(text: str) -> list[str]:
-    """Return `text` in chunks of `CHUNK_WORDS` words, each beginning with the end of the one before."""
+    """Return `text` in chunks of `CHUNK_WORDS` words; each repeats the last `OVERLAP_WORDS` of the previous one."""
     words = text.split()
     if len(words) <= CHUNK_WORDS:
         return [" ".join(words)]

@@ -1,4 +1,4 @@
-"""Dates that a text names, as the ranges they mean at the time it was said: `last Friday` is one day, `in May` a month."""
+"""Date ranges: finds the dates in a text as time ranges: `last Friday` is one day, `in May` is a month."""
 
 from __future__ import annotations
 
@@ -49,73 +49,83 @@ _SIDE = r"(?P<side>last|past|previous|this|next|coming)"
 
 
 class DateRange(NamedTuple):
-    """A date in a text: the words, and the range it means, its end exclusive."""
+    """A date in a text, with the time range that it names."""
 
+    #: The words of the date.
     text: str
     start: datetime
+    #: Exclusive.
     end: datetime
 
 
+#: Computes the range of a match, given the day of the message; None when the match is not a date.
 _Meaning = Callable[[re.Match[str], datetime], tuple[datetime, datetime] | None]
 
 
-def find_dates(text: str, said_at: datetime) -> Iterator[DateRange]:
-    """Yield the dates that `text` names, in order, none within another.
+def find_dates(text: str, sent_at: datetime) -> Iterator[DateRange]:
+    """Return an iterator over the dates in `text`, in order and without overlaps.
 
     Parameters:
-        said_at: when it was said, aware; what is relative counts from there.
+        sent_at: the time of the message, aware; relative dates count from it.
     """
-    # A mark for each character that is part of a date: what is within another is found without a look at all others.
+    # One byte for each character, 1 inside a date: an overlap is detected without a loop over the other dates.
     taken = bytearray(len(text))
-    found: list[tuple[int, DateRange]] = []
+    dates: list[tuple[int, DateRange]] = []
     for pattern, meaning in _PATTERNS:
         for match in pattern.finditer(text):
             start, end = match.span()
             if taken.find(1, start, end) >= 0:
                 continue
             try:
-                span = meaning(match, _day(said_at))
+                span = meaning(match, _day(sent_at))
             except (ValueError, OverflowError):
-                # 31 April, or the year 10,000: no date.
+                # Not a date, such as 31 April or the year 10,000.
                 continue
             if span is not None:
                 taken[start:end] = b"\1" * (end - start)
-                found.append((start, DateRange(match.group(), *span)))
-    return (one for _, one in sorted(found, key=lambda pair: pair[0]))
+                dates.append((start, DateRange(match.group(), *span)))
+    return (date for _, date in sorted(dates, key=lambda pair: pair[0]))
 
 
 def _day(moment: datetime) -> datetime:
+    """Return midnight UTC of a moment's day."""
     return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _days(start: datetime, count: int = 1) -> tuple[datetime, datetime]:
+    """Return the range of `count` days from `start`."""
     return start, start + timedelta(days=count)
 
 
 def _month_of(start: datetime, months: int = 0) -> tuple[datetime, datetime]:
+    """Return the range of the month that is `months` months after `start`."""
     number = start.year * 12 + start.month - 1 + months
     first = start.replace(year=number // 12, month=number % 12 + 1, day=1)
     return first, first + timedelta(days=monthrange(first.year, first.month)[1])
 
 
 def _year_of(year: int) -> tuple[datetime, datetime]:
+    """Return the range of a year."""
     return datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)
 
 
 def _week_of(day: datetime, weeks: int = 0) -> tuple[datetime, datetime]:
+    """Return the range of the week, from Monday, that is `weeks` weeks after `day`."""
     return _days(day - timedelta(days=day.weekday()) + timedelta(weeks=weeks), 7)
 
 
 def _shift(side: str) -> int:
+    """Return 0 for `this`, 1 for `next` and `coming`, -1 for other words."""
     return {"this": 0, "next": 1, "coming": 1}.get(side, -1)
 
 
 def _simple(offset: int) -> _Meaning:
+    """Return the meaning of a single day, `offset` days after today."""
     return lambda _, today: _days(today + timedelta(days=offset))
 
 
 def _side_weekday(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
-    """`last Friday`: the latest one before today; `next`, `this`: the first one from tomorrow, or from today, on."""
+    """Return the day of `last Friday` (before today), `next Friday` (after today) or `this Friday` (today or later)."""
     wanted = _WEEKDAYS.index(match["weekday"].lower())
     side = (match["side"] or "").lower()
     if _shift(side) < 0 and side:
@@ -126,13 +136,14 @@ def _side_weekday(match: re.Match[str], today: datetime) -> tuple[datetime, date
 
 
 def _bare_weekday(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
-    """`on Friday` after a past tense is the last one; nobody can tell, so the nearest one counts, and today does."""
+    """Return the day of `on Friday`: the nearest Friday, which may be today, since the tense of the verb is not known."""
     wanted = _WEEKDAYS.index(match["weekday"].lower())
     ahead = (wanted - today.weekday()) % 7
     return _days(today + timedelta(days=ahead if ahead <= 3 else ahead - 7))
 
 
 def _side_unit(match: re.Match[str], today: datetime) -> tuple[datetime, datetime] | None:
+    """Return the range of `last week`, `next month` …"""
     shift = _shift(match["side"].lower())
     match match["what"].lower():
         case "week":
@@ -151,6 +162,7 @@ def _side_unit(match: re.Match[str], today: datetime) -> tuple[datetime, datetim
 
 
 def _side_month(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """Return the month of `last May`, `this May` or `next May`."""
     wanted = _month_number(match["month"])
     shift = _shift(match["side"].lower())
     year = today.year
@@ -162,6 +174,7 @@ def _side_month(match: re.Match[str], today: datetime) -> tuple[datetime, dateti
 
 
 def _side_season(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """Return the three months of `last summer`, `this summer` or `next summer`."""
     first = _SEASONS[match["season"].lower()]
     shift = _shift((match["side"] or "this").lower())
     start = today.replace(month=first, day=1)
@@ -173,15 +186,17 @@ def _side_season(match: re.Match[str], today: datetime) -> tuple[datetime, datet
 
 
 def _ago(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """Return the range of `two weeks ago`."""
     return _away(match, today, -1)
 
 
 def _ahead(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """Return the range of `in two weeks`."""
     return _away(match, today, 1)
 
 
 def _away(match: re.Match[str], today: datetime, sign: int) -> tuple[datetime, datetime]:
-    """The further away, the wider: `two weeks ago` is that week, `three years ago` that year."""
+    """Return the day, week, month or year at a distance from today, as long as the unit: `two weeks ago` is a week."""
     count = sign * _count(match["count"])
     match match["unit"].lower():
         case "day":
@@ -195,24 +210,27 @@ def _away(match: re.Match[str], today: datetime, sign: int) -> tuple[datetime, d
 
 
 def _count(text: str) -> int:
-    said = " ".join(text.lower().split())
-    return int(said) if said.isdecimal() else _NUMBERS[said]
+    """Return the number that digits or a number word mean."""
+    number = " ".join(text.lower().split())
+    return int(number) if number.isdecimal() else _NUMBERS[number]
 
 
 def _month_number(name: str) -> int:
+    """Return the number, 1 to 12, of a month's name or abbreviation."""
     return _SHORT_MONTHS[name.lower().rstrip(".")[:3]]
 
 
 def _day_and_month(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
-    """Without a year the nearest such day is meant."""
+    """Return the day of `5 May 2023`; without a year the nearest such day."""
     month, day = _month_number(match["month"]), int(match["day"])
     if match["year"]:
         return _days(datetime(int(match["year"]), month, day, tzinfo=UTC))
     candidates = [_in_year(year, month, day) for year in (today.year - 1, today.year, today.year + 1)]
-    return _days(min((one for one in candidates if one), key=lambda one: abs(one - today)))
+    return _days(min((day for day in candidates if day), key=lambda day: abs(day - today)))
 
 
 def _in_year(year: int, month: int, day: int) -> datetime | None:
+    """Return a day of a year; None for 29 February of most years."""
     try:
         return datetime(year, month, day, tzinfo=UTC)
     except ValueError:
@@ -220,36 +238,41 @@ def _in_year(year: int, month: int, day: int) -> datetime | None:
 
 
 def _month_and_year(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """Return the month of `May 2023`; without a year the nearest such month."""
     month = _month_number(match["month"])
     if match["year"]:
         return _month_of(datetime(int(match["year"]), month, 1, tzinfo=UTC))
     candidates = [today.replace(year=today.year + years, month=month, day=1) for years in (-1, 0, 1)]
-    return _month_of(min(candidates, key=lambda one: abs(one + timedelta(days=15) - today)))
+    return _month_of(min(candidates, key=lambda first: abs(first + timedelta(days=15) - today)))
 
 
 def _iso(match: re.Match[str], _: datetime) -> tuple[datetime, datetime]:
+    """Return the day of `2023-05-07`."""
     return _days(datetime(int(match["year"]), int(match["number"]), int(match["day"]), tzinfo=UTC))
 
 
 def _years_away(match: re.Match[str], today: datetime) -> int:
-    """Return the year that `two years ago` or `last year` is."""
+    """Return the year of `two years ago` or `last year`."""
     return today.year + (_shift(match["shift"].lower()) if match["shift"] else -_count(match["count"]))
 
 
 def _day_years_ago(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """Return the day of `5 May last year`."""
     return _days(datetime(_years_away(match, today), _month_number(match["month"]), int(match["day"]), tzinfo=UTC))
 
 
 def _month_years_ago(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """Return the month of `two years ago in May`."""
     return _month_of(datetime(_years_away(match, today), _month_number(match["month"]), 1, tzinfo=UTC))
 
 
 def _season_years_ago(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
+    """Return the season of `last year in the summer`."""
     return _season(_years_away(match, today), match["season"])
 
 
 def _season_of_year(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
-    """Without a year the latest one that began."""
+    """Return the season of `summer of 2023`; without a year the latest one that has begun."""
     if match["year"]:
         return _season(int(match["year"]), match["season"])
     begun = _SEASONS[match["season"].lower()] <= today.month
@@ -257,12 +280,13 @@ def _season_of_year(match: re.Match[str], today: datetime) -> tuple[datetime, da
 
 
 def _season(year: int, name: str) -> tuple[datetime, datetime]:
+    """Return the three months of a season, of the northern hemisphere."""
     start = datetime(year, _SEASONS[name.lower()], 1, tzinfo=UTC)
     return start, _month_of(start, 2)[1]
 
 
 def _week_of_month(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
-    """`the first week of June`: its first seven days, and so on; the last week: its last seven."""
+    """Return seven days: `the first week of June` starts on 1 June, `the last week of June` ends on 30 June."""
     start, end = _month_and_year(match, today)
     part = match["part"].lower()
     if part == "last":
@@ -271,32 +295,33 @@ def _week_of_month(match: re.Match[str], today: datetime) -> tuple[datetime, dat
 
 
 def _part_of_month(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
-    """`the beginning of June`, its middle, its end: ten days each, as far as there are."""
+    """Return a third of a month: the beginning and the middle have ten days, the end has the remaining days."""
     start, end = _month_and_year(match, today)
     edges = [start, start + timedelta(days=10), start + timedelta(days=20), end]
-    place = {"middle": 1, "end": 2}.get(match["part"].lower(), 0)
-    return edges[place], edges[place + 1]
+    third = {"middle": 1, "end": 2}.get(match["part"].lower(), 0)
+    return edges[third], edges[third + 1]
 
 
 def _part_of_year(match: re.Match[str], _: datetime) -> tuple[datetime, datetime]:
-    """`the beginning of 2023`, its middle, its end: four months each."""
+    """Return four months of a year: its beginning, middle or end."""
     first = 1 + 4 * {"middle": 1, "end": 2}.get(match["part"].lower(), 0)
     start = datetime(int(match["year"]), first, 1, tzinfo=UTC)
     return start, _month_of(start, 3)[1]
 
 
 def _last_few(match: re.Match[str], today: datetime) -> tuple[datetime, datetime]:
-    """`the last three weeks`: what lies between then and the end of today."""
+    """Return the range of `the last three weeks`, which ends with today."""
     count = _count(match["count"])
     days = {"day": 1, "week": 7, "month": 30, "year": 365}[match["unit"].lower()]
     return today - timedelta(days=count * days), today + timedelta(days=1)
 
 
 def _plain_year(match: re.Match[str], _: datetime) -> tuple[datetime, datetime]:
+    """Return the year of `in 2023`."""
     return _year_of(int(match["year"]))
 
 
-#: The first pattern that matches a place counts, so the longer ones come first. A month's name needs its capital: `may`.
+#: Patterns with their meanings. The first pattern that matches a part of the text wins, so longer patterns come first.
 _PATTERNS: tuple[tuple[re.Pattern[str], _Meaning], ...] = tuple(
     (re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), meaning)
     for pattern, meaning in (

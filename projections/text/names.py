@@ -1,6 +1,7 @@
-"""Which names a text mentions: runs of capitalised words, by rules for English that anyone can read and extend.
+"""Names: finds the names that a text mentions, as runs of capitalised words, by rules for English.
 
-A capital at the start of a sentence says nothing: a single word there counts only when it is known as a name already.
+Every sentence starts with a capital, so a single word at the start of a sentence counts only when it is already the
+name of an entity.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import NamedTuple
 
 from recollect.projections.text.sentences import opens_sentence
 
-#: Capital letters of the Latin, Greek, Cyrillic and Armenian scripts. A plain set at the
-#: pattern's start skips through a text twice as fast as classes that mean the same.
+#: Capital letters of the Latin, Greek, Cyrillic and Armenian scripts. A plain set at the start of the pattern searches
+#: a text twice as fast as equivalent character classes.
 _CAPITALS = "".join(chr(code) for code in range(0x41, 0x590) if chr(code).isupper())
 _WORD = rf"[{_CAPITALS}][\w'’&-]*(?<!-)"
-#: Capitalised words side by side, "of", "the", "de" … between them included.
+#: Adjacent capitalised words, with "of", "the", "de" … between them.
 _RUN = re.compile(rf"{_WORD}(?:(?: of| the| de| da| del| van| von| der| and the)* {_WORD})*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 
@@ -36,85 +37,91 @@ _NOT_NAMES = """
     september october november december mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec
     mr mrs ms dr am pm ps faq asap btw fyi imo omg tbh
 """
-#: Words that are written with a capital without being a name: pronouns, greetings, days, months, what opens sentences.
+#: Capitalised words that are not names, case folded: pronouns, greetings, days, months, first words of sentences.
 NOT_NAMES = frozenset(_NOT_NAMES.split())
-#: The same as they stand at the start of a sentence: most runs are one of these.
+#: The same words, capitalised: most runs are one of them.
 _SKIPPED = frozenset(word.capitalize() for word in NOT_NAMES) | {"I'm", "I've", "I'd", "I'll"}
-#: Longest name in words; a longer run is a headline or shouting.
+#: Longest name in words; a longer run is a headline or text in capitals.
 _WORDS_MAX = 5
-#: Longer runs are no names, and would fill the memory of those that are.
+#: Longest run in the cache; longer runs are not names and would fill it.
 _CACHED_CHARS_MAX = 200
 
 
-def mentioned_names(text: str, known: Container[str]) -> list[str]:
-    """Return the names in `text` in the order they come, each once.
+def mentioned_names(text: str, entity_names: Container[str]) -> list[str]:
+    """Return the distinct names in `text`, in order.
 
     Parameters:
-        known: case-folded names that are known already.
+        entity_names: case-folded names of the entities so far.
     """
     runs: list[str] = _RUN.findall(text)
     if _SKIPPED.issuperset(runs):
         return []
-    found: dict[str, str] = {}
+    names_by_key: dict[str, str] = {}
     end = 0
     for run in runs:
-        # Every capital begins a run, so the next one is where it is found first. Match objects cost twice as much.
+        # Every capital begins a run, so `index` finds the start of the run. Match objects cost twice as much.
         start = text.index(run, end)
         end = start + len(run)
         if run in _SKIPPED or (start and text[start - 1].isalnum()):
             continue
-        name = _name(run, opens_sentence(text, start), known)
+        name = _name(run, opens_sentence(text, start), entity_names)
         if name is not None:
-            found.setdefault(name.key, name.text)
-    return list(found.values())
+            names_by_key.setdefault(name.key, name.text)
+    return list(names_by_key.values())
 
 
 class _Name(NamedTuple):
+    """A name in a text."""
+
     text: str
+    #: The text, case folded.
     key: str
-    #: Words.
+    #: Words in the name.
     length: int
 
 
-class _Run(NamedTuple):
-    """What a run of capitalised words can mean."""
+class _RunNames(NamedTuple):
+    """The possible names in a run of capitalised words."""
 
-    #: Without the words at its ends that are no names; None when nothing is left, or too much for a name.
+    #: The run without the words of `NOT_NAMES` at its ends; None when it is empty or too long for a name.
     whole: _Name | None
-    #: The same without its first word.
+    #: The same name without its first word.
     rest: _Name | None
-    #: Whether it begins with what is no name, so that the name in it does not open the sentence.
+    #: Whether the run starts with a word of `NOT_NAMES`, so that the name does not start the sentence.
     trimmed: bool
 
 
-def _name(run: str, opens_sentence: bool, known: Container[str]) -> _Name | None:
+def _name(run: str, opens_sentence: bool, entity_names: Container[str]) -> _Name | None:
+    """Return the name in a run, or None."""
     whole, rest, trimmed = _run(run)
     if not opens_sentence or trimmed:
         return whole
-    if rest is not None and rest.key in known:
-        # "Poor Rex": the first word has its capital from the sentence.
+    if rest is not None and rest.key in entity_names:
+        # "Poor Rex": the first word is capitalised because it starts the sentence.
         return rest
-    return None if whole is None or (whole.length == 1 and whole.key not in known) else whole
+    return None if whole is None or (whole.length == 1 and whole.key not in entity_names) else whole
 
 
-def _run(run: str) -> _Run:
-    # The cache is for names; it must not keep whole messages.
-    return _kept_run(run) if len(run) <= _CACHED_CHARS_MAX else _read_run(run)
+def _run(run: str) -> _RunNames:
+    """Return the possible names in a run, from the cache when the run is short."""
+    return _cached_run(run) if len(run) <= _CACHED_CHARS_MAX else _parse_run(run)
 
 
-def _read_run(run: str) -> _Run:
+def _parse_run(run: str) -> _RunNames:
+    """Return the possible names in a run."""
     words = [_POSSESSIVE.sub("", word) for word in run.split(" ")]
-    first = next((at for at, word in enumerate(words) if word.casefold() not in NOT_NAMES), len(words))
-    named = words[first:]
-    while named and named[-1].casefold() in NOT_NAMES:
-        named.pop()
-    return _Run(_named(named), _named(named[1:]), first > 0)
+    first = next((index for index, word in enumerate(words) if word.casefold() not in NOT_NAMES), len(words))
+    name_words = words[first:]
+    while name_words and name_words[-1].casefold() in NOT_NAMES:
+        name_words.pop()
+    return _RunNames(_joined_name(name_words), _joined_name(name_words[1:]), first > 0)
 
 
-_kept_run = lru_cache(65_536)(_read_run)
+_cached_run = lru_cache(65_536)(_parse_run)
 
 
-def _named(words: list[str]) -> _Name | None:
+def _joined_name(words: list[str]) -> _Name | None:
+    """Return the words as a name; None when they are too many or start with a single letter."""
     if not words or len(words) > _WORDS_MAX or len(words[0]) < 2:
         return None
     text = " ".join(words)

@@ -1,20 +1,21 @@
-"""Sentences: where one ends and where one begins, in texts of any script."""
+"""Sentences: splits texts of any script into sentences."""
 
 from __future__ import annotations
 
 import re
 
-#: Where a sentence ends; a sign inside a number or an abbreviation ends none. Chinese and Japanese have no spaces.
+#: The end of a sentence. Punctuation inside a number or an abbreviation does not end a sentence; Chinese and Japanese
+#: sentences end without a space.
 _END = re.compile(
     r"(?<=[.!?…。！？])(?<!\b[A-Z]\.)(?<!Mr\.)(?<!Dr\.)(?<!Ms\.)(?<!Mrs\.)(?<!e\.g\.)(?<!i\.e\.)\s+|\n+|(?<=[。！？])"
 )
-#: What stands before the first word of a sentence, a clause or a quotation, white space aside. Part of what the read
-#: models' handlers go by: another set gives other rows.
+#: Characters before the first word of a sentence, a clause or a quotation, except white space. A change of this set
+#: changes the rows of read models, so it raises `SCHEMA_VERSION`.
 _OPENING = frozenset('.!?:;…"“”(*>-')
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of `text` with their end signs, each on one line."""
+    """Return the sentences of `text` with their punctuation, each on one line."""
     return [" ".join(part.split()) for part in _END.split(text) if part and part.strip()]
 
 

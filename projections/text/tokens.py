@@ -1,4 +1,4 @@
-"""How many tokens a language model reads in a text, near enough to keep a budget."""
+"""Tokens: estimates the tokens of a text for a language model, and cuts texts to a budget."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from __future__ import annotations
 def estimate_tokens(text: str) -> int:
     """Return a quarter of the text's UTF-8 bytes, rounded up.
 
-    English has about four letters a token; Chinese, Japanese and Korean about one sign of three bytes.
+    English has about four letters per token; Chinese, Japanese and Korean have about one character of three bytes.
     """
     return (len(text.encode(errors="replace")) + 3) // 4
 
 
 def cut_at_word(text: str, tokens_max: int) -> str:
-    """Return the beginning of a `text` over `tokens_max`, cut at a word, with a token left for an ellipsis.
+    """Return the beginning of `text`, which has more than `tokens_max` tokens, cut between words.
 
-    A few letters stay however little room there is.
+    The result leaves one token for an ellipsis, but has at least 8 bytes of the text to cut from.
     """
-    kept = text.encode(errors="replace")[: max(8, 4 * tokens_max - 4)].decode(errors="ignore")
-    return kept.rsplit(" ", 1)[0]
+    start = text.encode(errors="replace")[: max(8, 4 * tokens_max - 4)].decode(errors="ignore")
+    return start.rsplit(" ", 1)[0]

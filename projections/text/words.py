@@ -1,12 +1,14 @@
-"""The words of a text, and those that say nothing about what is meant."""
+"""Words: splits a text into words and drops English stop words."""
 
 from __future__ import annotations
 
 import re
 
+#: A word: letters, digits and underscores.
 WORD = re.compile(r"\w+")
 
-#: English function words and question words. Dropping them helps speed and recall; dropping by frequency costs recall.
+#: English function words and question words. Queries without them are faster and have a higher recall; dropping words
+#: by their frequency instead lowers the recall.
 _STOP_WORDS = """
     a about above after again against all also am an and any are aren as at be because been before being below between
     both but by can cannot could couldn d did didn do does doesn doing don done down during each either else ever few
@@ -22,10 +24,10 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 def distinct_words(text: str) -> list[str]:
-    """Return the words of `text` that say something, case folded, each once, in order."""
+    """Return the distinct words of `text` except stop words, case folded, in order."""
     return [word for word in dict.fromkeys(WORD.findall(text.casefold())) if word not in STOP_WORDS]
 
 
 def content_words(text: str) -> set[str]:
-    """Return the words of `text` that say something, case folded."""
+    """Return the set of words of `text` except stop words, case folded."""
     return set(distinct_words(text))

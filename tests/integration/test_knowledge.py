@@ -15,7 +15,7 @@ from support.read_models import connection_of, rows
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
-from recollect.projections.projector.knowledge import WEIGHTS
+from recollect.projections.projector.knowledge import RELATION_WEIGHTS
 from recollect.projections.projector.predicates import canonical, has_one_value
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
@@ -214,7 +214,7 @@ def test_relations_have_the_weight_of_their_type(tell: Tell, models: ReadModels)
     for kind in ("governs", "contradicts", "knows", "knows"):
         tell({"type": "relationship.stated", "payload": {"source": "Ann", "type": kind, "target": "Bob"}})
     found = rows(models, "SELECT type, weight, evidence_count FROM relationships")
-    assert found == [("governs", WEIGHTS["governs"], 1), ("contradicts", 0.0, 1), ("knows", 0.5, 2)]
+    assert found == [("governs", RELATION_WEIGHTS["governs"], 1), ("contradicts", 0.0, 1), ("knows", 0.5, 2)]
 
 
 def test_a_document_is_cut_into_chunks_and_replaced_as_a_whole(tell: Tell, models: ReadModels) -> None:
