@@ -98,7 +98,7 @@ class RedisRunStore:
 
     def add_dead_letter(self, letter: DeadLetter) -> None:
         """See `Records.bury`."""
-        self._client.hset(f"{_PREFIX}:dead", letter.id, orjson.dumps(asdict(letter)))
+        self._client.hset(f"{_PREFIX}:dead", letter.id, _letter_json(letter))
         for old in self.dead_letters()[:-DEAD_LETTERS_MAX]:
             self._client.hdel(f"{_PREFIX}:dead", old.id)
 
@@ -116,7 +116,7 @@ class RedisRunStore:
 
     def heartbeat(self, beat: Heartbeat) -> None:
         """See `Records.beat`."""
-        self._client.set(f"{_PREFIX}:beat:{beat.id}", orjson.dumps(asdict(beat)), ex=_BEATS_SECONDS)
+        self._client.set(f"{_PREFIX}:beat:{beat.id}", _heartbeat_json(beat), ex=_BEATS_SECONDS)
 
     def deregister(self, beat_id: str) -> None:
         """See `Records.leave`."""
@@ -126,7 +126,7 @@ class RedisRunStore:
         """See `Records.beats`."""
         keys: list[bytes] = list(self._client.scan_iter(f"{_PREFIX}:beat:*", count=1_000))
         values: list[bytes | None] = self._client.mget(keys) if keys else []
-        found = [Heartbeat(**orjson.loads(value)) for value in values if value is not None]
+        found = [_heartbeat(value) for value in values if value is not None]
         return sorted(found, key=lambda beat: (beat.role, beat.id))
 
     def close(self) -> None:
@@ -155,7 +155,34 @@ def _run(job: str, slot_us: int, fields: dict[bytes, bytes]) -> Run:
     )
 
 
+def _letter_json(letter: DeadLetter) -> bytes:
+    """Return the stored form of a dead letter; its keys stay the same across releases, `died_us` is `failed_at_us`."""
+    fields = asdict(letter)
+    fields["died_us"] = fields.pop("failed_at_us")
+    return orjson.dumps(fields)
+
+
 def _letter(value: bytes) -> DeadLetter:
     fields: Any = orjson.loads(value)
-    fields["arguments"] = tuple(fields["arguments"])
-    return DeadLetter(**fields)
+    return DeadLetter(
+        id=fields["id"],
+        queue=fields["queue"],
+        actor=fields["actor"],
+        arguments=tuple(fields["arguments"]),
+        failed_at_us=fields["died_us"],
+        error=fields["error"],
+    )
+
+
+def _heartbeat_json(heartbeat: Heartbeat) -> bytes:
+    """Return the stored form of a heartbeat; its keys stay the same across releases, `beat_us` is `seen_at_us`."""
+    fields = asdict(heartbeat)
+    fields["beat_us"] = fields.pop("seen_at_us")
+    return orjson.dumps(fields)
+
+
+def _heartbeat(value: bytes) -> Heartbeat:
+    fields: Any = orjson.loads(value)
+    return Heartbeat(
+        id=fields["id"], role=fields["role"], host=fields["host"], pid=fields["pid"], seen_at_us=fields["beat_us"]
+    )

@@ -18,11 +18,20 @@ _SLOTS_MAX = 30
 _BEATS_US = 86_400_000_000
 
 _CLAIM = """
-INSERT INTO runs VALUES (?1, ?2, ?3, ?3, NULL, 0, 0, 0, NULL)
+INSERT INTO runs (job, slot_us, started_us, touched_us, ended_us, namespaces, events, errors, error)
+VALUES (?1, ?2, ?3, ?3, NULL, 0, 0, 0, NULL)
 ON CONFLICT (job, slot_us) DO UPDATE SET touched_us = ?3 WHERE ended_us IS NULL AND touched_us <= ?3 - ?4
 """
-_ATTEMPT = "INSERT INTO attempts VALUES (?, 1) ON CONFLICT (message_id) DO UPDATE SET count = count + 1 RETURNING count"
-_LAST = "SELECT * FROM runs WHERE (job, slot_us) IN (SELECT job, max(slot_us) FROM runs GROUP BY job) ORDER BY job"
+_ATTEMPT = (
+    "INSERT INTO attempts (message_id, count) VALUES (?, 1) "
+    "ON CONFLICT (message_id) DO UPDATE SET count = count + 1 RETURNING count"
+)
+_LAST_RUNS = (
+    "SELECT job, slot_us, started_us, touched_us, ended_us, namespaces, events, errors, error FROM runs "
+    "WHERE (job, slot_us) IN (SELECT job, max(slot_us) FROM runs GROUP BY job) ORDER BY job"
+)
+_LETTER_COLUMNS = "id, queue, actor, arguments, died_us, error"
+_HEARTBEAT_COLUMNS = "id, role, host, pid, beat_us"
 _FORGET_RUNS = (
     "DELETE FROM runs WHERE job = ?1 AND slot_us NOT IN "
     "(SELECT slot_us FROM runs WHERE job = ?1 ORDER BY slot_us DESC LIMIT ?2)"
@@ -70,7 +79,7 @@ class SqliteRunStore:
 
     def finish_batch(self, job: str, slot_us: int, after: str) -> None:
         """See `Records.finish_page`."""
-        self._do("INSERT OR IGNORE INTO pages VALUES (?, ?, ?)", job, slot_us, after)
+        self._do("INSERT OR IGNORE INTO pages (job, slot_us, after) VALUES (?, ?, ?)", job, slot_us, after)
 
     def has_batch(self, job: str, slot_us: int, after: str) -> bool:
         """See `Records.has_page`."""
@@ -82,8 +91,7 @@ class SqliteRunStore:
 
     def runs(self) -> list[Run]:
         """See `Records.runs`."""
-        names = ("job", "slot_us", "started_us", "touched_us", "ended_us", "namespaces", "events", "errors", "error")
-        return [Run(**dict(zip(names, row, strict=True))) for row in self._do(_LAST)]
+        return [_run(row) for row in self._do(_LAST_RUNS)]
 
     def add_attempt(self, message_id: str) -> int:
         """See `Records.attempt`."""
@@ -97,7 +105,7 @@ class SqliteRunStore:
         """See `Records.bury`."""
         arguments = orjson.dumps(letter.arguments).decode()
         self._do(
-            "INSERT OR REPLACE INTO dead_letters VALUES (?, ?, ?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO dead_letters ({_LETTER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
             letter.id,
             letter.queue,
             letter.actor,
@@ -112,17 +120,17 @@ class SqliteRunStore:
 
     def dead_letters(self) -> list[DeadLetter]:
         """See `Records.dead_letters`."""
-        return [_letter(row) for row in self._do("SELECT * FROM dead_letters ORDER BY died_us, id")]
+        return [_letter(row) for row in self._do(f"SELECT {_LETTER_COLUMNS} FROM dead_letters ORDER BY died_us, id")]
 
     def pop_dead_letter(self, letter_id: str) -> DeadLetter | None:
         """See `Records.take`."""
-        rows = self._do("DELETE FROM dead_letters WHERE id = ? RETURNING *", letter_id)
+        rows = self._do(f"DELETE FROM dead_letters WHERE id = ? RETURNING {_LETTER_COLUMNS}", letter_id)
         return _letter(rows[0]) if rows else None
 
     def heartbeat(self, beat: Heartbeat) -> None:
         """See `Records.beat`."""
         row = (beat.id, beat.role, beat.host, beat.pid, beat.seen_at_us)
-        self._do("INSERT OR REPLACE INTO beats VALUES (?, ?, ?, ?, ?)", *row)
+        self._do(f"INSERT OR REPLACE INTO beats ({_HEARTBEAT_COLUMNS}) VALUES (?, ?, ?, ?, ?)", *row)
         self._do("DELETE FROM beats WHERE beat_us < ?", beat.seen_at_us - _BEATS_US)
 
     def deregister(self, beat_id: str) -> None:
@@ -131,10 +139,7 @@ class SqliteRunStore:
 
     def heartbeats(self) -> list[Heartbeat]:
         """See `Records.beats`."""
-        names = ("id", "role", "host", "pid", "beat_us")
-        return [
-            Heartbeat(**dict(zip(names, row, strict=True))) for row in self._do("SELECT * FROM beats ORDER BY role, id")
-        ]
+        return [_heartbeat(row) for row in self._do(f"SELECT {_HEARTBEAT_COLUMNS} FROM beats ORDER BY role, id")]
 
     def close(self) -> None:
         """Close the file."""
@@ -146,7 +151,33 @@ class SqliteRunStore:
             return self._connection.execute(query, values).fetchall()
 
 
-def _letter(row: tuple[Any, ...]) -> DeadLetter:
-    return DeadLetter(
-        id=row[0], queue=row[1], actor=row[2], arguments=tuple(orjson.loads(row[3])), failed_at_us=row[4], error=row[5]
+def _run(row: tuple[Any, ...]) -> Run:
+    job, scheduled_at_us, started_at_us, progressed_at_us, ended_at_us, namespaces, events, errors, error = row
+    return Run(
+        job=job,
+        scheduled_at_us=scheduled_at_us,
+        started_at_us=started_at_us,
+        progressed_at_us=progressed_at_us,
+        ended_at_us=ended_at_us,
+        namespaces=namespaces,
+        events=events,
+        errors=errors,
+        error=error,
     )
+
+
+def _letter(row: tuple[Any, ...]) -> DeadLetter:
+    id, queue, actor, arguments, failed_at_us, error = row
+    return DeadLetter(
+        id=id,
+        queue=queue,
+        actor=actor,
+        arguments=tuple(orjson.loads(arguments)),
+        failed_at_us=failed_at_us,
+        error=error,
+    )
+
+
+def _heartbeat(row: tuple[Any, ...]) -> Heartbeat:
+    id, role, host, pid, seen_at_us = row
+    return Heartbeat(id=id, role=role, host=host, pid=pid, seen_at_us=seen_at_us)

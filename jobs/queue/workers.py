@@ -191,7 +191,7 @@ class Workers:
         while not self._context.stop.is_set():
             try:
                 for beat in self._beats:
-                    self.records.heartbeat(replace(beat, beat_us=now_us()))
+                    self.records.heartbeat(replace(beat, seen_at_us=now_us()))
             except Exception:
                 _logger.warning("could not leave a sign of life", exc_info=True)
             self._context.stop.wait(_BEAT_SECONDS)
