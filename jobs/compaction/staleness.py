@@ -25,7 +25,7 @@ def mark_stale(_: JobContext, __: str, now_us: int, snapshot: Snapshot) -> Seque
 
 
 def decay_confidence(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return `facts.decayed` for inferred facts, by half-life since their last change, and mark those below the floor."""
+    """Return `facts.decayed` for inferred facts, by half-life; mark the facts below the floor as stale."""
     settings = context.settings
     decayed: dict[str, float] = {}
     drafts: list[EventDraft] = []
