@@ -1,4 +1,4 @@
-"""Jobs: the work that runs later: projection on workers, extraction, compaction, conversation care.
+"""Jobs: background work: projection on workers, extraction, compaction, observation of conversations.
 
-They may use `projections` and `events`; what they decide is appended to the log as derived events.
+They may use `projections` and `events`; they append their results to the log as derived events.
 """

@@ -1,4 +1,4 @@
-"""Job settings: every number that jobs use, with its default, in groups by subject."""
+"""Job settings: the limits and times of jobs, with their defaults, in groups by subject."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
 
-def _known_zone(name: str) -> str:
+def _valid_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -23,21 +23,21 @@ class QueueSettings(BaseModel):
 
     model_config = _FROZEN
 
-    #: What carries messages to workers: `memory://` or `redis://host:port/0`.
+    #: The URL of the broker: `memory://` or `redis://host:port/0`.
     broker: str = "memory://"
     #: The time zone of the nightly jobs (3:00), such as `Europe/Berlin`.
-    timezone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
+    timezone: Annotated[str, AfterValidator(_valid_zone)] = "UTC"
     #: Threads of a worker that project and embed new events.
     worker_threads: Annotated[int, Field(ge=1, le=64)] = 2
-    #: Threads of a worker that extract and compact; they never take the place of the others.
+    #: Threads of a worker for the background queue, which extract and compact; the other threads never do this work.
     think_threads: Annotated[int, Field(ge=1, le=64)] = 1
-    #: Seconds between two sweeps for work whose notification was lost.
+    #: Seconds between two sweeps, which find work whose message was lost.
     sweep_seconds: Annotated[float, Field(gt=0)] = 30.0
-    #: Seconds without progress after which a scheduled run is started again.
+    #: Seconds without progress after which a scheduled run counts as stalled and is started again.
     slot_stale_seconds: Annotated[float, Field(gt=0)] = 300.0
     #: Attempts at a message, those ended by a kill included, before it becomes a dead letter.
     attempts_max: Annotated[int, Field(ge=1)] = 4
-    #: Seconds after which one message's work is stopped.
+    #: Seconds after which the work of one message is stopped.
     job_seconds_max: Annotated[float, Field(gt=0)] = 600.0
 
 
@@ -48,12 +48,12 @@ class ExtractionSettings(BaseModel):
 
     #: Messages that one extraction reads.
     extraction_messages_max: Annotated[int, Field(ge=1, le=500)] = 100
-    #: Confidence under which an extracted fact is kept as rejected.
+    #: Confidence under which an extracted fact is stored as rejected.
     extraction_confidence_min: Annotated[float, Field(ge=0, le=1)] = 0.5
 
 
 class CompactionSettings(BaseModel):
-    """Compaction, expiry and staleness. The defaults are those of the seeds `000` and `004`."""
+    """Compaction, expiry and staleness."""
 
     model_config = _FROZEN
 
@@ -75,34 +75,36 @@ class CompactionSettings(BaseModel):
     distilled_share: Annotated[float, Field(gt=0, lt=1)] = 0.05
     #: Cosine from which two memories are merged.
     dedup_similarity: Annotated[float, Field(gt=0, le=1)] = 0.92
-    #: Days in which an inferred fact that is not confirmed loses half of its confidence.
+    #: Half-life, in days, of the confidence of an inferred fact that is not confirmed.
     decay_half_life_days: Annotated[float, Field(gt=0)] = 120
     #: Confidence under which an inferred fact becomes stale.
     decay_floor: Annotated[float, Field(ge=0, lt=1)] = 0.2
-    #: Memories of a namespace (facts, preferences, procedures), and as many summaries; beyond, the least important go.
+    #: Memories of a namespace (facts, preferences, procedures); the same number of summaries is allowed. Above the
+    #: limit, the least important become stale or expire.
     memories_max: Annotated[int, Field(ge=1)] = 2_000
-    #: Tokens of a day's digest.
+    #: Tokens of the digest of a day.
     digest_tokens: Annotated[int, Field(ge=16)] = 120
     #: Cosine from which memories belong to one cluster.
     cluster_similarity: Annotated[float, Field(gt=0, le=1)] = 0.6
-    #: Bytes of a read model over which its raw episodes are compressed at once and its free pages are given back.
+    #: Bytes of a read model over which its raw episodes are compressed without delay and its file is rebuilt without
+    #: free pages.
     model_bytes_max: Annotated[int, Field(ge=1 << 20)] = 512 << 20
 
 
 class ConversationSettings(BaseModel):
-    """Windows and observations of running conversations. The defaults are those of the seeds `000` and `002`."""
+    """Windows and observations of running conversations."""
 
     model_config = _FROZEN
 
     #: Tokens of unobserved turns from which a session is observed.
     observe_tokens: Annotated[int, Field(ge=100)] = 3_000
-    #: Tokens of a session's observations from which they are condensed to half.
+    #: Tokens of a session's observations over which they are condensed to half.
     reflect_tokens: Annotated[int, Field(ge=100)] = 4_000
     #: Tokens of observations that one event records.
     observations_tokens_max: Annotated[int, Field(ge=200)] = 8_000
     #: Share of a window's budget over which its oldest turns are summarised.
     window_full_share: Annotated[float, Field(gt=0, le=1)] = 0.75
-    #: Recent turns that a window keeps as they are, when there are as many; 30 % of the turns otherwise.
+    #: Latest turns that a window keeps verbatim, but at most 30 % of the turns.
     window_turns_kept: Annotated[int, Field(ge=1)] = 10
     #: Tokens over which a message gets a short form.
     long_message_tokens: Annotated[int, Field(ge=100)] = 300
@@ -115,19 +117,19 @@ class LlmSettings(BaseModel):
 
     model_config = _FROZEN
 
-    #: The model as pydantic-ai names it, such as `openai:gpt-5-mini`; without one, rules do the work.
+    #: The model as pydantic-ai names it, such as `openai:gpt-5-mini`; without a model, rules extract and summarise.
     llm: str | None = None
-    #: The URL of an OpenAI-compatible server; `llm` is then the model's name there.
+    #: The URL of an OpenAI-compatible server; `llm` is then the name of the model on that server.
     llm_base_url: str | None = None
-    #: Seconds that one answer may take.
+    #: Seconds that one request may take.
     llm_timeout_seconds: Annotated[float, Field(gt=0)] = 30
-    #: Tokens, of prompts and answers, that a day (UTC) may cost.
+    #: Tokens, of prompts and answers together, that may be used in a day (UTC).
     llm_tokens_per_day: Annotated[int, Field(ge=0)] = 500_000
-    #: Failures in a row after which a namespace uses the rules alone for a while.
+    #: Consecutive failures after which a namespace uses only the rules for `llm_pause_seconds`.
     llm_failures_max: Annotated[int, Field(ge=1)] = 3
-    #: How long, in seconds.
+    #: Seconds of that pause.
     llm_pause_seconds: Annotated[float, Field(gt=0)] = 300
-    #: Messages that are read at once, unless the conversation has been quiet for five minutes.
+    #: Messages that one request reads at least, unless the conversation has been quiet for five minutes.
     llm_messages_min: Annotated[int, Field(ge=1)] = 10
 
 

@@ -1,4 +1,4 @@
-"""Raw → compressed: yesterday's episodes of a session become one."""
+"""Compression, the tier raw → compressed: summarises the episodes of a session that are a day old."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from recollect.jobs.summarising.summaries import summarise_episodes
 from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 
-#: Summaries decided from one read model: what a race with another worker can cost.
-_GROUPS_MAX = 20
+#: Summaries in one append: a conflict with another worker loses at most this work.
+_BATCHES_MAX = 20
 _HOUR_US = 3_600_000_000
 
 
 def compress(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return `episodes.compressed` for the next groups of raw episodes that are old enough."""
+    """Return `episodes.compressed` for the next batches of raw episodes that are old enough."""
     settings = context.settings
-    # A read model that has grown too large is compressed at once.
+    # The episodes of a read model that is too large are compressed without delay.
     large = snapshot.progress.file_size_bytes() > settings.compaction.model_bytes_max
     cutoff_us = now_us - (0 if large else int(settings.compaction.compress_after_hours * _HOUR_US))
-    groups = due_batches(snapshot, cutoff_us, settings.compaction.compressed_turns_max)
-    return [_compressed(context, namespace, snapshot, group) for group in islice(groups, _GROUPS_MAX)]
+    batches = due_batches(snapshot, cutoff_us, settings.compaction.compressed_turns_max)
+    return [_compressed(context, namespace, snapshot, batch) for batch in islice(batches, _BATCHES_MAX)]
 
 
-def _compressed(context: JobContext, namespace: str, snapshot: Snapshot, group: Sequence[EpisodeRow]) -> EventDraft:
+def _compressed(context: JobContext, namespace: str, snapshot: Snapshot, batch: Sequence[EpisodeRow]) -> EventDraft:
+    """Return `episodes.compressed` with the summary of one batch."""
     settings = context.settings
-    summary = summarise_episodes(context, namespace, snapshot, group, share=settings.compaction.compressed_share)
+    summary = summarise_episodes(context, namespace, snapshot, batch, share=settings.compaction.compressed_share)
     return episodes_compressed(
-        group, summary, expires_after_us=int(settings.compaction.compressed_expires_after_days * DAY_US)
+        batch, summary, expires_after_us=int(settings.compaction.compressed_expires_after_days * DAY_US)
     )

@@ -1,4 +1,4 @@
-"""The digest of the day: each of the last days in a few sentences."""
+"""Daily digests: summarises each of the last days in a few sentences."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from recollect.jobs.summarising.summaries import summarise_episodes
 from recollect.projections.projector.episode_updates import DAILY_DIGESTS_MAX
 from recollect.projections.queries.snapshot import Snapshot
 
-#: Episodes that a day's digest is made of: the first ones of the day.
+#: Episodes that a digest summarises: the first ones of the day.
 _EPISODES_MAX = 2_000
 
 
 def add_daily_digests(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return `day.digested` for those of the last days (UTC) that are over, had turns, and are not told yet."""
-    known = snapshot.sessions.digest_days()
+    """Return `day.digested` for the last past days (UTC) that have turns and no digest yet."""
+    digested_days = snapshot.sessions.digest_days()
     today = now_us // DAY_US
     drafts: list[EventDraft] = []
     for day in range(today - DAILY_DIGESTS_MAX, today):
         name = datetime.fromtimestamp(day * DAY_US // 1_000_000, UTC).date().isoformat()
-        if name in known:
+        if name in digested_days:
             continue
         turns = snapshot.episodes.live_between(day * DAY_US, (day + 1) * DAY_US, limit=_EPISODES_MAX)
         if turns:

@@ -1,4 +1,4 @@
-"""Compressed → distilled: last week's summaries become their essence, which does not expire."""
+"""Distillation, the tier compressed → distilled: writes short summaries that do not expire."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.queries.summary_sources import read_events
 
+#: Summaries in one append: a conflict with another worker loses at most this work.
 _SUMMARIES_MAX = 20
 
 
@@ -24,7 +25,7 @@ def distill(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot
 
 
 def _distilled(context: JobContext, namespace: str, snapshot: Snapshot, compressed: EpisodeRow) -> EventDraft:
-    """Distil the words behind a summary rather than its own: what was left out there may be what matters now."""
+    """Return `episode.distilled`, made from the sources of a summary, since the summary may lack what matters now."""
     events = read_events(context.log, namespace, snapshot.episodes.source_versions(compressed.version))
     turns = [_turn(event) for event in events if is_episode_event(event)] or [compressed]
     summary = summarise_episodes(context, namespace, snapshot, turns, share=context.settings.compaction.distilled_share)
@@ -32,15 +33,16 @@ def _distilled(context: JobContext, namespace: str, snapshot: Snapshot, compress
 
 
 def _turn(event: RecordedEvent) -> EpisodeRow:
-    one = episode_from_event(event, event.data())
+    """Return the episode of an event as a row."""
+    episode = episode_from_event(event, event.data())
     return EpisodeRow(
         version=event.version,
         id=event.id,
         session_id=event.session_id,
-        role=one.role,
-        speaker=one.speaker,
-        text=one.text,
-        caption=one.caption,
-        importance=one.importance,
+        role=episode.role,
+        speaker=episode.speaker,
+        text=episode.text,
+        caption=episode.caption,
+        importance=episode.importance,
         occurred_at_us=event.occurred_at_us,
     )

@@ -1,4 +1,4 @@
-"""Near-duplicates become one memory, and the merge is recorded."""
+"""Duplicates: merges near-duplicate memories, by event."""
 
 from __future__ import annotations
 
@@ -12,56 +12,61 @@ from recollect.jobs.derivation.derived_events import memories_merged
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.queries.snapshot import Snapshot
 
-#: Words that turn a sentence into its opposite.
+#: Words that negate a sentence.
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|without|\w+n['’]t)\b", re.IGNORECASE)
-#: What two texts must have in common beside their meaning: a vector hardly tells 4 from 5, or Ann from Bob.
+#: Numbers and capitalised words, which duplicates must share: vectors hardly distinguish 4 from 5, or Ann from Bob.
 _EXACT = re.compile(r"\d+|\b[^\W\d_a-z]\w*")
 
 
 class _Candidate(NamedTuple):
+    """A memory or summary that may have duplicates."""
+
     id: str
     text: str
-    #: How much speaks for it: of two, the greater one is kept, or the older.
+    #: Confidence and evidence: of duplicates, the candidate with the greatest weight is kept, or the oldest.
     weight: tuple[float, int]
 
 
 def merge_duplicates(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return `memories.merged` for active memories that say the same: of one kind and topic, and one in vector space.
+    """Return `memories.merged` for active memories of one kind and topic whose vectors are nearly the same.
 
-    Numbers, names and negations must agree: they hardly move a vector, and are what a fact is about.
+    Numbers, names and negations must be the same: they hardly change a vector, but they change the meaning.
     """
     drafts: list[EventDraft] = []
     groups = list(_groups(snapshot))
-    # All at once: the model is faster with many.
-    rows = context.vectors().vectors_of_texts(namespace, snapshot, [one.text for group in groups for one in group])
+    # One call for all texts: the embedding model is faster with large batches.
+    rows = context.vectors().vectors_of_texts(
+        namespace, snapshot, [candidate.text for group in groups for candidate in group]
+    )
     if rows is None:
         return []
     first = 0
     for group in groups:
         vectors = rows[first : first + len(group)]
         first += len(group)
-        similar = vectors @ vectors.T
-        order = sorted(range(len(group)), key=lambda at: (tuple(-part for part in group[at].weight), at))
+        similarities = vectors @ vectors.T
+        order = sorted(range(len(group)), key=lambda row: (tuple(-part for part in group[row].weight), row))
         merged: set[int] = set()
-        for place, kept in enumerate(order):
-            if kept in merged:
+        for position, survivor in enumerate(order):
+            if survivor in merged:
                 continue
-            same = [
+            duplicates = [
                 other
-                for other in order[place + 1 :]
+                for other in order[position + 1 :]
                 if other not in merged
-                and similar[kept, other] >= context.settings.compaction.dedup_similarity
-                and _exact(group[kept].text) == _exact(group[other].text)
+                and similarities[survivor, other] >= context.settings.compaction.dedup_similarity
+                and _exact_parts(group[survivor].text) == _exact_parts(group[other].text)
             ]
-            merged.update(same)
-            if same:
-                lowest = float(min(similar[kept, other] for other in same))
-                drafts.append(memories_merged(group[kept].id, [group[other].id for other in same], lowest, now_us))
+            merged.update(duplicates)
+            if duplicates:
+                lowest = float(min(similarities[survivor, other] for other in duplicates))
+                ids = [group[other].id for other in duplicates]
+                drafts.append(memories_merged(group[survivor].id, ids, lowest, now_us))
     return drafts
 
 
 def _groups(snapshot: Snapshot) -> Iterator[list[_Candidate]]:
-    """Yield memories of one kind and topic, and summaries of one session, where there are several."""
+    """Yield the groups of two or more: memories of one kind and topic, and summaries of one session."""
     groups: defaultdict[tuple[str, str], list[_Candidate]] = defaultdict(list)
     for memory in snapshot.knowledge.active_memories():
         groups[memory.kind, memory.topic].append(
@@ -72,5 +77,6 @@ def _groups(snapshot: Snapshot) -> Iterator[list[_Candidate]]:
     return (group for group in groups.values() if len(group) > 1)
 
 
-def _exact(text: str) -> tuple[frozenset[str], bool]:
+def _exact_parts(text: str) -> tuple[frozenset[str], bool]:
+    """Return the numbers and capitalised words of `text`, and whether it has a negation."""
     return frozenset(_EXACT.findall(text)), _NEGATION.search(text) is not None

@@ -1,4 +1,4 @@
-"""Expired episodes leave the read models, by event; their words stay in the log."""
+"""Expiry: removes expired episodes from the read models, by event; their texts stay in the log."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from recollect.jobs.derivation.derived_events import episodes_expired
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.queries.snapshot import Snapshot
 
-#: Episodes in one event, and found at a time.
+#: Episodes in one event.
 _IDS_MAX = 500
-_FOUND_MAX = 20_000
+#: Episodes of each kind that one round expires.
+_EXPIRED_MAX = 20_000
 
 
 def expire(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return `episodes.expired` for what is past its time."""
+    """Return `episodes.expired` for raw episodes with a summary and for summaries whose time is over."""
     settings = context.settings
     cutoff_us = now_us - int(settings.compaction.raw_expires_after_days * DAY_US)
     ids = snapshot.episodes.expired_raw_ids(
-        importance_kept=settings.compaction.raw_importance_kept, cutoff_us=cutoff_us, limit=_FOUND_MAX
+        importance_kept=settings.compaction.raw_importance_kept, cutoff_us=cutoff_us, limit=_EXPIRED_MAX
     )
-    ids += snapshot.episodes.expired_summary_ids(now_us, limit=_FOUND_MAX)
+    ids += snapshot.episodes.expired_summary_ids(now_us, limit=_EXPIRED_MAX)
     return [episodes_expired(ids[first : first + _IDS_MAX], now_us) for first in range(0, len(ids), _IDS_MAX)]

@@ -1,4 +1,4 @@
-"""The size of a read model's file."""
+"""File size: rebuilds the file of a read model that is too large."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from recollect.jobs.derivation.job_context import JobContext
 
 _logger = logging.getLogger(__name__)
 
-#: The part of a file that must be free for a rebuild to be worth it.
+#: Share of free pages from which a rebuild is worth its time.
 _FREE_SHARE = 0.25
 
 
 def limit_file_size(context: JobContext, namespace: str) -> bool:
-    """Rebuild a read model that is too large and has much free space in it; return whether it was."""
+    """Rebuild the read model if it is too large and has many free pages; return whether it was rebuilt."""
     with context.read_models.reading(namespace) as snapshot:
         too_large = snapshot.progress.file_size_bytes() > context.settings.compaction.model_bytes_max
         if not too_large or snapshot.progress.free_share() < _FREE_SHARE:
@@ -22,7 +22,7 @@ def limit_file_size(context: JobContext, namespace: str) -> bool:
     try:
         context.read_models.replay(namespace)
     except ProjectionFailed:
-        # It goes on serving as it is; health shows where it is parked.
+        # The old file stays in use; health reports the event that failed.
         _logger.warning("namespace %r cannot be rebuilt to free space", namespace, exc_info=True)
         return False
     return True

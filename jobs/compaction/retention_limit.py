@@ -1,4 +1,4 @@
-"""The cap of a namespace: the least important memories go first."""
+"""Retention limit: removes the least important memories of a namespace that has too many."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ _IDS_MAX = 500
 
 
 def enforce_retention_limit(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return what takes a namespace back to its cap: memories become stale, summaries expire.
+    """Return the events that bring a namespace back to its limit: memories become stale, summaries expire.
 
-    Least important is what has the least confidence, then what was said least often, then what is oldest.
+    The memories with the least confidence go first, then those with the least evidence, then the oldest.
     """
-    most = context.settings.compaction.memories_max
+    memories_max = context.settings.compaction.memories_max
     memories = sorted(
         snapshot.knowledge.active_memories(),
         key=lambda memory: (memory.confidence, memory.evidence, memory.updated_at_us, memory.id),
     )
-    drafts = [memory_stale(memory.id, "over the cap", now_us) for memory in memories[: max(0, len(memories) - most)]]
-    ids = snapshot.episodes.summary_ids_over(most)
+    drafts = [
+        memory_stale(memory.id, "over the cap", now_us) for memory in memories[: max(0, len(memories) - memories_max)]
+    ]
+    ids = snapshot.episodes.summary_ids_over(memories_max)
     drafts += [episodes_expired(ids[first : first + _IDS_MAX], now_us) for first in range(0, len(ids), _IDS_MAX)]
     return drafts

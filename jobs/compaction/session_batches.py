@@ -1,4 +1,4 @@
-"""Which raw episodes become one summary."""
+"""Session batches: groups the raw episodes that are due for compression, by session and day."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from recollect.projections.queries.snapshot import Snapshot
 
 
 def due_batches(snapshot: Snapshot, cutoff_us: int, turns_max: int) -> Iterator[list[EpisodeRow]]:
-    """Yield the raw episodes from before `cutoff_us` in groups, each to become one summary.
+    """Yield the raw episodes from before `cutoff_us` in batches; each becomes one summary.
 
-    A session that has been quiet since is one group. Of a session that goes on, and of messages without a session, each
-    whole day (UTC) is one. A group over `turns_max` is split.
+    A session without activity since `cutoff_us` is one batch. Of an active session, and of messages without a session,
+    each complete day (UTC) is one batch. A batch of more than `turns_max` episodes is split.
     """
     last = snapshot.sessions.last_activity()
     groups: dict[tuple[str | None, int | None], list[EpisodeRow]] = {}
     for raw in snapshot.episodes.unsummarised_before(cutoff_us):
-        quiet = raw.session_id is not None and last.get(raw.session_id, 0) < cutoff_us
-        day = None if quiet else raw.occurred_at_us // DAY_US
+        is_quiet = raw.session_id is not None and last.get(raw.session_id, 0) < cutoff_us
+        day = None if is_quiet else raw.occurred_at_us // DAY_US
         if day is None or (day + 1) * DAY_US <= cutoff_us:
             groups.setdefault((raw.session_id, day), []).append(raw)
     for group in groups.values():
@@ -27,7 +27,7 @@ def due_batches(snapshot: Snapshot, cutoff_us: int, turns_max: int) -> Iterator[
 
 
 def _split(group: Sequence[EpisodeRow], turns_max: int) -> Iterator[list[EpisodeRow]]:
-    """Split evenly, so that no part is left with a turn or two."""
+    """Yield parts of at most `turns_max` episodes, of nearly equal size, so that no part has only one or two turns."""
     parts = -(-len(group) // turns_max)
     for part in range(parts):
         yield list(group[part * len(group) // parts : (part + 1) * len(group) // parts])

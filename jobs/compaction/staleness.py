@@ -1,4 +1,4 @@
-"""What nobody confirms grows old: time to live, and the confidence of what was only inferred."""
+"""Staleness: marks memories past their time to live, and lowers the confidence of unconfirmed inferred facts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from recollect.jobs.derivation.derived_events import facts_decayed, memory_stale
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.queries.snapshot import Snapshot
 
-#: Less than this part of its confidence is not worth an event.
+#: Share of its confidence that a fact must have lost before an event records it.
 _LOSS_MIN = 0.1
 #: Facts in one event.
 _FACTS_MAX = 500
 
 
 def mark_stale(_: JobContext, __: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return `memory.status_changed` to stale for memories past their time to live."""
+    """Return `memory.status_changed` to stale for the memories past their time to live."""
     return [
         memory_stale(memory.id, "past its time to live", now_us)
         for memory in snapshot.knowledge.active_memories()
@@ -25,18 +25,18 @@ def mark_stale(_: JobContext, __: str, now_us: int, snapshot: Snapshot) -> Seque
 
 
 def decay_confidence(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return `facts.decayed` for inferred facts, by half-life since they last changed; stale below the floor."""
+    """Return `facts.decayed` for inferred facts, by half-life; mark the facts below the floor as stale."""
     settings = context.settings
     decayed: dict[str, float] = {}
     drafts: list[EventDraft] = []
     for memory in snapshot.knowledge.active_memories():
         if memory.kind != "fact" or memory.source_type != "inferred":
             continue
-        left = 0.5 ** ((now_us - memory.updated_at_us) / (settings.compaction.decay_half_life_days * DAY_US))
-        confidence = memory.confidence * left
+        remaining = 0.5 ** ((now_us - memory.updated_at_us) / (settings.compaction.decay_half_life_days * DAY_US))
+        confidence = memory.confidence * remaining
         if confidence < settings.compaction.decay_floor:
             drafts.append(memory_stale(memory.id, "nobody confirmed it", now_us))
-        elif left < 1 - _LOSS_MIN:
+        elif remaining < 1 - _LOSS_MIN:
             decayed[memory.id] = round(confidence, 4)
     facts = list(decayed.items())
     for first in range(0, len(facts), _FACTS_MAX):

@@ -1,4 +1,4 @@
-"""Conversation: running conversations: window, observations, topics.
+"""Conversation: windows, observations and topics of running conversations.
 
 It may use `jobs.summarising` and `jobs.derivation`.
 """

@@ -1,4 +1,4 @@
-"""The observer and the reflector: what a running conversation was about, in short lines."""
+"""Observer: writes short notes on running conversations, condenses them, and shortens long messages."""
 
 from __future__ import annotations
 
@@ -18,51 +18,57 @@ from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
-#: Turns that one observation tells of, at most; a change of topic begins another one before.
-_TURNS_MAX = 6
-#: Turns that one event tells of; the next one goes on.
-_TURNS_READ_MAX = 1_000
-#: Tokens of an observation, as a share of its turns, and at most.
+#: Turns that one observation covers; a change of topic begins the next observation earlier.
+_OBSERVATION_TURNS_MAX = 6
+#: Turns that one event covers; the next event continues.
+_EVENT_TURNS_MAX = 1_000
+#: Tokens of an observation, as a share of its turns.
 _SHARE = 0.25
+#: Tokens of an observation: about two sentences.
 _LINE_TOKENS_MAX = 60
-#: Sessions, or long messages, in one append.
+#: Sessions, or long messages, that one append covers.
 _ITEMS_MAX = 20
 
 
 def observe(context: JobContext, namespace: str, _: int) -> int:
-    """Observe what is due, condense observations that are too many, shorten long messages; return events appended."""
+    """Observe sessions, condense their observations and shorten long messages; return the number of appended events."""
     steps = (_observations, _reflections, _short_forms)
     return sum(append_all_derived(context, namespace, partial(step, context, namespace)) for step in steps)
 
 
 def _observations(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return `observations.recorded` for sessions with enough turns that nobody observed."""
+    """Return `observations.recorded` for sessions with enough tokens of unobserved turns."""
     sessions = snapshot.sessions.unobserved(tokens_min=context.settings.conversation.observe_tokens, limit=_ITEMS_MAX)
-    return [_observed(context, namespace, snapshot, session_id) for session_id in sessions]
+    return [_observation_event(context, namespace, snapshot, session_id) for session_id in sessions]
 
 
-def _observed(context: JobContext, namespace: str, snapshot: Snapshot, session_id: str) -> EventDraft:
-    turns = snapshot.episodes.unobserved_turns(session_id, limit=_TURNS_READ_MAX)
+def _observation_event(context: JobContext, namespace: str, snapshot: Snapshot, session_id: str) -> EventDraft:
+    """Return `observations.recorded` for the next unobserved turns of a session."""
+    turns = snapshot.episodes.unobserved_turns(session_id, limit=_EVENT_TURNS_MAX)
     vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
     observations: list[str] = []
-    left = context.settings.conversation.observations_tokens_max
+    tokens_left = context.settings.conversation.observations_tokens_max
     for segment in _segments(turns, [vectors.get(turn.version) for turn in turns]):
         tokens_max = min(_LINE_TOKENS_MAX, int(_SHARE * sum(estimate_tokens(turn.line()) for turn in segment)) + 12)
         text = summarise(segment, [vectors.get(turn.version) for turn in segment], tokens_max)
         line = f"[{datetime_of(segment[0].occurred_at_us):%Y-%m-%d}] {text}"
-        if text and estimate_tokens(line) <= left:
+        if text and estimate_tokens(line) <= tokens_left:
             observations.append(line)
-            left -= estimate_tokens(line)
+            tokens_left -= estimate_tokens(line)
     return observations_recorded(session_id, turns, observations or ["(nothing was said)"])
 
 
 def _segments(turns: Sequence[EpisodeRow], vectors: Sequence[Any]) -> Iterator[list[EpisodeRow]]:
-    """Yield runs of turns about one topic, none too long."""
-    known = [vector for vector in vectors if vector is not None]
-    starts = set(topic_boundaries(known)) if len(known) == len(turns) else set[int]()
+    """Yield runs of at most `_OBSERVATION_TURNS_MAX` turns about one topic.
+
+    Parameters:
+        vectors: one vector a turn, or None; without all vectors, only the length of a run decides.
+    """
+    embedded = [vector for vector in vectors if vector is not None]
+    starts = set(topic_boundaries(embedded)) if len(embedded) == len(turns) else set[int]()
     segment: list[EpisodeRow] = []
-    for at, turn in enumerate(turns):
-        if segment and (at in starts or len(segment) == _TURNS_MAX):
+    for index, turn in enumerate(turns):
+        if segment and (index in starts or len(segment) == _OBSERVATION_TURNS_MAX):
             yield segment
             segment = []
         segment.append(turn)
@@ -71,7 +77,7 @@ def _segments(turns: Sequence[EpisodeRow], vectors: Sequence[Any]) -> Iterator[l
 
 
 def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return `observations.reflected` for sessions with too many: those that say most, unlike each other."""
+    """Return `observations.reflected` for sessions with too many observations: the most informative half."""
     settings = context.settings
     drafts: list[EventDraft] = []
     sessions = snapshot.sessions.over_observed(tokens_max=settings.conversation.reflect_tokens, limit=_ITEMS_MAX)
@@ -79,23 +85,24 @@ def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Seq
         observations = snapshot.sessions.observations(session_id)
         texts = [observation.text for observation in observations]
         vectors = context.vectors().vectors_of_texts(namespace, snapshot, texts)
-        known = [None] * len(texts) if vectors is None else list(vectors)
-        kept = summarise(plain_rows(texts), known, settings.conversation.reflect_tokens // 2, whole=True).splitlines()
+        rows = [None] * len(texts) if vectors is None else list(vectors)
+        tokens_max = settings.conversation.reflect_tokens // 2
+        selected = summarise(plain_rows(texts), rows, tokens_max, whole=True).splitlines()
         events = list(dict.fromkeys(observation.event_id for observation in observations))
-        drafts.append(observations_reflected(session_id, kept, source_events=events, occurred_at_us=occurred_at_us))
+        drafts.append(observations_reflected(session_id, selected, source_events=events, occurred_at_us=occurred_at_us))
     return drafts
 
 
 def _short_forms(context: JobContext, _: str, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return `turns.summarised` for the next long messages."""
+    """Return `turns.summarised` with short forms of the next long messages."""
     settings = context.settings
     turns = snapshot.episodes.long_turns(tokens_min=settings.conversation.long_message_tokens, limit=_ITEMS_MAX)
     if not turns:
         return []
-    return [turns_summarised(turns, [_short(turn, settings.conversation.short_form_tokens) for turn in turns])]
+    return [turns_summarised(turns, [_short_form(turn, settings.conversation.short_form_tokens) for turn in turns])]
 
 
-def _short(turn: EpisodeRow, tokens_max: int) -> str:
-    """Return the sentences of a message that say most; by their words, since the turn has one vector only."""
+def _short_form(turn: EpisodeRow, tokens_max: int) -> str:
+    """Return the most informative sentences of a message, by their words, because a turn has only one vector."""
     text = summarise([replace(turn, speaker="")], [None], tokens_max)
     return text or "(nothing was said)"

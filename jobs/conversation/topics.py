@@ -1,7 +1,7 @@
-"""Where a conversation changes its topic.
+"""Topics: finds the turns that begin a new topic of a conversation.
 
-A turn is compared with the mean of the turns before it; it begins a new topic when it is much less like them than turns
-in this conversation usually are (the idea of TextTiling, Hearst 1997, with vectors in the place of word counts).
+A turn is compared with the mean of the turns before it. It begins a new topic when its similarity is far below the
+usual similarity in this conversation (TextTiling, Hearst 1997, with vectors instead of word counts).
 """
 
 from __future__ import annotations
@@ -12,43 +12,43 @@ import numpy as np
 
 from recollect.projections.embeddings.embedder import Vector
 
-#: Turns that a new one is compared with.
-_BEFORE = 4
-#: Turns that say how alike turns usually are.
-_SAMPLE_MIN = 6
-#: Standard deviations under the usual likeness.
+#: Turns before a turn that it is compared with.
+_CONTEXT_TURNS = 4
+#: Turns from which the usual similarity is estimated.
+_SAMPLE_TURNS_MIN = 6
+#: Standard deviations below the usual similarity at which a topic begins.
 _DEPTH = 1.0
-#: Likeness from which on nothing is a new topic.
-_ALIKE = 0.35
+#: Cosine from which a turn never begins a new topic.
+_SAME_TOPIC_COSINE_MIN = 0.35
 
 
 def similarities(vectors: Sequence[Vector]) -> list[float]:
-    """Return for each turn but the first the cosine to the mean of the few before it."""
-    found: list[float] = []
-    for at in range(1, len(vectors)):
-        mean = np.mean(np.stack(vectors[max(0, at - _BEFORE) : at]), axis=0)
+    """Return the cosine of each turn, except the first, to the mean of the turns before it."""
+    cosines: list[float] = []
+    for index in range(1, len(vectors)):
+        mean = np.mean(np.stack(vectors[max(0, index - _CONTEXT_TURNS) : index]), axis=0)
         norm = float(np.linalg.norm(mean))
-        found.append(float(vectors[at] @ mean) / norm if norm else 0.0)
-    return found
+        cosines.append(float(vectors[index] @ mean) / norm if norm else 0.0)
+    return cosines
 
 
 def topic_boundaries(vectors: Sequence[Vector]) -> list[int]:
-    """Return the turns, by index, that begin a new topic; never the first one.
+    """Return the indexes of the turns that begin a new topic, without the first turn.
 
     Parameters:
-        vectors: of the turns in order, normalised.
+        vectors: one normalised vector a turn, in the order of the conversation.
     """
-    alike = similarities(vectors)
-    found: list[int] = []
-    for at, likeness in enumerate(alike, start=1):
-        if at < _SAMPLE_MIN or likeness >= _ALIKE:
+    cosines = similarities(vectors)
+    boundaries: list[int] = []
+    for index, cosine in enumerate(cosines, start=1):
+        if index < _SAMPLE_TURNS_MIN or cosine >= _SAME_TOPIC_COSINE_MIN:
             continue
-        usual = np.array(alike[: at - 1])
-        if likeness < float(usual.mean()) - _DEPTH * float(usual.std()):
-            found.append(at)
-    return found
+        sample = np.array(cosines[: index - 1])
+        if cosine < float(sample.mean()) - _DEPTH * float(sample.std()):
+            boundaries.append(index)
+    return boundaries
 
 
 def topic_changed(vectors: Sequence[Vector]) -> bool:
-    """Tell whether the last turn begins a new topic."""
+    """Return whether the last turn begins a new topic."""
     return len(vectors) - 1 in topic_boundaries(vectors)

@@ -1,4 +1,4 @@
-"""Fitting a running conversation to a budget: the oldest turns become a summary, the recent ones stay as said."""
+"""Window: fits a running conversation to a token budget; summarises its oldest turns, keeps the others verbatim."""
 
 from __future__ import annotations
 
@@ -17,40 +17,42 @@ from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
-#: Recent turns that stay, of few.
-_KEPT_SHARE = 0.3
-#: The part of a budget that summaries may take.
+#: Share of the turns that stays verbatim at most.
+_VERBATIM_SHARE = 0.3
+#: Share of a budget that summaries may use.
 _SUMMARY_SHARE = 0.25
-#: Tokens of a message beside its text.
+#: Tokens that a chat format adds to the text of a message.
 _FRAME_TOKENS = 4
-#: Turns that one summary stands for; the next call goes on.
+#: Turns that one summary replaces; the next call continues.
 _TURNS_MAX = 1_000
-#: Turns that tell whether the topic has changed.
+#: Latest turns that are compared for a change of topic.
 _TOPIC_TURNS = 24
 
 
 class Window(NamedTuple):
-    """A conversation, fitted."""
+    """A conversation that is fitted to a token budget."""
 
-    #: ``{"role", "name", "content"}``, the summary first; in all within the budget.
+    #: Messages ``{"role", "name", "content"}``, the summary first; all together within the budget.
     messages: list[dict[str, str]]
+    #: Estimated tokens of the messages.
     tokens: int
-    #: Whether this call summed turns up.
+    #: Whether this call appended a summary.
     compacted: bool
-    #: The newest summary's episode.
+    #: The id of the newest summary; None without a summary.
     summary_id: str | None
-    #: Whether the last turn begins a new topic; None when that cannot be told.
+    #: Whether the last turn begins a new topic; None when vectors are missing.
     topic_changed: bool | None
-    #: What was left out: the budget is smaller than the turns that should stay.
+    #: What was left out, because the budget is smaller than the recent turns.
     degraded: list[str]
+    #: The version of the read model.
     version: int
 
 
 def fit_window(context: JobContext, namespace: str, session_id: str, budget_tokens: int) -> Window:
-    """Return the conversation within `budget_tokens`; over 75 % of them its oldest half is summed up first, for good.
+    """Return the conversation within `budget_tokens`; summarise its oldest half first if it fills more than 75 %.
 
-    The summary is an episode; what it stands for stays in the memory, and expires when its time comes. Called again
-    without news it returns the same bytes and appends nothing.
+    The summary is appended as an episode. The turns that it replaces stay in the memory and expire as usual. A second
+    call without new events returns the same bytes and appends no event.
     """
     compacted = (
         append_derived(context, namespace, partial(_compaction, context, namespace, session_id, budget_tokens)) > 0
@@ -61,19 +63,19 @@ def fit_window(context: JobContext, namespace: str, session_id: str, budget_toke
         summaries = snapshot.episodes.session_summaries(session_id)
         recent = turns[-_TOPIC_TURNS:]
         vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in recent])
-        known = [vectors[turn.version] for turn in recent if turn.version in vectors]
+        embedded = [vectors[turn.version] for turn in recent if turn.version in vectors]
         version = snapshot.version
     messages = _summary_message([summary.text for summary in summaries], budget_tokens)
-    left = budget_tokens - sum(_tokens(one["content"]) for one in messages)
-    kept = _latest(turns, left)
-    messages += [{"role": turn.role or "user", "name": turn.speaker, "content": turn.line()} for turn in kept]
-    missing = len(turns) - len(kept)
+    tokens_left = budget_tokens - sum(_tokens(message["content"]) for message in messages)
+    fitting = _latest(turns, tokens_left)
+    messages += [{"role": turn.role or "user", "name": turn.speaker, "content": turn.line()} for turn in fitting]
+    missing = len(turns) - len(fitting)
     return Window(
         messages=messages,
-        tokens=sum(_tokens(one["content"]) for one in messages),
+        tokens=sum(_tokens(message["content"]) for message in messages),
         compacted=compacted,
         summary_id=summaries[-1].id if summaries else None,
-        topic_changed=topic_changed(known) if len(known) == len(recent) > 1 else None,
+        topic_changed=topic_changed(embedded) if len(embedded) == len(recent) > 1 else None,
         degraded=[f"window: {missing} of {len(turns)} recent turns do not fit"] if missing else [],
         version=version,
     )
@@ -82,35 +84,39 @@ def fit_window(context: JobContext, namespace: str, session_id: str, budget_toke
 def _compaction(
     context: JobContext, namespace: str, session_id: str, budget_tokens: int, snapshot: Snapshot
 ) -> Sequence[EventDraft]:
-    """Return `conversation.compacted` for the oldest turns when there are too many tokens."""
+    """Return `conversation.compacted` for the oldest turns when the conversation exceeds its share of the budget."""
     settings = context.settings
     turns = snapshot.episodes.session_turns(session_id)
-    full = settings.conversation.window_full_share * budget_tokens
-    held = _held_tokens(snapshot, session_id, budget_tokens)
-    if held + sum(_tokens(turn.line()) for turn in turns) <= full:
+    tokens_max = settings.conversation.window_full_share * budget_tokens
+    tokens_of_summaries = _tokens_of_summaries(snapshot, session_id, budget_tokens)
+    if tokens_of_summaries + sum(_tokens(turn.line()) for turn in turns) <= tokens_max:
         return []
-    stay = max(1, min(settings.conversation.window_turns_kept, int(len(turns) * _KEPT_SHARE)))
+    verbatim = max(1, min(settings.conversation.window_turns_kept, int(len(turns) * _VERBATIM_SHARE)))
     count = len(turns) // 2
     summary_tokens = int(_SUMMARY_SHARE * budget_tokens)
-    while count < len(turns) - stay and summary_tokens + sum(_tokens(turn.line()) for turn in turns[count:]) > full:
+    while (
+        count < len(turns) - verbatim
+        and summary_tokens + sum(_tokens(turn.line()) for turn in turns[count:]) > tokens_max
+    ):
         count += 1
     old = turns[: min(count, _TURNS_MAX)]
     if not old:
         return []
     source_tokens = sum(estimate_tokens(turn.line()) for turn in old)
     vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in old])
-    tokens_max = max(16, min(summary_tokens // 2, int(settings.compaction.compressed_share * source_tokens)))
-    text = summarise(old, [vectors.get(turn.version) for turn in old], tokens_max) or "(nothing was said)"
+    summary_tokens_max = max(16, min(summary_tokens // 2, int(settings.compaction.compressed_share * source_tokens)))
+    text = summarise(old, [vectors.get(turn.version) for turn in old], summary_tokens_max) or "(nothing was said)"
     return [conversation_compacted(session_id, old, Summary(text, estimate_tokens(text), source_tokens))]
 
 
-def _held_tokens(snapshot: Snapshot, session_id: str, budget_tokens: int) -> int:
+def _tokens_of_summaries(snapshot: Snapshot, session_id: str, budget_tokens: int) -> int:
+    """Return the tokens of the summary message of a session."""
     texts = [summary.text for summary in snapshot.episodes.session_summaries(session_id)]
-    return sum(estimate_tokens(one["content"]) for one in _summary_message(texts, budget_tokens))
+    return sum(estimate_tokens(message["content"]) for message in _summary_message(texts, budget_tokens))
 
 
 def _summary_message(summaries: Sequence[str], budget_tokens: int) -> list[dict[str, str]]:
-    """Return the message that stands for the turns before, if any: all summaries, shortened when they are long."""
+    """Return the message with all summaries, shortened to their share of the budget; no message without summaries."""
     if not summaries:
         return []
     tokens_max = max(16, int(_SUMMARY_SHARE * budget_tokens) - 8)
@@ -121,16 +127,16 @@ def _summary_message(summaries: Sequence[str], budget_tokens: int) -> list[dict[
 
 
 def _latest(turns: Sequence[EpisodeRow], tokens_max: int) -> list[EpisodeRow]:
-    """Return the latest turns that fit."""
-    kept: list[EpisodeRow] = []
+    """Return the latest turns that fit in `tokens_max`, in order."""
+    fitting: list[EpisodeRow] = []
     for turn in reversed(turns):
         tokens_max -= _tokens(turn.line())
         if tokens_max < 0:
             break
-        kept.append(turn)
-    return kept[::-1]
+        fitting.append(turn)
+    return fitting[::-1]
 
 
 def _tokens(content: str) -> int:
-    """Return what a message costs."""
+    """Return the estimated tokens of a message."""
     return estimate_tokens(content) + _FRAME_TOKENS

@@ -1,4 +1,4 @@
-"""Derivation: how jobs read a read model and append derived events, exactly once.
+"""Derivation: helps jobs to append events that they derive from a read model, exactly once.
 
 It may use `jobs.llm`, `projections` and `events`.
 """

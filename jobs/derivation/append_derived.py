@@ -1,4 +1,4 @@
-"""How a job appends: what it decides holds for the read model that it has seen, or it decides again."""
+"""Appending of derived events: optimistic concurrency between a read model and the log."""
 
 from __future__ import annotations
 
@@ -10,32 +10,31 @@ from recollect.events.limits import BATCH_EVENTS_MAX
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.queries.snapshot import Snapshot
 
-#: Told by producers, and of no effect on what jobs decide: what jobs work on is older.
+#: Event types of producers that do not invalidate a plan: jobs plan over events that are older.
 _HARMLESS = frozenset({"session.started", "message.added", "action.recorded", "observation.recorded"})
-#: Decisions until a namespace is left to the next run: each was overtaken by another job or a correction.
-_DECISIONS_MAX = 5
-#: Appends of one decision, each overtaken by messages.
+#: Plans before a namespace is left to the next run: each was invalidated by another job or a correction.
+_PLANS_MAX = 5
+#: Attempts to append one batch, each after a conflict with new messages.
 _APPENDS_MAX = 50
-
-#: Parts of one job; the next run goes on.
+#: Rounds of one job; the next run continues.
 _ROUNDS_MAX = 10_000
 
-#: What a job decides from a read model: events with deterministic ids.
+#: A plan takes a snapshot of a read model and returns the events to append; their ids are deterministic.
 Plan = Callable[[Snapshot], Sequence[EventDraft]]
 
 
-def append_derived(context: JobContext, namespace: str, decide: Plan) -> int:
-    """Append what `decide` makes of the caught-up read model; return how many events are new.
+def append_derived(context: JobContext, namespace: str, plan: Plan) -> int:
+    """Append the events that `plan` derives from the current read model; return the number of new events.
 
-    The append expects the version that was decided from. When messages came meanwhile it is tried again as it is; when
-    anything else came, such as a correction or another worker's events, it is decided again. So of two workers on the
-    same job one appends, and the other finds nothing left to do.
+    The append expects the version that the plan was made from. If only messages were appended in the meantime, the same
+    events are appended after them. If other events were appended, such as a correction or the events of another worker,
+    a new plan is made. So of two workers on the same job, one appends the events and the other appends none.
     """
-    for _ in range(_DECISIONS_MAX):
+    for _ in range(_PLANS_MAX):
         context.read_models.catch_up(namespace)
         with context.read_models.reading(namespace) as snapshot:
             version = snapshot.version
-            drafts = decide(snapshot)
+            drafts = plan(snapshot)
         try:
             return _append(context, namespace, drafts, version)
         except (VersionConflict, EventIdConflict):
@@ -43,16 +42,16 @@ def append_derived(context: JobContext, namespace: str, decide: Plan) -> int:
     return 0
 
 
-def append_all_derived(context: JobContext, namespace: str, decide: Plan) -> int:
-    """Call `derive` until there is nothing left to do, or the process ends; return how many events are new.
+def append_all_derived(context: JobContext, namespace: str, plan: Plan) -> int:
+    """Call `append_derived` until no event is new or the process stops; return the number of new events.
 
-    A decision does a bounded part of the work, so that no read model is held for long.
+    A plan covers a bounded part of the work, so that no snapshot of a read model stays open for long.
     """
     total = 0
     for _ in range(_ROUNDS_MAX):
         if context.stop.is_set():
             break
-        new = append_derived(context, namespace, decide)
+        new = append_derived(context, namespace, plan)
         if not new:
             break
         total += new
@@ -60,25 +59,23 @@ def append_all_derived(context: JobContext, namespace: str, decide: Plan) -> int
 
 
 def _append(context: JobContext, namespace: str, drafts: Sequence[EventDraft], version: int) -> int:
-    """Append in batches, each behind the one before; raise the conflict when it cannot be left aside."""
+    """Append in batches, in order; return the number of new events. Raise a conflict that invalidates the plan."""
     new = 0
     for first in range(0, len(drafts), BATCH_EVENTS_MAX):
-        recorded = _append_behind(context, namespace, drafts[first : first + BATCH_EVENTS_MAX], version)
-        new += sum(not one.duplicate for one in recorded)
-        version = max(version, *(one.version for one in recorded))
+        appended = _append_batch(context, namespace, drafts[first : first + BATCH_EVENTS_MAX], version)
+        new += sum(not event.duplicate for event in appended)
+        version = max(version, *(event.version for event in appended))
     return new
 
 
-def _append_behind(
-    context: JobContext, namespace: str, batch: Sequence[EventDraft], version: int
-) -> Sequence[Appended]:
-    """Append a batch behind `version` and the messages that came since."""
+def _append_batch(context: JobContext, namespace: str, batch: Sequence[EventDraft], version: int) -> Sequence[Appended]:
+    """Append a batch after `version` and the messages that were appended since."""
     for _ in range(_APPENDS_MAX):
         try:
             return context.log.append(namespace, batch, expected_version=version)
         except VersionConflict:
-            came = context.log.read(namespace, after=version, limit=BATCH_EVENTS_MAX)
-            if not came or any(event.type not in _HARMLESS for event in came):
+            newer = context.log.read(namespace, after=version, limit=BATCH_EVENTS_MAX)
+            if not newer or any(event.type not in _HARMLESS for event in newer):
                 raise
-            version = came[-1].version
+            version = newer[-1].version
     return context.log.append(namespace, batch, expected_version=version)

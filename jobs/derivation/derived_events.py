@@ -1,7 +1,7 @@
 """Derived events: the drafts that jobs append, one function for each type.
 
-An id follows from the job and what the event is made of, so that two workers who decide the same append it once. The
-time is that of what the event tells of where it tells of something, and the run's otherwise.
+An id is a hash of the job and the ids of its sources, so that two workers that derive the same event append it once.
+The event takes the time of its sources, or of the run if it has none.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from recollect.projections.queries.episode_queries import EpisodeRow
 
 
 class Summary(NamedTuple):
-    """A summary and its sizes, in estimated tokens."""
+    """A summary, its length and the length of its sources, in estimated tokens."""
 
     text: str
     token_count: int
     source_tokens: int
 
 
-def derived_id(job: str, *of: str) -> str:
-    """Return the id of the event that `job` makes of the events or memories `of`: the same for the same."""
-    return f"{job}:{sha256(chr(10).join(of).encode(errors='replace')).hexdigest()[:32]}"
+def derived_id(job: str, *source_ids: str) -> str:
+    """Return the id of the event that `job` derives from the events or memories `source_ids`; it is deterministic."""
+    return f"{job}:{sha256(chr(10).join(source_ids).encode(errors='replace')).hexdigest()[:32]}"
 
 
 def facts_extracted(
@@ -37,12 +37,14 @@ def facts_extracted(
     extractor: str,
     items: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> EventDraft:
-    """Return `facts.extracted`: what was read in messages.
+    """Return `facts.extracted`: the items that were extracted from messages.
 
     Parameters:
-        last_id, occurred_at_us: the last event that was read, and its time.
-        through: its version.
-        items: what was read, by the payload's field.
+        last_id, occurred_at_us: the id and the time of the last event that was read.
+        source_events: the ids of the messages that the items come from.
+        through: the version of the last event that was read.
+        extractor: the name of the language model, or `rules`.
+        items: the items by field of the payload.
     """
     return draft(
         {
@@ -57,7 +59,7 @@ def facts_extracted(
 
 def episodes_compressed(group: Sequence[EpisodeRow], summary: Summary, *, expires_after_us: int) -> EventDraft:
     """Return `episodes.compressed`: the summary of a group of raw episodes of one session."""
-    # Dated like what it tells of, so that whoever makes it, and whenever, makes the same.
+    # The time is that of the last source, so that every worker derives the same event at any time.
     occurred_at_us = max(raw.occurred_at_us for raw in group)
     return draft(
         {
@@ -79,7 +81,7 @@ def episodes_compressed(group: Sequence[EpisodeRow], summary: Summary, *, expire
 
 
 def episode_distilled(compressed: EpisodeRow, summary: Summary) -> EventDraft:
-    """Return `episode.distilled`: the essence of a compressed episode."""
+    """Return `episode.distilled`: the short summary of a compressed episode, which does not expire."""
     return draft(
         {
             "id": derived_id("distill", compressed.id),
@@ -119,11 +121,11 @@ def conversation_compacted(session_id: str, turns: Sequence[EpisodeRow], summary
 
 
 def day_digested(day: int, name: str, text: str, turns: Sequence[EpisodeRow]) -> EventDraft:
-    """Return `day.digested`: one day in a few sentences.
+    """Return `day.digested`: a summary of the turns of one day.
 
     Parameters:
         day: days since 1970 UTC.
-        name: the same as a date, such as ``2026-11-20``.
+        name: the date of this day, such as ``2026-11-20``.
     """
     return draft(
         {
@@ -176,10 +178,10 @@ def facts_decayed(confidences: Mapping[str, float], now_us: int) -> EventDraft:
 
 
 def memories_merged(kept_id: str, merged_ids: Sequence[str], similarity: float, now_us: int) -> EventDraft:
-    """Return `memories.merged`: of memories that say the same one is kept.
+    """Return `memories.merged`: near-duplicates are merged into the memory `kept_id`.
 
     Parameters:
-        similarity: the lowest cosine of a merged one to the one that is kept.
+        similarity: the lowest cosine between a merged memory and the kept memory.
     """
     return draft(
         {
@@ -197,11 +199,11 @@ def memories_merged(kept_id: str, merged_ids: Sequence[str], similarity: float, 
 
 
 def memories_clustered(ids: Sequence[str], clusters: Sequence[Mapping[str, Any]], now_us: int) -> EventDraft:
-    """Return `memories.clustered`.
+    """Return `memories.clustered`: the clusters of a namespace's memories.
 
     Parameters:
-        ids: the memories that were clustered.
-        clusters: in the shape of the payload: a label, and the ids of its memories.
+        ids: the ids of the memories that were clustered.
+        clusters: in the form of the payload: a label, and the ids of the cluster's memories.
     """
     return draft(
         {
@@ -215,7 +217,7 @@ def memories_clustered(ids: Sequence[str], clusters: Sequence[Mapping[str, Any]]
 
 
 def observations_recorded(session_id: str, turns: Sequence[EpisodeRow], observations: Sequence[str]) -> EventDraft:
-    """Return `observations.recorded`: what the next turns of a session were about, in short lines."""
+    """Return `observations.recorded`: short notes on the next turns of a session."""
     return draft(
         {
             "id": derived_id("observe", session_id, turns[-1].id),
@@ -235,7 +237,7 @@ def observations_recorded(session_id: str, turns: Sequence[EpisodeRow], observat
 def observations_reflected(
     session_id: str, observations: Sequence[str], *, source_events: Sequence[str], occurred_at_us: int
 ) -> EventDraft:
-    """Return `observations.reflected`: the observations of a session that say most take the place of all."""
+    """Return `observations.reflected`: the most informative observations of a session, which replace all of them."""
     return draft(
         {
             "id": derived_id("reflect", session_id, *source_events),

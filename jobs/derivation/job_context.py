@@ -1,4 +1,4 @@
-"""What a job works with."""
+"""Job context: the collaborators of a job."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from recollect.projections.read_models.read_models import ReadModels
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContext:
-    """The memory as jobs see it: they read the models, and append events; nothing else."""
+    """The parts of the memory that jobs use: they read the read models and append events to the log."""
 
     log: EventLog
     read_models: ReadModels
     vectors: CurrentVectors
     settings: JobSettings = field(default_factory=JobSettings)
-    #: The language model; None: the rules do the work.
+    #: The client of the language model; None when rules extract and summarise.
     llm: LlmClient | None = None
-    #: Set when the process ends; a job then stops at the next point where nothing is half done.
+    #: Set when the process stops; a job then returns after its current append.
     stop: threading.Event = field(default_factory=threading.Event)
 
 
-#: A job: called with the context, a namespace and the time it is done for, in microseconds since 1970 UTC; returns how
-#: many events it appended. Done twice, or by two at once, it appends nothing more.
+#: A job takes the context, a namespace and the current time in microseconds since 1970 UTC, and returns the number of
+#: appended events. A second call, or a call in another process at the same time, appends no further event.
 Job = Callable[[JobContext, str, int], int]

@@ -1,4 +1,4 @@
-"""Corrections: `actually, …`, `no, I meant …`, `it is not X, it is Y`, and what they correct."""
+"""Corrections: finds sentences such as `no, I meant …` or `it is not X, it is Y`, and the statement they correct."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _BUT_NOT = re.compile(
     re.IGNORECASE,
 )
 _LEADING = re.compile(r"^(?:in|at|on|to|from|for|as|a|an|the|is|called|named)\s+", re.IGNORECASE)
-#: Statements looked back at.
-_BACK_MAX = 40
-#: Words that take the place of others; more are a statement of their own.
+#: Earlier statements that are searched for the corrected one.
+_STATEMENTS_MAX = 40
+#: Words of a replacement; a longer one is a statement of its own.
 _WORDS_MAX = 3
 
 
@@ -39,34 +39,35 @@ def find_correction(
     facts: Sequence[dict[str, Any]],
     before: Sequence[PriorStatement],
 ) -> dict[str, Any] | None:
-    """Return what a sentence sets right: subject, predicate, object; None when it corrects nothing that was stated.
+    """Return the correction in a sentence: subject, predicate and object; None when it corrects no earlier statement.
 
     Parameters:
-        facts: what the sentence states by itself.
-        before: what was stated earlier, oldest first.
+        facts: the facts of the sentence itself.
+        before: earlier statements, oldest first.
     """
-    earlier = [one for one in before[-_BACK_MAX:] if one.speaker == speaker and one.session_id == session_id][::-1]
+    latest_first = before[-_STATEMENTS_MAX:][::-1]
+    earlier = [prior for prior in latest_first if prior.speaker == speaker and prior.session_id == session_id]
     if _ACTUALLY.match(text) and facts:
-        return _of_same_topic(facts, earlier)
+        return _same_topic_correction(facts, earlier)
     for pattern in (_MEANT, _NOT_BUT, _BUT_NOT):
         match = pattern.search(text)
         if match is not None and len(match["right"].split()) <= _WORDS_MAX:
-            return _of_wrong(match["right"], match["wrong"], earlier)
+            return _replacement_correction(match["right"], match["wrong"], earlier)
     return None
 
 
-def _of_same_topic(facts: Sequence[dict[str, Any]], earlier: Sequence[PriorStatement]) -> dict[str, Any] | None:
-    """Return the stated fact as a correction of an earlier one about the same."""
+def _same_topic_correction(facts: Sequence[dict[str, Any]], earlier: Sequence[PriorStatement]) -> dict[str, Any] | None:
+    """Return the first of `facts` that contradicts an earlier statement of the same subject and predicate."""
     for fact in facts:
         for wrong in earlier:
-            same = (wrong.subject, wrong.predicate) == (fact["subject"], fact["predicate"])
-            if same and wrong.object != fact["object"]:
+            same_topic = (wrong.subject, wrong.predicate) == (fact["subject"], fact["predicate"])
+            if same_topic and wrong.object != fact["object"]:
                 return {"subject": fact["subject"], "predicate": fact["predicate"], "object": fact["object"]}
     return None
 
 
-def _of_wrong(right: str, wrong: str | None, earlier: Sequence[PriorStatement]) -> dict[str, Any] | None:
-    """Return `right` in the place of what was wrong: the latest fact with those words, or the latest one at all."""
+def _replacement_correction(right: str, wrong: str | None, earlier: Sequence[PriorStatement]) -> dict[str, Any] | None:
+    """Return the latest statement that contains `wrong`, or the latest statement, with `right` as its object."""
     for fact in earlier:
         if wrong is None or _bare(wrong) in fact.object.casefold() or fact.object.casefold() in _bare(wrong):
             object = _replaced(fact.object, _LEADING.sub("", right.strip()).strip(" .\"'"))
@@ -75,10 +76,11 @@ def _of_wrong(right: str, wrong: str | None, earlier: Sequence[PriorStatement]) 
 
 
 def _replaced(object: str, right: str) -> str:
-    """Return what is right in the words of what was said: `dog named Max`, no, `Rex`."""
+    """Return `right` in the form of the old object: `dog named Max` corrected by `Rex` is `dog named Rex`."""
     head, named, _ = object.rpartition(" named ")
     return f"{head}{named}{right}" if named and " " not in right else right
 
 
 def _bare(text: str) -> str:
+    """Return `text` without its leading preposition or article, in lower case."""
     return _LEADING.sub("", text.strip()).strip(" .\"'").casefold()

@@ -1,4 +1,4 @@
-"""The job that reads knowledge out of messages: each message once, by rules or by a language model."""
+"""Extraction job: reads each message once, by rules or a language model, and appends the extracted items."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from recollect.jobs.extraction.llm_extractor import extract_by_llm
 from recollect.jobs.extraction.rule_extractor import (
     SECONDS_MAX,
     ExtractedItem,
+    ExtractionTimeout,
     IncomingMessage,
-    ReadingTimeout,
     extract_by_rules,
 )
 from recollect.projections.projector.episode_events import episode_from_event
@@ -41,20 +41,21 @@ from recollect.projections.queries.snapshot import Snapshot
 
 _logger = logging.getLogger(__name__)
 
-#: Who reads, when no language model does.
+#: The extractor that events record when no language model was used.
 RULES = "rules"
-#: Facts that a correction may be about: the latest ones.
-_KNOWN_MAX = 40
-#: After this a conversation is quiet.
+#: Latest statements that a correction may refer to.
+_PRIOR_STATEMENTS_MAX = 40
+#: Microseconds after its last message at which a conversation counts as quiet.
 _QUIET_US = 300_000_000
-#: Items that are read in one message; a list of a thousand dates is no memory.
+#: Items that are extracted from one message: a list of a thousand dates is not worth remembering.
 _ITEMS_MAX = 100
-#: Processor time after which idle talk is recorded as read; what takes less is read again with the next message.
-_READ_AGAIN_SECONDS_MAX = 1.0
-#: Items of one extraction, in JSON; an event has twice as much room.
+#: Seconds of processor time after which messages without items are recorded as read. Messages that take less time are
+#: read again with the next message, which saves an event.
+_REREAD_SECONDS_MAX = 1.0
+#: Bytes of the items of one extraction, in JSON: half of the room of an event.
 _BYTES_MAX = 512 << 10
-#: What each kind of item is in the catalogue.
-_MODELS: dict[str, type[Payload]] = {
+#: The payload type of each kind of item in the event catalogue.
+_PAYLOADS: dict[str, type[Payload]] = {
     "facts": Fact,
     "rejected": Fact,
     "corrections": FactCorrection,
@@ -65,17 +66,18 @@ _MODELS: dict[str, type[Payload]] = {
     "dates": DateMention,
     "questions": Question,
 }
-#: What can wait until there is more: alone it is not worth an event for each message.
-_PATIENT = ("questions", "dates")
-#: Roles that tell something about people.
+#: Kinds that wait for further items: alone they are not worth an event for each message.
+_DEFERRED_KINDS = ("questions", "dates")
+#: Roles whose messages are read; tools and systems state nothing about people.
 _ROLES = ("user", "assistant")
 
 
 def extract(context: JobContext, namespace: str, now_us: int, *, seconds_max: float = SECONDS_MAX) -> int:
-    """Read the messages of `namespace` that nobody has read yet; return how many events were appended.
+    """Extract from the unread messages of `namespace`; return the number of appended events.
 
     Parameters:
-        seconds_max: processor time that the rules may take for one message; the rest of it is left out.
+        now_us: the current time, in microseconds since 1970 UTC.
+        seconds_max: processor time of the rules for one message; the rest of the message is left out.
     """
     return append_all_derived(context, namespace, partial(_extraction, context, namespace, now_us, seconds_max))
 
@@ -85,8 +87,8 @@ def _extraction(
 ) -> Sequence[EventDraft]:
     """Return `facts.extracted` for the next messages.
 
-    When they say nothing it is appended only if there were as many as one extraction looks at: so nothing is read again and
-    again, and idle talk does not fill the log.
+    An event without items is returned only for a full batch of messages. So no message is read again and again, and
+    messages without items do not fill the log.
     """
     settings = context.settings
     through = snapshot.progress.job_cursor("extraction")
@@ -95,19 +97,19 @@ def _extraction(
     )
     if last is None:
         return []
-    asking = context.llm is not None
-    if asking and len(messages) < settings.llm.llm_messages_min and now_us - last.occurred_at_us < _QUIET_US:
-        # More is said right now, and is better read together.
+    uses_llm = context.llm is not None
+    if uses_llm and len(messages) < settings.llm.llm_messages_min and now_us - last.occurred_at_us < _QUIET_US:
+        # The conversation is going on; one request then reads more messages.
         return []
-    begun = time.thread_time()
-    found, extractor = _read(context, namespace, snapshot, messages, seconds_max)
-    found = _recordable(found)
+    started_seconds = time.thread_time()
+    items, extractor = _extract_items(context, namespace, snapshot, messages, seconds_max)
+    items = _recordable(items)
     quiet = now_us - last.occurred_at_us >= _QUIET_US
-    idle = not found or (not quiet and all(one.kind in _PATIENT for one in found))
-    waits = idle and time.thread_time() - begun < min(_READ_AGAIN_SECONDS_MAX, seconds_max)
-    if waits and not asking and len(messages) < settings.extraction.extraction_messages_max:
+    deferrable = not items or (not quiet and all(extracted.kind in _DEFERRED_KINDS for extracted in items))
+    deferred = deferrable and time.thread_time() - started_seconds < min(_REREAD_SECONDS_MAX, seconds_max)
+    if deferred and not uses_llm and len(messages) < settings.extraction.extraction_messages_max:
         return []
-    sources = list(dict.fromkeys(id for one in found for id in _sources(one.item))) or [last.id]
+    sources = list(dict.fromkeys(id for extracted in items for id in _sources(extracted.item))) or [last.id]
     return [
         facts_extracted(
             last.id,
@@ -115,106 +117,107 @@ def _extraction(
             source_events=sources,
             through=last.version,
             extractor=extractor,
-            items=_by_kind(found, settings.extraction.extraction_confidence_min),
+            items=_by_kind(items, settings.extraction.extraction_confidence_min),
         )
     ]
 
 
-def _read(
+def _extract_items(
     context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[IncomingMessage], seconds_max: float
 ) -> tuple[list[ExtractedItem], str]:
-    """Return what is read in `messages`, and who read it: the language model, or the rules where there is none.
+    """Return the items of `messages` and the name of the extractor: the language model, or the rules without one.
 
-    Dates and questions are read by the rules in any case: they do that exactly.
+    Dates, questions and procedures always come from the rules, which find them exactly.
     """
-    before = snapshot.knowledge.latest_statements(_KNOWN_MAX)
+    before = snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX)
     by_rules: list[ExtractedItem] = []
-    for said in messages:
+    for message in messages:
         if context.stop.is_set():
-            raise InterruptedError("the worker stops; the messages are read again")
-        by_rules += _read_by_rules(namespace, said, before, seconds_max)
-    people = [said for said in messages if not said.assistant]
+            raise InterruptedError("the worker is stopping; the messages are read again later")
+        by_rules += _extract_by_rules(namespace, message, before, seconds_max)
+    people = [message for message in messages if not message.assistant]
     by_llm = extract_by_llm(context.llm, namespace, people) if context.llm is not None and people else None
     if by_llm is None or context.llm is None:
         return by_rules, RULES
-    exact = [one for one in by_rules if one.kind in ("dates", "questions", "procedures")]
+    exact = [extracted for extracted in by_rules if extracted.kind in ("dates", "questions", "procedures")]
     return [*by_llm, *exact], context.llm.name
 
 
-def _read_by_rules(
-    namespace: str, said: IncomingMessage, before: list[PriorStatement], seconds_max: float
+def _extract_by_rules(
+    namespace: str, message: IncomingMessage, before: list[PriorStatement], seconds_max: float
 ) -> list[ExtractedItem]:
-    """Return what the rules read in a message, in the time that it may take."""
-    found: list[ExtractedItem] = []
+    """Return the items that the rules read in a message within `seconds_max`, at most `_ITEMS_MAX`."""
+    items: list[ExtractedItem] = []
     try:
-        found.extend(islice(extract_by_rules(said, before, seconds_max=seconds_max), _ITEMS_MAX))
-    except ReadingTimeout:
+        items.extend(islice(extract_by_rules(message, before, seconds_max=seconds_max), _ITEMS_MAX))
+    except ExtractionTimeout:
         _logger.warning(
             "Extraction of event %r in namespace %r took too long; the rest of the message is left out.",
-            said.event_id,
+            message.event_id,
             namespace,
         )
-    return found
+    return items
 
 
 def _next_messages(
-    log: EventLog, namespace: str, after: int, snapshot: Snapshot, most: int
+    log: EventLog, namespace: str, after: int, snapshot: Snapshot, messages_max: int
 ) -> tuple[list[IncomingMessage], RecordedEvent | None]:
-    """Return up to `most` messages after the version `after`, and the last event that was looked at."""
+    """Return at most `messages_max` messages after the version `after`, and the last message event that was read."""
     messages: list[IncomingMessage] = []
     last: RecordedEvent | None = None
-    while after < snapshot.version and len(messages) < most:
+    while after < snapshot.version and len(messages) < messages_max:
         for event in log.read(namespace, after=after, limit=min(1_000, snapshot.version - after)):
             after = event.version
             if event.type == "message.added":
                 last = event
-                said = _said(event)
-                if said is not None:
-                    messages.append(said)
-                if len(messages) == most:
+                message = _incoming_message(event)
+                if message is not None:
+                    messages.append(message)
+                if len(messages) == messages_max:
                     break
     return messages, last
 
 
-def _said(event: RecordedEvent) -> IncomingMessage | None:
-    """Return what a person said; None for tools and systems."""
+def _incoming_message(event: RecordedEvent) -> IncomingMessage | None:
+    """Return the message of an event; None for messages of tools and systems."""
     payload = event.data()
     if payload["role"] not in _ROLES:
         return None
     episode = episode_from_event(event, payload)
     return IncomingMessage(
-        event.id,
-        event.session_id,
-        episode.speaker,
-        episode.text,
-        datetime_of(event.occurred_at_us),
-        payload["role"] == "assistant" and payload.get("name") is None,
+        event_id=event.id,
+        session_id=event.session_id,
+        speaker=episode.speaker,
+        text=episode.text,
+        sent_at=datetime_of(event.occurred_at_us),
+        assistant=payload["role"] == "assistant" and payload.get("name") is None,
     )
 
 
-def _recordable(found: Sequence[ExtractedItem]) -> list[ExtractedItem]:
-    """Return what the catalogue takes, in one event: a word of a thousand letters must not stop the reading for good."""
-    kept: list[ExtractedItem] = []
-    left = _BYTES_MAX
-    for one in found:
+def _recordable(items: Sequence[ExtractedItem]) -> list[ExtractedItem]:
+    """Return the valid items that fit in one event: an invalid item, such as a very long word, must not block the job."""
+    recordable: list[ExtractedItem] = []
+    bytes_left = _BYTES_MAX
+    for extracted in items:
         try:
-            left -= len(_MODELS[one.kind].model_validate(one.item).model_dump_json())
+            bytes_left -= len(_PAYLOADS[extracted.kind].model_validate(extracted.item).model_dump_json())
         except ValidationError:
             continue
-        if left < 0:
+        if bytes_left < 0:
             break
-        kept.append(one)
-    return kept
+        recordable.append(extracted)
+    return recordable
 
 
 def _sources(item: dict[str, Any]) -> list[str]:
+    """Return the ids of the messages that an item comes from."""
     return item.get("source_events") or [item["source_event"]]
 
 
-def _by_kind(found: Sequence[ExtractedItem], confidence_min: float) -> dict[str, list[dict[str, Any]]]:
-    """Sort what was found; what is not sure enough is rejected."""
+def _by_kind(items: Sequence[ExtractedItem], confidence_min: float) -> dict[str, list[dict[str, Any]]]:
+    """Return the payloads by kind; facts below `confidence_min` become rejected facts."""
     kinds: dict[str, list[dict[str, Any]]] = {}
-    for kind, item in found:
-        unsure = kind == "facts" and item["confidence"] < confidence_min
-        kinds.setdefault("rejected" if unsure else kind, []).append(item)
+    for kind, item in items:
+        is_rejected = kind == "facts" and item["confidence"] < confidence_min
+        kinds.setdefault("rejected" if is_rejected else kind, []).append(item)
     return kinds

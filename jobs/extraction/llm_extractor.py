@@ -1,9 +1,9 @@
-"""What a language model reads in messages, checked against their words."""
+"""LLM extractor: reads knowledge from messages with a language model, and checks it against their words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
 
@@ -13,11 +13,12 @@ from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMess
 from recollect.jobs.llm.client import LlmClient
 from recollect.projections.text.words import content_words
 
-#: The part of an item's words that its line must have.
+#: Share of the words of an item that must occur in its line.
 _GROUNDED_MIN = 0.6
 
 
 def _one_line(value: object) -> object:
+    """Return a string with runs of white space as single spaces; other values unchanged."""
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
@@ -27,7 +28,7 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class LlmFact(BaseModel):
-    """A fact, and the line it was read from."""
+    """A fact, with the number of its line."""
 
     line: _Line
     subject: _Short
@@ -38,7 +39,7 @@ class LlmFact(BaseModel):
 
 
 class LlmCorrection(BaseModel):
-    """What is right instead."""
+    """A corrected fact, with the number of its line."""
 
     line: _Line
     subject: _Short
@@ -47,7 +48,7 @@ class LlmCorrection(BaseModel):
 
 
 class LlmPreference(BaseModel):
-    """How somebody likes things."""
+    """A preference or a standing instruction, with the number of its line."""
 
     line: _Line
     category: PreferenceCategory = "other"
@@ -58,7 +59,7 @@ class LlmPreference(BaseModel):
 
 
 class LlmRelationship(BaseModel):
-    """How two people or things are related."""
+    """A relationship between two people or things, with the number of its line."""
 
     line: _Line
     source: _Short
@@ -67,7 +68,7 @@ class LlmRelationship(BaseModel):
 
 
 class LlmExtraction(BaseModel):
-    """All that was read."""
+    """The answer of the language model: the items of all lines."""
 
     facts: list[LlmFact] = []
     corrections: list[LlmCorrection] = []
@@ -75,54 +76,58 @@ class LlmExtraction(BaseModel):
     relationships: list[LlmRelationship] = []
 
 
-_Kind = Literal["facts", "corrections", "preferences", "relationships", "rejected"]
-
-
 def extract_by_llm(llm: LlmClient, namespace: str, messages: Sequence[IncomingMessage]) -> list[ExtractedItem] | None:
-    """Return what the model reads in `messages`; None when it could not be asked."""
-    messages = [said._replace(text=excerpt(said.text)) for said in messages]
-    lines = "\n".join(f"[{number}] {said.speaker}: {said.text}" for number, said in enumerate(messages, start=1))
-    reading = llm.ask(namespace, "extract", lines, LlmExtraction)
-    return None if reading is None else list(_grounded(reading, messages))
+    """Return the items that the model reads in `messages`; None when the request failed."""
+    messages = [message._replace(text=excerpt(message.text)) for message in messages]
+    lines = "\n".join(
+        f"[{number}] {message.speaker}: {message.text}" for number, message in enumerate(messages, start=1)
+    )
+    answer = llm.ask(namespace, "extract", lines, LlmExtraction)
+    return None if answer is None else list(_grounded(answer, messages))
 
 
-def _grounded(reading: LlmExtraction, messages: Sequence[IncomingMessage]) -> Iterator[ExtractedItem]:
-    """Yield the items whose words are in their line: what was made up, or smuggled in, is rejected or left out."""
-    for fact in reading.facts:
-        said = _line(messages, fact.line)
-        if said is not None:
-            known = _in(said, fact.object) and _names(messages, fact.subject)
-            item = fact.model_dump(exclude={"line"}) | {"source_type": "observed", "source_events": [said.event_id]}
-            yield ExtractedItem("facts" if known else "rejected", item)
-    for correction in reading.corrections:
-        said = _line(messages, correction.line)
-        if said is not None and _in(said, correction.object) and _names(messages, correction.subject):
-            yield ExtractedItem("corrections", _item(correction, said))
-    for preference in reading.preferences:
-        said = _line(messages, preference.line)
-        if said is not None and _in(said, preference.key if not preference.standing else preference.value):
-            yield ExtractedItem("preferences", _item(preference, said) | {"source_type": "inferred"})
-    for relationship in reading.relationships:
-        said = _line(messages, relationship.line)
-        if said is not None and _names(messages, relationship.source) and _names(messages, relationship.target):
-            yield ExtractedItem("relationships", _item(relationship, said))
+def _grounded(answer: LlmExtraction, messages: Sequence[IncomingMessage]) -> Iterator[ExtractedItem]:
+    """Yield the items whose words occur in their line; reject other facts and leave other items out."""
+    for fact in answer.facts:
+        message = _line(messages, fact.line)
+        if message is not None:
+            grounded = _in(message, fact.object) and _names(messages, fact.subject)
+            item = fact.model_dump(exclude={"line"}) | {"source_type": "observed", "source_events": [message.event_id]}
+            yield ExtractedItem("facts" if grounded else "rejected", item)
+    for correction in answer.corrections:
+        message = _line(messages, correction.line)
+        if message is not None and _in(message, correction.object) and _names(messages, correction.subject):
+            yield ExtractedItem("corrections", _item(correction, message))
+    for preference in answer.preferences:
+        message = _line(messages, preference.line)
+        if message is not None and _in(message, preference.key if not preference.standing else preference.value):
+            yield ExtractedItem("preferences", _item(preference, message) | {"source_type": "inferred"})
+    for relationship in answer.relationships:
+        message = _line(messages, relationship.line)
+        if message is not None and _names(messages, relationship.source) and _names(messages, relationship.target):
+            yield ExtractedItem("relationships", _item(relationship, message))
 
 
 def _line(messages: Sequence[IncomingMessage], number: int) -> IncomingMessage | None:
+    """Return the message of a line number, which starts at 1; None when the model invented the line."""
     return messages[number - 1] if number <= len(messages) else None
 
 
-def _item(read: BaseModel, said: IncomingMessage) -> dict[str, Any]:
-    return read.model_dump(exclude={"line"}) | {"source_events": [said.event_id]}
+def _item(answer: BaseModel, message: IncomingMessage) -> dict[str, Any]:
+    """Return an item of the answer as a payload, with the message as its source."""
+    return answer.model_dump(exclude={"line"}) | {"source_events": [message.event_id]}
 
 
-def _in(said: IncomingMessage, phrase: str) -> bool:
-    """Tell whether most words of `phrase` are in the line."""
+def _in(message: IncomingMessage, phrase: str) -> bool:
+    """Return whether most words of `phrase` occur in the message."""
     words = content_words(phrase)
-    return bool(words) and len(words & content_words(said.text)) >= _GROUNDED_MIN * len(words)
+    return bool(words) and len(words & content_words(message.text)) >= _GROUNDED_MIN * len(words)
 
 
 def _names(messages: Sequence[IncomingMessage], name: str) -> bool:
-    """Tell whether `name` speaks, or is named."""
+    """Return whether `name` is a speaker or occurs in a message."""
     words = content_words(name) or {name.casefold()}
-    return any(words <= content_words(f"{said.speaker} {said.text}") | {said.speaker.casefold()} for said in messages)
+    return any(
+        words <= content_words(f"{message.speaker} {message.text}") | {message.speaker.casefold()}
+        for message in messages
+    )

@@ -1,4 +1,4 @@
-"""What the rules read in one message."""
+"""Rule extractor: reads facts, preferences, names, dates and more from one message, without a language model."""
 
 from __future__ import annotations
 
@@ -20,48 +20,53 @@ from recollect.projections.text.words import WORD
 
 Item = dict[str, Any]
 
+#: A subject such as `my sister` or `my sister Anna`.
 _RELATION = re.compile(
     rf"^[Mm]y\s+(?:\w+\s+)?(?P<relation>{'|'.join(vocabulary.RELATIONS)})(?:,?\s+(?P<name>[A-ZÀ-Þ].*))?$"
 )
+#: A person introduced by a relation: `my older sister Anna`, `my boss is called Tom`.
 _NAMED = re.compile(
     rf"\b[Mm]y\s+(?:(?:younger|older|little|big|best|old|new|twin)\s+)?(?P<relation>{'|'.join(vocabulary.RELATIONS)})"
     r"(?:,|\s+(?:is\s+)?(?:named|called))?\s+(?P<name>[A-ZÀ-Þ][\w'-]+(?:\s+[A-ZÀ-Þ][\w'-]+)?)"
 )
+#: A nickname: `Robert, we call him Bob`.
 _ALIAS = re.compile(
     r"\b(?P<name>[A-ZÀ-Þ][\w'-]{1,60}(?:\s+[A-ZÀ-Þ][\w'-]{1,60})?),?\s++(?:(?:and\s+)?(?:we|I|everyone|everybody|people|they)\s+(?:all\s+)?"
     r"calls?\s+(?:him|her|them)|also known as|aka|a\.k\.a\.?|nicknamed)\s+(?P<alias>[A-ZÀ-Þ][\w'-]+)"
 )
 _CALL_ME = re.compile(r"\b(?:call me|my friends call me|everyone calls me|I go by)\s+(?P<alias>[A-ZÀ-Þ][\w'-]+)")
+#: The separators of a list.
 _LIST = re.compile(r",\s++(?:and\s++)?|(?<!\s)\s++and\s++")
-#: A sentence that leaves out its second subject: `I live in Porto and work at …`.
+#: The position of an omitted second subject: `I live in Porto and work at …`.
 _ELLIPSIS = re.compile(
     r"\band\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved|adopted)\b)"
 )
-#: Facts and preferences whose objects are lists.
-_LISTED = frozenset(("likes", "dislikes", "speaks", "plays", "allergic to", "owns"))
-#: Objects that say nothing by themselves.
+#: Predicates and values whose objects may be lists.
+_LIST_PREDICATES = frozenset(("likes", "dislikes", "speaks", "plays", "allergic to", "owns"))
+#: First words of an object that may precede a word of `_EMPTY`: `a thing`.
 _ARTICLES = frozenset(("a", "an", "the", "my", "our"))
-#: What points at something that was said before.
+#: Pronouns that refer to an earlier sentence.
 _POINTING = re.compile(r"(?:them|this|that|it|these|those|him|her)\b")
-#: What a phrase that was cut off ends with.
+#: Words that cannot end a complete phrase.
 _DANGLING = frozenset("to about of with for and the a an that in on at my by from fully or".split())
-#: What is said of this one thing here and now, and of what somebody else has.
+#: Objects of passing interest: they refer to the present situation or to things of other people.
 _PASSING = re.compile(
     r"^(?:your|this|that|these|those|his|her|their|its|the (?:thought|sound|look|way|idea|fact|part|feeling|vibe|view))\b"
     r"|\b(?:them|it|this|that|here|I|you|your)\b",
 )
+#: Words that name nothing by themselves.
 _EMPTY = frozenset(
     "it that this them him her you me us one ones those these so too there here everything something anything nothing how "
     "what when where why who all both much lot way idea sound look feel thing things stuff the a an my your his their its "
     "our to seeing hearing having being getting".split()
 )
-#: What one message may take, in seconds of processor time: ten times what the worst known texts of full length do.
+#: Seconds of processor time for one message: ten times the time of the slowest known texts of full length.
 SECONDS_MAX = 2.0
-#: Confidence in a task that has a date.
+#: Confidence of a task with a date.
 _DATED_TASK = 0.7
-#: An object; the catalogue takes a little more for a name.
+#: Characters of an object; the event catalogue allows slightly more for a name.
 _CHARS_MAX = 180
-#: What a preference is about.
+#: The categories of preferences, with patterns of their words; the first match wins.
 _CATEGORIES = (
     (
         "communication",
@@ -96,166 +101,170 @@ _CATEGORIES = (
 
 
 class IncomingMessage(NamedTuple):
-    """A message on its way through the rules."""
+    """A message to extract from."""
 
     event_id: str
     session_id: str | None
     speaker: str
     text: str
     sent_at: datetime
-    #: Whether it is said by one who helps, about whom nothing is to be known.
+    #: Whether the assistant sent the message; no facts are extracted about it.
     assistant: bool
 
 
 class ExtractedItem(NamedTuple):
-    """One thing that was read: its kind, as `facts.extracted` names it, and the payload."""
+    """An extracted item: its kind, which is a field of `facts.extracted`, and its payload."""
 
     kind: str
     item: Item
 
 
-class ReadingTimeout(Exception):
-    """A message took the rules more time than it may; what they had not read is left out."""
+class ExtractionTimeout(Exception):
+    """The rules exceeded the processor time of a message; the rest of the message is left out."""
 
 
 def extract_by_rules(
-    said: IncomingMessage, before: list[PriorStatement], *, seconds_max: float = SECONDS_MAX
+    message: IncomingMessage, before: list[PriorStatement], *, seconds_max: float = SECONDS_MAX
 ) -> Iterator[ExtractedItem]:
-    """Yield what the rules read in a message, or in the edges of a long one.
+    """Yield the items that the rules read in a message, or in the beginning and end of a long message.
 
     Parameters:
-        before: what was stated earlier, oldest first, for corrections to correct; grows by what is read.
-        seconds_max: processor time of this thread, looked at between two sentences. Not the time of day: on a busy
-            machine the same is read.
+        before: earlier statements, oldest first, which corrections may refer to; new facts are appended to it.
+        seconds_max: processor time of this thread, checked before each sentence. It is not wall-clock time, so that a
+            busy machine extracts the same items.
 
     Raises:
-        ReadingTimeout: the time is over.
+        ExtractionTimeout: the processor time is used up.
     """
     end = time.thread_time() + seconds_max
-    said = said._replace(text=excerpt(said.text))
-    for date in find_dates(said.text, said.sent_at):
-        item = {"source_event": said.event_id, "text": date.text, "start": date.start, "end": date.end}
+    message = message._replace(text=excerpt(message.text))
+    for date in find_dates(message.text, message.sent_at):
+        item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}
         yield ExtractedItem("dates", item)
-    if said.assistant:
+    if message.assistant:
         return
-    how_to = find_procedure(said.text)
-    if how_to is not None:
-        yield ExtractedItem("procedures", how_to | {"source_events": [said.event_id]})
-    spoken = sentences(said.text)
-    for at, sentence in enumerate(spoken):
+    procedure = find_procedure(message.text)
+    if procedure is not None:
+        yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
+    message_sentences = sentences(message.text)
+    for index, sentence in enumerate(message_sentences):
         if time.thread_time() > end:
-            raise ReadingTimeout
-        if sentence.asks:
+            raise ExtractionTimeout
+        if sentence.is_question:
             if len(sentence.text.split()) > 2:
-                yield ExtractedItem("questions", {"source_event": said.event_id, "text": sentence.text + "?"})
+                yield ExtractedItem("questions", {"source_event": message.event_id, "text": sentence.text + "?"})
             continue
-        if any(statement_modality.is_joke(near) for near in spoken[at : at + 2]):
+        if any(statement_modality.is_joke(other) for other in message_sentences[index : index + 2]):
             continue
-        for found in _read_sentence(said, sentence, before):
-            if found.kind == "facts":
-                before.append(_statement(said, found.item))
-            yield found
+        for extracted in _read_sentence(message, sentence, before):
+            if extracted.kind == "facts":
+                before.append(_statement(message, extracted.item))
+            yield extracted
 
 
-def _statement(said: IncomingMessage, fact: Item) -> PriorStatement:
-    """Return a fact with the speaker and session of its message."""
+def _statement(message: IncomingMessage, fact: Item) -> PriorStatement:
+    """Return a fact as a statement of its speaker and session."""
     return PriorStatement(
-        session_id=said.session_id,
-        speaker=said.speaker,
+        session_id=message.session_id,
+        speaker=message.speaker,
         subject=fact["subject"],
         predicate=fact["predicate"],
         object=fact["object"],
     )
 
 
-def _read_sentence(said: IncomingMessage, sentence: Sentence, before: list[PriorStatement]) -> Iterator[ExtractedItem]:
-    """Yield a correction or an instruction when it is one; facts, preferences and names otherwise."""
+def _read_sentence(
+    message: IncomingMessage, sentence: Sentence, before: list[PriorStatement]
+) -> Iterator[ExtractedItem]:
+    """Yield the correction or the instruction of a sentence, or else its facts, preferences and people."""
     text = _ELLIPSIS.sub("and I ", sentence.text) if sentence.text.startswith(("I ", "We ")) else sentence.text
-    unreal = statement_modality.Unreal(text)
-    doubt = statement_modality.doubt(text)
-    facts = [_fact(said, match, doubt) for match in matches(text) if not unreal.covers(match.start)]
-    right = find_correction(
-        said.speaker, said.session_id, sentence.text, [one.item for one in facts if one.kind == "facts"], before
-    )
-    if right is not None:
-        yield ExtractedItem("corrections", right | {"source_events": [said.event_id]})
+    non_factual = statement_modality.NonFactualSpans(text)
+    factor = statement_modality.confidence_factor(text)
+    items = [_item(message, match, factor) for match in matches(text) if not non_factual.covers(match.start)]
+    facts = [extracted.item for extracted in items if extracted.kind == "facts"]
+    correction = find_correction(message.speaker, message.session_id, sentence.text, facts, before)
+    if correction is not None:
+        yield ExtractedItem("corrections", correction | {"source_events": [message.event_id]})
         return
     if statement_modality.is_instruction(sentence):
-        yield ExtractedItem("preferences", _instruction(said, sentence))
+        yield ExtractedItem("preferences", _instruction(message, sentence))
         return
-    for found in facts:
-        yield from _listed(found)
-    yield from _people(said, sentence.text)
+    for extracted in items:
+        yield from _split_lists(extracted)
+    yield from _people(message, sentence.text)
 
 
-def _fact(said: IncomingMessage, match: RuleMatch, doubt: float) -> ExtractedItem:
-    subject = _subject(said.speaker, match.who)
-    confidence = round(match.rule.confidence * doubt, 3)
-    source = {"source_events": [said.event_id]}
+def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) -> ExtractedItem:
+    """Return the fact or preference of a match."""
+    subject = _subject(message.speaker, match.subject)
+    confidence = round(match.rule.confidence * confidence_factor, 3)
+    source = {"source_events": [message.event_id]}
     if match.rule.kind == "preference":
-        value = match.says if subject == said.speaker else f"{subject} {match.says}"
+        value = match.predicate if subject == message.speaker else f"{subject} {match.predicate}"
         item = {"category": _category(match.object), "key": match.object, "value": value, "source_type": "inferred"}
         return ExtractedItem("preferences", item | {"strength": confidence} | source)
-    item: Item = {"subject": subject, "predicate": match.says, "object": match.object, "confidence": confidence}
+    item: Item = {"subject": subject, "predicate": match.predicate, "object": match.object, "confidence": confidence}
     item |= {"source_type": "observed"} | source
     if match.rule.type != "fact":
         item["type"] = match.rule.type
-    if match.rule.type == "task" and any(find_dates(match.object, said.sent_at)):
-        item["confidence"] = max(item["confidence"], round(_DATED_TASK * doubt, 3))
+    if match.rule.type == "task" and any(find_dates(match.object, message.sent_at)):
+        item["confidence"] = max(item["confidence"], round(_DATED_TASK * confidence_factor, 3))
     if match.rule.ended:
-        item["valid_until"] = said.sent_at
+        item["valid_until"] = message.sent_at
     return ExtractedItem("facts", item)
 
 
-def _listed(found: ExtractedItem) -> Iterator[ExtractedItem]:
-    """Yield one item for each of a list: `tea and coffee`; none for what says nothing by itself."""
-    name = "key" if found.kind == "preferences" else "object"
-    says = found.item["value"].split()[-1] if found.kind == "preferences" else found.item["predicate"]
-    whole: str = found.item[name]
-    parts = [part.strip() for part in _LIST.split(whole)] if says in _LISTED else [whole]
+def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
+    """Yield one item for each element of a list such as `tea and coffee`, without elements that name nothing."""
+    is_preference = extracted.kind == "preferences"
+    field = "key" if is_preference else "object"
+    predicate = extracted.item["value"].split()[-1] if is_preference else extracted.item["predicate"]
+    whole: str = extracted.item[field]
+    parts = [part.strip() for part in _LIST.split(whole)] if predicate in _LIST_PREDICATES else [whole]
     if any(len(part.split()) > 3 for part in parts):
         parts = [whole]
     for part in parts:
         clean = _without_dangling(part.strip(" .,;:!\"'-")).strip(" -")
-        said = clean.casefold().split()
-        says_something = said and (said[0] not in _EMPTY or (len(said) > 1 and said[0] in _ARTICLES))
-        if found.kind == "preferences" and _PASSING.search(clean):
+        words = clean.casefold().split()
+        names_something = words and (words[0] not in _EMPTY or (len(words) > 1 and words[0] in _ARTICLES))
+        if is_preference and _PASSING.search(clean):
             continue
-        if says == "decided" and _POINTING.match(clean):
+        if predicate == "decided" and _POINTING.match(clean):
             continue
-        if (says_something or (found.kind == "facts" and len(clean.split()) > 2)) and len(clean) <= _CHARS_MAX:
-            yield ExtractedItem(found.kind, found.item | {name: clean})
+        if (names_something or (extracted.kind == "facts" and len(clean.split()) > 2)) and len(clean) <= _CHARS_MAX:
+            yield ExtractedItem(extracted.kind, extracted.item | {field: clean})
 
 
 def _without_dangling(phrase: str) -> str:
-    """Return `phrase` without the words at its end that nothing follows; the first word always stays."""
+    """Return `phrase` without the incomplete words at its end; the first word always stays."""
     words = phrase.split()
     while len(words) > 1 and words[-1] in _DANGLING:
         words.pop()
     return " ".join(words)
 
 
-def _subject(speaker: str, who: str) -> str:
-    """Return whom `who` means: the speaker, a name, or somebody's sister."""
-    if who in ("I", "we", "We"):
+def _subject(speaker: str, words: str) -> str:
+    """Return the subject that `words` refer to: the speaker, a name, or a relative such as `Ann's sister`."""
+    if words in ("I", "we", "We"):
         return speaker
-    relation = _RELATION.match(who)
+    relation = _RELATION.match(words)
     if relation is None:
-        return who
+        return words
     return relation["name"] or f"{speaker}'s {relation['relation']}"
 
 
-def _people(said: IncomingMessage, text: str) -> Iterator[ExtractedItem]:
-    """Yield the people that a sentence introduces: `my sister Anna`, `Robert, we call him Bob`."""
-    source = {"source_events": [said.event_id]}
-    unreal = statement_modality.Unreal(text)
+def _people(message: IncomingMessage, text: str) -> Iterator[ExtractedItem]:
+    """Yield entities and relationships for the people that a sentence introduces."""
+    source = {"source_events": [message.event_id]}
+    non_factual = statement_modality.NonFactualSpans(text)
     for match in _NAMED.finditer(text):
         name, relation = match["name"], match["relation"].casefold()
-        if name.split()[0] not in vocabulary.NOT_NAMES and not unreal.covers(match.start()):
-            description = f"{said.speaker}'s {relation}"
+        if name.split()[0] not in vocabulary.NOT_NAMES and not non_factual.covers(match.start()):
+            description = f"{message.speaker}'s {relation}"
             yield ExtractedItem("entities", {"name": name, "type": "person", "description": description} | source)
             yield ExtractedItem(
-                "relationships", {"source": said.speaker, "type": relation, "target": name, "confidence": 0.9} | source
+                "relationships",
+                {"source": message.speaker, "type": relation, "target": name, "confidence": 0.9} | source,
             )
     for match in _ALIAS.finditer(text):
         if {match["name"].split()[0], match["alias"]}.isdisjoint(vocabulary.NOT_NAMES):
@@ -263,10 +272,13 @@ def _people(said: IncomingMessage, text: str) -> Iterator[ExtractedItem]:
                 "entities", {"name": match["name"], "type": "person", "aliases": [match["alias"]]} | source
             )
     for match in _CALL_ME.finditer(text):
-        yield ExtractedItem("entities", {"name": said.speaker, "type": "person", "aliases": [match["alias"]]} | source)
+        yield ExtractedItem(
+            "entities", {"name": message.speaker, "type": "person", "aliases": [match["alias"]]} | source
+        )
 
 
-def _instruction(said: IncomingMessage, sentence: Sentence) -> Item:
+def _instruction(message: IncomingMessage, sentence: Sentence) -> Item:
+    """Return a standing instruction as the payload of a preference."""
     key = " ".join(WORD.findall(sentence.text.casefold())[:8])
     return {
         "category": _category(sentence.text),
@@ -274,9 +286,10 @@ def _instruction(said: IncomingMessage, sentence: Sentence) -> Item:
         "value": sentence.text,
         "strength": 0.9,
         "standing": True,
-        "source_events": [said.event_id],
+        "source_events": [message.event_id],
     }
 
 
 def _category(text: str) -> str:
+    """Return the first category of preferences whose pattern matches `text`."""
     return next((name for name, pattern in _CATEGORIES if pattern.search(text)), "other")

@@ -1,22 +1,23 @@
-"""The rules of `rules.toml`, compiled: what a sentence says, about whom, and how sure that is."""
+"""Rules: compiles the patterns of `rules.toml` and matches them against sentences."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from recollect.jobs.extraction import vocabulary as words
+from recollect.jobs.extraction import vocabulary
 
 _CAPITAL = r"(?!I\b)[A-ZÀ-ÖØ-Þ][\w'&-]{0,100}(?:\.[A-Z]\.)?"
 _NAME = rf"{_CAPITAL}(?:\s+{_CAPITAL}){{0,2}}"
 _PLACE = rf"(?:the\s+)?{_CAPITAL}(?:(?:,|\s+(?:of|de|da|do|del|la|the|on|upon|and))?\s+{_CAPITAL}){{0,3}}"
-_RELATIONS = "|".join(words.RELATIONS)
-_ADVERBS = "|".join(words.ADVERBS)
-#: Where a phrase ends.
+_RELATIONS = "|".join(vocabulary.RELATIONS)
+_ADVERBS = "|".join(vocabulary.ADVERBS)
+#: Words that end a phrase.
 _STOP = (
     r"(?:but|because|so|which|that|who|when|while|since|if|although|though|whenever|where|until|before|after|lately|"
     r"'cause|these days|right now|at the moment|anymore|too|as well|(?:and|,)\s+(?:I|we|he|she|it|they|you|my|our|then|also|not)\b)"
@@ -31,14 +32,17 @@ _SHORT = rf"(?!{_SHORT_STOP}\b){_TOKEN}(?:\s+(?!{_SHORT_STOP}\b){_TOKEN}){{0,4}}
 
 
 def _any(values: Sequence[str]) -> str:
+    """Return a pattern that matches any of `values`, which are patterns."""
     return "(?:" + "|".join(sorted(values, key=len, reverse=True)) + ")"
 
 
-def _several(values: Sequence[str]) -> str:
-    one = _any(values)
-    return rf"{one}(?:(?:,|,?\s+and|\s+or)\s+{one})*"
+def _list_of(values: Sequence[str]) -> str:
+    """Return a pattern that matches a list of `values`, such as `piano and guitar`."""
+    value = _any(values)
+    return rf"{value}(?:(?:,|,?\s+and|\s+or)\s+{value})*"
 
 
+#: The pattern of each placeholder of `rules.toml`.
 _PLACEHOLDERS = {
     "place": rf"(?P<place>{_PLACE})",
     "org": rf"(?P<org>{_PLACE}|(?:a|an|the|my)\s+{_TOKEN}(?:\s+(?!{_STOP}\b){_TOKEN}){{0,3}})",
@@ -48,134 +52,143 @@ _PLACEHOLDERS = {
     "clause": rf"(?P<clause>{_CLAUSE})",
     "number": r"(?P<number>\d{1,3})",
     "word": r"(?P<word>\w+)",
-    "job": rf"(?P<job>(?:[\w-]+\s+){{0,3}}{_any(words.JOBS)})",
-    "pet": rf"(?P<pet>{_any(words.PETS)}s?)",
-    "diet": rf"(?P<diet>{_any(words.DIETS)})",
-    "language": rf"(?P<language>{_several(words.LANGUAGES)})",
-    "play": rf"(?P<play>{_several(words.PLAYS)})",
-    "children": rf"(?P<children>{_any(words.CHILDREN)})",
-    "count": rf"(?P<count>{_any(words.COUNTS)})",
+    "job": rf"(?P<job>(?:[\w-]+\s+){{0,3}}{_any(vocabulary.JOBS)})",
+    "pet": rf"(?P<pet>{_any(vocabulary.PETS)}s?)",
+    "diet": rf"(?P<diet>{_any(vocabulary.DIETS)})",
+    "language": rf"(?P<language>{_list_of(vocabulary.LANGUAGES)})",
+    "play": rf"(?P<play>{_list_of(vocabulary.PLAYS)})",
+    "children": rf"(?P<children>{_any(vocabulary.CHILDREN)})",
+    "count": rf"(?P<count>{_any(vocabulary.COUNTS)})",
     "email": r"(?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)",
-    "verb": rf"(?P<verb>{_any([verb.strip() for verb in words.EVENT_VERBS])})",
+    "verb": rf"(?P<verb>{_any([verb.strip() for verb in vocabulary.EVENT_VERBS])})",
 }
-#: Whom a statement is about, with adverbs behind.
+#: The subject of a statement, with adverbs after it.
 _WHO = re.compile(
     rf"(?P<who>(?:I|[Ww]e)\b|[Mm]y\s+(?:\w+\s+)?(?:{_RELATIONS})\b(?:,?\s+{_NAME},?)?|{_NAME})"
     rf"(?:\s+(?:{_ADVERBS})\b)*\s+"
 )
-#: Where a statement may begin.
+#: Positions at which a statement may begin.
 _BEGIN = re.compile(
     r"^|(?<=[,;:(])\s*|\b(?i:and|but|so|because|since|that|then|well|yes|yeah|oh|also|anyway|hey|hi|hello|by the way|"
     r"btw|fyi|in fact|of course|actually|maybe|perhaps|probably|I think|I guess|I believe|I suppose|apparently),?\s+"
 )
 _PART = re.compile(r"\{(\w+)\}|\[(\w+)\]|\((?!\?)|\s+")
-#: Endings of words that begin a sentence and name nobody: `Looks like …`, `Winning must …`.
+#: Endings of verb forms and adverbs that begin a sentence and are no names: `Looks like …`, `Winning must …`.
 _VERBAL = re.compile(r"(?:ing|ed|ly|s)$")
-_FINAL = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 Kind = Literal["fact", "preference"]
 
 
-class Rule(NamedTuple):
-    """One pattern and what it says."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A compiled pattern and the statement it stands for."""
 
     kind: Kind
-    #: Compared at the beginning of a clause, or behind whom it is about.
+    #: Matched at the beginning of a clause, or after the subject.
     pattern: re.Pattern[str]
-    about_who: bool
-    #: Of a fact: the predicate, maybe with placeholders; of a preference: what is thought of the object.
-    says: str
+    #: Whether the pattern begins with the placeholder {who}.
+    has_subject: bool
+    #: The predicate of a fact, which may have placeholders, or the value of a preference, such as `likes`.
+    predicate: str
     #: The object, with placeholders.
     object: str
-    #: fact, event, decision …
+    #: The type of a fact: fact, event, decision …
     type: str
+    #: The confidence of a fact or the strength of a preference, from 0 to 1.
     confidence: float
-    #: Whether it is over.
+    #: Whether the fact is no longer valid: `I used to live in …`.
     ended: bool
-    #: Words of the pattern; a longer one knows more.
+    #: Number of words of the pattern; longer patterns are more specific and are tried first.
     length: int
 
 
-class RuleMatch(NamedTuple):
-    """What a rule read in a sentence."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleMatch:
+    """A match of a rule in a sentence."""
 
     rule: Rule
-    #: `I`, `we`, `my sister Anna`, a name.
-    who: str
-    says: str
+    #: The words of the subject: `I`, `we`, `my sister Anna`, or a name.
+    subject: str
+    #: The predicate of the rule, with the placeholders filled in.
+    predicate: str
+    #: The object of the rule, with the placeholders filled in.
     object: str
+    #: Position in the sentence at which the clause begins.
     start: int
+    #: Position after the match.
     end: int
 
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    """Return all rules, those that know more first."""
+    """Return all rules, longer patterns first, because they are more specific."""
     tables: dict[str, list[dict[str, Any]]] = tomllib.loads(
         files(__package__).joinpath("rules.toml").read_text(encoding="utf-8")
     )
-    found = [*_compiled("fact", tables["fact"]), *_compiled("preference", tables["preference"])]
-    return tuple(sorted(found, key=lambda rule: -rule.length))
+    compiled = [*_compiled("fact", tables["fact"]), *_compiled("preference", tables["preference"])]
+    return tuple(sorted(compiled, key=lambda rule: -rule.length))
 
 
 def matches(sentence: str) -> Iterator[RuleMatch]:
-    """Yield what the rules read in a sentence that is spelled out: at each clause, the rule that knows most."""
+    """Yield the matches in a sentence with expanded contractions: at each clause, the most specific rule that matches."""
     end = 0
     for begin in _BEGIN.finditer(sentence):
         start = begin.end()
         if start < end:
-            # Within what was read already.
+            # The position lies within the last match.
             continue
-        found = _at(sentence, start)
-        if found is not None:
-            end = found.end
-            yield found
+        match = _match_at(sentence, start)
+        if match is not None:
+            end = match.end
+            yield match
 
 
-def _at(sentence: str, start: int) -> RuleMatch | None:
-    """Return what the first rule that fits reads in the clause that begins at `start`."""
-    who = _WHO.match(sentence, start)
+def _match_at(sentence: str, start: int) -> RuleMatch | None:
+    """Return the match of the first rule that fits the clause at the position `start`."""
+    subject = _WHO.match(sentence, start)
     for rule in rules():
-        if rule.about_who and who is None:
+        if rule.has_subject and subject is None:
             continue
-        match = rule.pattern.match(sentence, who.end() if who and rule.about_who else start)
+        match = rule.pattern.match(sentence, subject.end() if subject and rule.has_subject else start)
         if match is None:
             continue
-        if who is not None and rule.about_who and not _agrees(who["who"], match.group()):
+        if subject is not None and rule.has_subject and not _agrees(subject["who"], match.group()):
             continue
-        named = match.groupdict() | ({"who": who["who"]} if who and rule.about_who else {})
-        if all(_is_name(named[group], at_start=start == 0) for group in ("name", "who") if named.get(group)):
-            values = {name: " ".join(value.split()).strip(" ,") for name, value in named.items() if value}
+        groups = match.groupdict() | ({"who": subject["who"]} if subject and rule.has_subject else {})
+        if all(_is_name(groups[group], at_start=start == 0) for group in ("name", "who") if groups.get(group)):
+            values = {name: " ".join(value.split()).strip(" ,") for name, value in groups.items() if value}
             return RuleMatch(
-                rule,
-                values.get("who", "I"),
-                _filled(rule.says, values),
-                _filled(rule.object, values),
-                start,
-                match.end(),
+                rule=rule,
+                subject=values.get("who", "I"),
+                predicate=_filled(rule.predicate, values),
+                object=_filled(rule.object, values),
+                start=start,
+                end=match.end(),
             )
     return None
 
 
 def _compiled(kind: Kind, tables: list[dict[str, Any]]) -> Iterator[Rule]:
+    """Yield the rules of the tables of `rules.toml`: one rule for each pattern of a table."""
     for table in tables:
-        for say in table["say"]:
-            placeholders: list[str] = [name for name in _FINAL.findall(say) if name != "who"]
+        for pattern in table["say"]:
+            placeholders: list[str] = [name for name in _PLACEHOLDER.findall(pattern) if name != "who"]
             yield Rule(
-                kind,
-                re.compile(_regex(say.removeprefix("{who} ")) + r"(?=\W|$)"),
-                say.startswith("{who} "),
-                table["predicate"] if kind == "fact" else table["value"],
-                table.get("object") or "{" + placeholders[-1] + "}",
-                table.get("type", "fact"),
-                table.get("confidence", table.get("strength", 0.5)),
-                table.get("ended", False),
-                len(say.split()),
+                kind=kind,
+                pattern=re.compile(_regex(pattern.removeprefix("{who} ")) + r"(?=\W|$)"),
+                has_subject=pattern.startswith("{who} "),
+                predicate=table["predicate"] if kind == "fact" else table["value"],
+                object=table.get("object") or "{" + placeholders[-1] + "}",
+                type=table.get("type", "fact"),
+                confidence=table.get("confidence", table.get("strength", 0.5)),
+                ended=table.get("ended", False),
+                length=len(pattern.split()),
             )
 
 
-def _regex(say: str) -> str:
-    """Translate a pattern of the table; its first letter may be a capital."""
+def _regex(pattern: str) -> str:
+    """Return the regular expression of a pattern of `rules.toml`; its first letter may be a capital."""
 
     def part(match: re.Match[str]) -> str:
         if match[1]:
@@ -184,26 +197,27 @@ def _regex(say: str) -> str:
             return f"(?:{match[2]})?"
         return r"\s+" if match[0].isspace() else "(?:"
 
-    first = say[0]
-    pattern = _PART.sub(part, say)
-    return f"[{first.upper()}{first}]" + pattern[1:] if first.isalpha() and first != "I" else pattern
+    first = pattern[0]
+    regex = _PART.sub(part, pattern)
+    return f"[{first.upper()}{first}]" + regex[1:] if first.isalpha() and first != "I" else regex
 
 
 def _filled(template: str, values: dict[str, str]) -> str:
-    return _FINAL.sub(lambda match: values.get(match[1], ""), template).strip()
+    """Return `template` with its placeholders replaced by `values`."""
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), template).strip()
 
 
-def _agrees(who: str, said: str) -> bool:
-    """Tell whether the verb can belong to whom it is about: `Exam study is hard` says nothing of somebody called Exam."""
-    return who in ("I", "we", "We") or said.split(maxsplit=1)[0] not in words.FIRST_PERSON_VERBS
+def _agrees(subject: str, clause: str) -> bool:
+    """Return whether the verb agrees with the subject: in `Exam study is hard`, `Exam` is not the subject of `study`."""
+    return subject in ("I", "we", "We") or clause.split(maxsplit=1)[0] not in vocabulary.FIRST_PERSON_VERBS
 
 
-def _is_name(who: str, *, at_start: bool) -> bool:
-    """Tell whether a text with a capital names somebody, and is not just the first word of a sentence."""
-    parts = who.split()
+def _is_name(subject: str, *, at_start: bool) -> bool:
+    """Return whether a capitalised text is a name, and not just the first word of a sentence."""
+    parts = subject.split()
     if parts[0] in ("I", "we", "We"):
         return True
     if parts[0] in ("my", "My"):
         return len(parts) > 1
-    verbal = at_start and len(parts) == 1 and _VERBAL.search(who) is not None
-    return parts[0] not in words.NOT_NAMES and not verbal
+    verbal = at_start and len(parts) == 1 and _VERBAL.search(subject) is not None
+    return parts[0] not in vocabulary.NOT_NAMES and not verbal

@@ -1,19 +1,19 @@
-"""Sentences, spelled out so that rules can compare them."""
+"""Sentences: splits a message into sentences and expands contractions, so that rules can match them."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-#: What may follow the end of a sentence, but not the end of an abbreviation or a number: a whole run of signs, or what is
-#: left of it behind the one sign of an abbreviation. No place within a run begins another search, so "!!!!x" is read once.
+#: The end of a sentence, but not of an abbreviation or a number: a whole run of signs, or the rest of the run after the
+#: sign of an abbreviation. No match starts within a run, so that "!!!!x" is scanned once.
 _ENDS = re.compile(
     r"(?:(?<![A-Z.!?…])(?<!\b(?:Mr|Ms|Dr|St|vs))(?<!\b(?:Mrs|e\.g|i\.e|etc))"
     r"|(?<=[A-Z][.!?…])|(?<=\b(?:Mr|Ms|Dr|St|vs)[.!?…])|(?<=\b(?:Mrs|e\.g|i\.e|etc)[.!?…]))"
     r"[.!?…]++[\"')\]]*+(?=\s|$)|\n++"
 )
-#: A sentence of speech has a few dozen words; what is longer is a list, code or no language at all. Whatever looks at all
-#: places of a sentence from all others takes a bounded time.
+#: Characters of a sentence. Spoken sentences have a few dozen words; longer ones are lists or code. The limit bounds
+#: the time of patterns that are quadratic in the length of a sentence.
 _CHARS_MAX = 1_000
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": "'"})
 _CONTRACTIONS = (
@@ -33,41 +33,41 @@ _CONTRACTIONS = (
 
 
 class Sentence(NamedTuple):
-    """A sentence without its end sign."""
+    """A sentence, split from its end sign."""
 
     text: str
-    #: Its end: ``.``, ``!``, ``?`` …, or nothing.
+    #: The end sign: ``.``, ``!``, ``?`` …, or empty.
     end: str
 
     @property
-    def asks(self) -> bool:
-        """Tell whether it is a question."""
+    def is_question(self) -> bool:
+        """Return whether the sentence is a question."""
         return "?" in self.end
 
 
 def sentences(text: str) -> list[Sentence]:
-    """Return the sentences of `text`, quotes straight and contractions spelled out."""
-    found: list[Sentence] = []
+    """Return the sentences of `text`, with straight quotes and expanded contractions."""
+    split: list[Sentence] = []
     plain = text.translate(_QUOTES)
     start = 0
     for match in [*_ENDS.finditer(plain), None]:
         end = len(plain) if match is None else match.start()
         sentence = _cut(" ".join(plain[start:end].split()).strip(" -*•>"))
         if sentence:
-            found.append(Sentence(_spelled_out(sentence), "" if match is None else match.group().strip()))
+            split.append(Sentence(_expanded(sentence), "" if match is None else match.group().strip()))
         start = end if match is None else match.end()
-    return found
+    return split
 
 
 def _cut(sentence: str) -> str:
-    """Return `sentence`, at a word's end when it is too long."""
+    """Return at most `_CHARS_MAX` characters of `sentence`, cut at the end of a word."""
     if len(sentence) <= _CHARS_MAX:
         return sentence
-    kept = sentence[:_CHARS_MAX]
-    return kept.rpartition(" ")[0] or kept
+    beginning = sentence[:_CHARS_MAX]
+    return beginning.rpartition(" ")[0] or beginning
 
 
-def _spelled_out(sentence: str) -> str:
+def _expanded(sentence: str) -> str:
     for pattern, full in _CONTRACTIONS:
         sentence = pattern.sub(full, sentence)
     return sentence

@@ -1,4 +1,4 @@
-"""The words that rules name by a placeholder. Read them, extend them."""
+"""Vocabulary: the word lists behind the placeholders of `rules.toml`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RELATIONS = """
     stepmother stepfather
 """.split()
 
-#: Animals that live with people.
+#: Pets.
 PETS = """
     dog puppy cat kitten rabbit hamster parrot turtle tortoise snake horse goldfish lizard bird
 """.split()
@@ -22,12 +22,12 @@ LANGUAGES = """
     Vietnamese Thai
 """.split()
 
-#: Ways of eating.
+#: Diets.
 DIETS = """
     vegan vegetarian pescatarian pescetarian gluten-free lactose-intolerant keto
 """.split()
 
-#: Heads of what people are by profession; words before them belong to it (`middle school teacher`).
+#: Head nouns of professions; the words before them belong to the profession (`middle school teacher`).
 JOBS = """
     accountant actor actress analyst architect artist baker barista biologist builder carpenter cashier chef
     chemist coach consultant cook counselor counsellor dancer dentist designer developer director doctor driver
@@ -40,34 +40,34 @@ JOBS = """
     waitress welder writer
 """.split()
 
-#: What one plays.
+#: Instruments and sports.
 PLAYS = """
     piano guitar violin cello drums flute saxophone trumpet clarinet bass ukulele harp soccer football
     basketball tennis volleyball baseball badminton golf chess hockey rugby cricket squash
 """.split()
 
-#: Children, as they are counted.
+#: Plural nouns for children, as in `two sons`.
 CHILDREN = """
     children kids sons daughters grandchildren
 """.split()
 
-#: Adverbs that may stand between who it is about and the verb.
+#: Adverbs that may stand between the subject and the verb.
 ADVERBS = """
     also always probably really absolutely actually currently just mostly now often only particularly recently still
     totally truly usually definitely especially generally honestly personally quite rather simply sometimes
 """.split()
 
-#: How many.
+#: Counts.
 COUNTS = r"one two three four five six seven eight nine ten a no \d+".split()
 
-#: Past tenses that tell an event: what follows says which.
+#: Verbs in the past tense that begin an event.
 EVENT_VERBS = """
     went to | attended | visited | met with | met | graduated from | got promoted to | got hired | won | ran a |
     finished | completed | signed up for | started | launched | released | adopted | celebrated | hosted |
     joined | traveled to | travelled to | flew to | volunteered at | gave birth
 """.split("|")
 
-#: Capitalised words that name nobody.
+#: Capitalised words that are no names.
 NOT_NAMES = frozenset(
     """
     I We You He She It They This That These Those There Here What Who Whom Whose Which When Where Why How If And
@@ -83,7 +83,7 @@ NOT_NAMES = frozenset(
     """.split()
 )
 
-#: Verbs in the form that goes with `I` and `we`, not with a name.
+#: Verbs in the form of `I` and `we`, which cannot follow a name.
 FIRST_PERSON_VERBS = frozenset(
     """
     adore am are come drive enjoy go hate have like live love need own play prefer reside speak study use work

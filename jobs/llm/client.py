@@ -1,4 +1,7 @@
-"""A language model, asked for typed answers. Whatever goes wrong, the answer is None, and the rules do the work."""
+"""LLM client: asks a language model for typed answers.
+
+A failure of any kind returns None, and the caller uses its rules instead.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-#: How often malformed output is asked for again.
+#: Further requests after malformed output.
 _RETRIES = 2
-#: Beside the time-outs of the requests: the asking as a whole.
+#: Seconds that a call may take in addition to the time-outs of its requests.
 _SLACK_SECONDS = 5.0
 
 Output = TypeVar("Output", bound=BaseModel)
@@ -36,38 +39,44 @@ class LlmClient:
     """The language model of the settings. Safe to use from many threads.
 
     Parameters:
-        settings: which model, and its limits.
-        data: the folder that the spend is kept in.
+        settings: the model and its limits.
+        data: the folder of the file that counts the tokens.
+
+    Raises:
+        InvalidInput: the settings name no model.
     """
 
     def __init__(self, settings: LlmSettings, data: Path) -> None:
         if settings.llm is None:
-            raise InvalidInput("name a language model", field="RECOLLECT_LLM")
-        #: Who is named as the one who read.
+            raise InvalidInput(
+                "no language model is configured; name one, such as openai:gpt-5-mini", field="RECOLLECT_LLM"
+            )
+        #: The name of the model; extracted items record it as their extractor.
         self.name = settings.llm
         self._settings = settings
         self._spend = Spend(data / "llm-spend.json")
         self._breaker = Breaker(settings.llm_failures_max, settings.llm_pause_seconds)
-        # One loop for all calls: HTTP clients belong to the loop they were made in.
+        # One event loop for all calls, because an HTTP client can only be used in the loop that created it.
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="recollect-llm", daemon=True)
         self._thread.start()
         self._model: Any = None
 
     def ask(self, namespace: str, prompt: str, text: str, output: type[Output]) -> Output | None:
-        """Return what the model answers; None when it may not be asked now, or has failed.
+        """Return the model's answer; None when the budget or the breaker allows no request, or the request failed.
 
         Parameters:
             prompt: the name of a file in `prompts`.
-            text: what it is about; put between marks as data.
+            text: the conversation; it is marked as data in the request.
+            output: the type of the answer.
         """
         if self._spend.today() >= self._settings.llm_tokens_per_day or not self._breaker.allows(namespace):
             return None
-        asked = asyncio.run_coroutine_threadsafe(self._ask(prompt, text, output), self._loop)
+        future = asyncio.run_coroutine_threadsafe(self._ask(prompt, text, output), self._loop)
         try:
-            answer = asked.result(self._settings.llm_timeout_seconds * (_RETRIES + 1) + _SLACK_SECONDS)
+            answer = future.result(self._settings.llm_timeout_seconds * (_RETRIES + 1) + _SLACK_SECONDS)
         except (Exception, FutureTimeout) as error:
-            asked.cancel()
+            future.cancel()
             _logger.warning("the language model did not answer for namespace %r: %s", namespace, short_text(error))
             self._breaker.failed(namespace)
             return None
@@ -75,7 +84,7 @@ class LlmClient:
         return answer
 
     def status(self) -> dict[str, Any]:
-        """Return the model, what today has cost, and how many namespaces are left to the rules for now."""
+        """Return the fields for health: the model, the tokens of today, and the number of paused namespaces."""
         return {
             "model": self.name,
             "tokens_today": self._spend.today(),
@@ -101,11 +110,11 @@ class LlmClient:
             await client.close()
 
     async def _ask(self, prompt: str, text: str, output: type[Output]) -> Output:
-        # The import takes a second, which only those who have a model pay.
+        # The import takes a second, so it happens only when a model is used.
         from pydantic_ai import Agent, RunUsage, UsageLimits  # noqa: PLC0415
 
         agent: Agent[Any, Output] = Agent(
-            self._opened_model(),
+            self._open_model(),
             output_type=output,
             instructions=_prompt(prompt),
             retries=_RETRIES,
@@ -119,11 +128,12 @@ class LlmClient:
                 usage_limits=UsageLimits(request_limit=_RETRIES + 1),
             )
         finally:
-            # What failed has cost as well.
+            # Failed requests use tokens too.
             self._spend.add(usage.total_tokens)
         return result.output
 
-    def _opened_model(self) -> Any:
+    def _open_model(self) -> Any:
+        """Return the model of the settings; create it at the first call."""
         if self._model is None:
             if self._settings.llm_base_url is None:
                 from pydantic_ai.models import infer_model  # noqa: PLC0415

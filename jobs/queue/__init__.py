@@ -1,4 +1,4 @@
-"""Queue: broker, workers, scheduler, and the records of their runs.
+"""Queue: broker, workers, scheduler, and the store of their runs.
 
-It may use every other room of `jobs`: it is what calls them.
+It may use every other folder of `jobs`: it calls them.
 """

@@ -1,4 +1,7 @@
-"""What workers do. A message says where there may be work, and nothing else: it may come twice, late or never."""
+"""Actors: the functions that workers run for messages.
+
+A message only says that a namespace may have work, so it may arrive twice, late or never.
+"""
 
 from __future__ import annotations
 
@@ -18,34 +21,39 @@ from recollect.jobs.queue.run_store import RunStore
 
 _logger = logging.getLogger(__name__)
 
-#: How long one `embed` message works before it makes room for others and comes back.
+#: Seconds that one `embed` message works before it goes back to the end of the queue, so that other namespaces are
+#: served.
 _EMBED_SECONDS_MAX = 60.0
-#: Namespaces of one page of a scheduled job: what a kill can cost, since a page is done again.
+#: Namespaces in one batch of a scheduled run. A kill costs at most one batch, which is processed again.
 BATCH_NAMESPACES = 20
-#: A dramatiq priority; a lower number goes first.
+#: Priorities of dramatiq: a lower number is processed first.
 _LIVE, _NIGHTLY = 0, 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Actors:
-    """The actors on one broker: `project` and `embed` are light and live; `think` and `run` share the third queue."""
+    """The actors on one broker. `project` and `embed` have their own queues; the others share the background queue."""
 
-    #: Fold the news of a namespace.
+    #: Projects the new events of a namespace.
     project: dramatiq.Actor[[str], Any]
-    #: Embed what a namespace has new.
+    #: Embeds the new episodes of a namespace.
     embed: dramatiq.Actor[[str], Any]
-    #: Do the live jobs of a namespace.
+    #: Runs the live jobs of a namespace.
     process_background: dramatiq.Actor[[str], Any]
-    #: Do a page of a scheduled job: its name, its slot, and the namespace that the page follows.
+    #: Processes one batch of a scheduled run. Arguments: the job, the scheduled time in microseconds since 1970 UTC,
+    #: and the namespace before the batch.
     run: dramatiq.Actor[[str, int, str], Any]
 
 
-#: The queues, by cost.
-QUEUES = ("project", "embed", "think")
+#: The name of the background queue in brokers. It predates the names in the code and stays, because a release that
+#: renamed it would leave waiting messages unread. The same holds for the actor `think`.
+_BACKGROUND_QUEUE = "think"
+#: The queues: first the two live ones, then the background queue.
+QUEUES = ("project", "embed", _BACKGROUND_QUEUE)
 
 
 def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunStore) -> Actors:
-    """Declare the actors on `broker`."""
+    """Declare the actors on `broker` and return them."""
 
     def project(namespace: str) -> None:
         context.read_models.catch_up(namespace)
@@ -58,46 +66,46 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
         if time.monotonic() > deadline and not context.stop.is_set():
             actors.embed.send(namespace)
 
-    def think(namespace: str) -> None:
+    def process_background(namespace: str) -> None:
         for job in LIVE_JOBS.values():
             job.work(context, namespace, now_us())
 
-    def run(job: str, slot_us: int, after: str) -> None:
+    def run(job: str, scheduled_at_us: int, after: str) -> None:
         names = [head.namespace for head in context.log.heads(after=after, limit=BATCH_NAMESPACES)]
-        # The next page goes out before this one is done: all workers share the work, and the queue stays short.
+        # The next batch is sent before this one is processed: all workers share the run, and the queue stays short.
         if names:
-            actors.run.send(job, slot_us, names[-1])
-        if not run_store.has_batch(job, slot_us, after):
+            actors.run.send(job, scheduled_at_us, names[-1])
+        if not run_store.has_batch(job, scheduled_at_us, after):
             for name in names:
                 if context.stop.is_set():
-                    raise InterruptedError("the worker stops; the page is done again")
-                _run_one(context, run_store, job, slot_us, name)
-            run_store.finish_batch(job, slot_us, after)
+                    raise InterruptedError("the worker is stopping; the batch is processed again later")
+                _process_namespace(context, run_store, job, scheduled_at_us, name)
+            run_store.finish_batch(job, scheduled_at_us, after)
         if not names:
-            run_store.end(job, slot_us, now_us())
+            run_store.end(job, scheduled_at_us, now_us())
 
     actors = Actors(
-        project=_actor(project, broker, "project"),
-        embed=_actor(embed, broker, "embed"),
-        process_background=_actor(think, broker, "think"),
-        run=_actor(run, broker, "think", priority=_NIGHTLY),
+        project=_actor(project, broker, name="project", queue="project"),
+        embed=_actor(embed, broker, name="embed", queue="embed"),
+        process_background=_actor(process_background, broker, name="think", queue=_BACKGROUND_QUEUE),
+        run=_actor(run, broker, name="run", queue=_BACKGROUND_QUEUE, priority=_NIGHTLY),
     )
     return actors
 
 
-def _run_one(context: JobContext, run_store: RunStore, job: str, slot_us: int, namespace: str) -> None:
-    """Do a scheduled job for one namespace; a failure is kept, and stops no other namespace."""
+def _process_namespace(
+    context: JobContext, run_store: RunStore, job: str, scheduled_at_us: int, namespace: str
+) -> None:
+    """Run a scheduled job for one namespace; record a failure, so that the other namespaces are processed."""
     try:
-        events = SCHEDULED_JOBS[job].work(context, namespace, slot_us)
-        run_store.record_progress(job, slot_us, now_us(), events=events)
+        events = SCHEDULED_JOBS[job].work(context, namespace, scheduled_at_us)
+        run_store.record_progress(job, scheduled_at_us, now_us(), events=events)
     except RecollectError as error:
         _logger.warning("%s failed for namespace %r", job, namespace, exc_info=True)
-        run_store.record_progress(job, slot_us, now_us(), error=f"{namespace}: {error}")
+        run_store.record_progress(job, scheduled_at_us, now_us(), error=f"{namespace}: {error}")
 
 
 def _actor(
-    work: Callable[..., None], broker: dramatiq.Broker, queue: str, *, priority: int = _LIVE
+    work: Callable[..., None], broker: dramatiq.Broker, *, name: str, queue: str, priority: int = _LIVE
 ) -> dramatiq.Actor[..., Any]:
-    return dramatiq.Actor(
-        work, broker=broker, actor_name=work.__name__, queue_name=queue, priority=priority, options={}
-    )
+    return dramatiq.Actor(work, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})

@@ -1,4 +1,4 @@
-"""Which broker carries the messages to the workers, and which records go with it, by its URL."""
+"""Broker: opens the message broker and the run store of a URL, and counts the attempts at each message."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from recollect.jobs.queue.redis_run_store import RedisRunStore
 from recollect.jobs.queue.run_store import DeadLetter, RunStore
 from recollect.jobs.queue.sqlite_run_store import SqliteRunStore
 
-#: After this a message is dropped: the sweep, or the next slot, has long sent another one.
+#: A message is dropped after a day: the sweep or the next scheduled run has sent another one by then.
 _AGE_MS_MAX = 86_400_000
-#: Redis hands a message to another worker when its own has not been heard of for this time.
+#: Redis gives a message to another worker when its worker sent no heartbeat for this time.
 _HEARTBEAT_MS = 15_000
+#: Characters of a traceback that a dead letter stores: its end, which names the error.
 _ERROR_CHARS_MAX = 4_000
 
 
 def open_run_store(url: str, data: Path) -> RunStore:
-    """Return the records that go with the broker at `url`: a file in the data folder, or the same Redis.
+    """Return the run store for the broker at `url`: a file in the data folder `data`, or the same Redis.
 
     Raises:
-        InvalidInput: no broker knows this URL. StorageError: the file cannot be written.
+        InvalidInput: no broker supports this URL. StorageError: the file cannot be written.
     """
     return RedisRunStore(url) if _is_redis(url) else SqliteRunStore(data / "jobs.db")
 
@@ -37,13 +38,13 @@ def open_run_store(url: str, data: Path) -> RunStore:
 def open_broker(run_store: RunStore, settings: QueueSettings) -> dramatiq.Broker:
     """Return the broker of the settings: ``memory://`` within this process, ``redis://host:port/db`` across machines.
 
-    Nothing is lost with either: a message says only that there may be work, and the sweep finds what got lost.
+    Neither can lose work: a message only says that a namespace may have work, and the sweep finds work without one.
 
     Raises:
-        InvalidInput: no broker knows this URL.
+        InvalidInput: no broker supports this URL.
     """
     middleware: list[Middleware] = [
-        # Before the others, since what it skips is not to be retried.
+        # First, because a message that it skips must not be retried.
         Attempts(run_store, settings.attempts_max),
         AgeLimit(max_age=_AGE_MS_MAX),
         TimeLimit(time_limit=int(settings.job_seconds_max * 1_000)),
@@ -51,7 +52,7 @@ def open_broker(run_store: RunStore, settings: QueueSettings) -> dramatiq.Broker
         Retries(max_retries=settings.attempts_max - 1, min_backoff=1_000, max_backoff=30_000),
     ]
     if _is_redis(settings.broker):
-        # Dead letters have records of their own, which nobody purges after a week.
+        # Dead letters go to the run store; dramatiq would purge its own after a week.
         return RedisBroker(
             url=settings.broker, middleware=middleware, namespace="recollect", heartbeat_timeout=_HEARTBEAT_MS
         )
@@ -67,17 +68,17 @@ def _is_redis(url: str) -> bool:
 
 
 class Attempts(Middleware):
-    """Counts attempts before the work, so that a message whose worker is killed each time ends as a dead letter."""
+    """Counts attempts at a message before its work, so that a message that kills its worker becomes a dead letter."""
 
     def __init__(self, run_store: RunStore, attempts_max: int) -> None:
-        self._records = run_store
+        self._run_store = run_store
         self._attempts_max = attempts_max
 
     def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002 -- dramatiq's
-        """Count; refuse a message that was tried too often."""
-        if self._records.add_attempt(message.message_id) > self._attempts_max:
-            self._bury(message, "its worker died on it every time")
-            raise SkipMessage("tried too often")
+        """Count an attempt; skip a message that was attempted too often."""
+        if self._run_store.add_attempt(message.message_id) > self._attempts_max:
+            self._add_dead_letter(message, "the worker died at every attempt")
+            raise SkipMessage("too many attempts")
 
     def after_process_message(
         self,
@@ -87,14 +88,15 @@ class Attempts(Middleware):
         result: Any = None,  # noqa: ARG002 -- dramatiq's
         exception: BaseException | None = None,
     ) -> None:
-        """Forget the attempts on what went well; bury what failed for good."""
+        """Delete the attempts of a message that succeeded; store a message that failed as a dead letter."""
         if exception is None:
-            self._records.clear_attempts(message.message_id)
+            self._run_store.clear_attempts(message.message_id)
         elif message.failed:
-            self._bury(message, "".join(traceback.format_exception(exception)))
+            self._add_dead_letter(message, "".join(traceback.format_exception(exception)))
 
-    def _bury(self, message: Any, error: str) -> None:
-        self._records.add_dead_letter(
+    def _add_dead_letter(self, message: Any, error: str) -> None:
+        """Store a message as a dead letter and delete its attempts."""
+        self._run_store.add_dead_letter(
             DeadLetter(
                 id=message.message_id,
                 queue=message.queue_name,
@@ -104,4 +106,4 @@ class Attempts(Middleware):
                 error=error[-_ERROR_CHARS_MAX:],
             )
         )
-        self._records.clear_attempts(message.message_id)
+        self._run_store.clear_attempts(message.message_id)

@@ -1,4 +1,4 @@
-"""The nightly order of work on one namespace."""
+"""Nightly work: the compaction steps of one namespace, in order."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.extraction_job import extract
 from recollect.projections.queries.snapshot import Snapshot
 
-#: A step: called with the context, the namespace, the time and the read model; returns what it would append.
+#: A step takes the context, the namespace, the time in microseconds and a snapshot, and returns the events to append.
 Step = Callable[[JobContext, str, int, Snapshot], Sequence[EventDraft]]
 
-#: In this order: a day is told while its words are there, and what was told apart is merged before the cap counts it.
+#: The order matters: a day is digested before its episodes expire, and duplicates are merged before the retention limit
+#: counts the memories.
 STEPS: dict[str, Step] = {
     "digest": add_daily_digests,
     "compress": compress,
@@ -40,30 +41,30 @@ STEPS: dict[str, Step] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """What a compaction of one namespace appended, or would append as things are now."""
+    """The number of events that a compaction of one namespace appended, or that a preview would append."""
 
     namespace: str
-    #: Events by step; only steps with any.
+    #: Number of events by step, without the steps that append none.
     events: dict[str, int]
 
 
 def compact(context: JobContext, namespace: str, now_us: int) -> int:
-    """Do the nightly work on `namespace` that is due at `now_us`; return how many events it appended."""
+    """Run the nightly steps that are due at `now_us` on `namespace`; return the number of appended events."""
     return sum(compact_steps(context, namespace, now_us).events.values())
 
 
 def compact_steps(context: JobContext, namespace: str, now_us: int) -> Compaction:
-    """Do what `compact` does, and tell the events by step."""
-    done = {"extract": extract(context, namespace, now_us)}
+    """Run the nightly steps as `compact` does; return the number of appended events by step."""
+    appended = {"extract": extract(context, namespace, now_us)}
     for name, step in STEPS.items():
-        done[name] = append_all_derived(context, namespace, partial(step, context, namespace, now_us))
+        appended[name] = append_all_derived(context, namespace, partial(step, context, namespace, now_us))
     limit_file_size(context, namespace)
-    return Compaction(namespace=namespace, events={name: count for name, count in done.items() if count})
+    return Compaction(namespace=namespace, events={name: count for name, count in appended.items() if count})
 
 
 def preview(context: JobContext, namespace: str, now_us: int) -> Compaction:
-    """Tell what the next round of each step would append, and append nothing."""
+    """Return the number of events that the next round of each step would append; append none."""
     context.read_models.catch_up(namespace)
     with context.read_models.reading(namespace) as snapshot:
-        found = {name: len(step(context, namespace, now_us, snapshot)) for name, step in STEPS.items()}
-    return Compaction(namespace=namespace, events={name: count for name, count in found.items() if count})
+        planned = {name: len(step(context, namespace, now_us, snapshot)) for name, step in STEPS.items()}
+    return Compaction(namespace=namespace, events={name: count for name, count in planned.items() if count})

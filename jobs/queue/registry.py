@@ -1,4 +1,4 @@
-"""Every job: what it does, when, and in which queue."""
+"""Registry: the live jobs and the scheduled jobs, with their times."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from recollect.jobs.derivation.job_context import Job, JobContext
 from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.queue.nightly import compact
 
-#: Events of a namespace that are worth a segment.
+#: New events of a namespace from which the nightly job seals a segment of the archive.
 _SEALED_EVENTS_MIN = 10_000
 
 
 class LiveJob(NamedTuple):
-    """A job that is done when a namespace has news."""
+    """A job that runs when a namespace has new events."""
 
     work: Job
 
 
 class ScheduledJob(NamedTuple):
-    """A job that is done for every namespace at its time."""
+    """A job that runs for every namespace at a time of the day or week."""
 
     work: Job
-    #: In the time zone of the setting: ``0 3 * * *`` is three o'clock in the morning.
+    #: A cron expression in the time zone of the settings: ``0 3 * * *`` is 3:00.
     cron: str
 
 
 def repair(context: JobContext, namespace: str, _: int) -> int:
-    """Embed what has no vectors yet, whatever was lost; it appends nothing."""
+    """Project and embed the rows that a lost message left behind; append no events, return 0."""
     context.read_models.catch_up(namespace)
     context.vectors().embed_new(namespace, stop=context.stop)
     return 0
 
 
 def seal(context: JobContext, namespace: str, _: int) -> int:
-    """Seal what has come since the last segment, when it is much.
+    """Seal the events since the last segment when they are many; append no events, return 0.
 
-    A log without an archive is sealed by `recollect archive` alone.
+    A log without an archive is sealed only by `recollect archive`.
     """
     if context.log.archive is not None:
         context.log.archive.seal(context.log, namespace, min_events=_SEALED_EVENTS_MIN)
     return 0
 
 
-#: In the order in which they are done for news.
+#: In the order in which they run for new events: the observer follows the extraction.
 LIVE_JOBS: dict[str, LiveJob] = {"extract": LiveJob(extract), "observe": LiveJob(observe)}
 
 SCHEDULED_JOBS: dict[str, ScheduledJob] = {

@@ -1,4 +1,4 @@
-"""What is known of jobs wherever they run: slots and runs, attempts, dead letters, heartbeats."""
+"""Run store: the port for scheduled runs, attempts, dead letters and heartbeats."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import socket
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-#: After this without a sign of life a worker or scheduler is taken for dead.
+#: A worker or scheduler without a heartbeat for this time counts as dead: six heartbeats were missed.
 HEARTBEAT_SECONDS_MAX = 30.0
-#: Dead letters that are kept; older ones go first.
+#: Dead letters that are stored; the oldest are deleted first.
 DEAD_LETTERS_MAX = 1_000
 
 Role = Literal["worker", "scheduler"]
@@ -19,117 +19,127 @@ ROLES: tuple[Role, ...] = ("worker", "scheduler")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A job in one of its slots. Times are microseconds since 1970 UTC."""
+    """A scheduled run of a job. Times are microseconds since 1970 UTC."""
 
     job: str
+    #: When the run was due.
     scheduled_at_us: int
     started_at_us: int
-    #: When something of it was last done.
+    #: When a namespace was last finished.
     progressed_at_us: int
-    #: None while it goes on.
+    #: None while the run is in progress.
     ended_at_us: int | None
+    #: Number of namespaces that were processed.
     namespaces: int
+    #: Number of events that were appended.
     events: int
+    #: Number of namespaces whose work failed.
     errors: int
-    #: The last one.
+    #: The message of the last error.
     error: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A message that failed for good."""
+    """A message that failed at every attempt."""
 
+    #: The id of the message.
     id: str
     queue: str
     actor: str
+    #: The arguments of the actor.
     arguments: tuple[str | int, ...]
+    #: Microseconds since 1970 UTC.
     failed_at_us: int
+    #: The end of the traceback.
     error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """A sign of life."""
+    """The latest heartbeat of a process."""
 
+    #: Random; new for each start of a process and each role.
     id: str
     role: Role
     host: str
     pid: int
+    #: Microseconds since 1970 UTC.
     seen_at_us: int
 
     def is_alive(self, now_us: int) -> bool:
-        """Tell whether it was heard of lately."""
+        """Return whether the heartbeat is younger than `HEARTBEAT_SECONDS_MAX`."""
         return now_us - self.seen_at_us < HEARTBEAT_SECONDS_MAX * 1_000_000
 
 
 def new_heartbeat(role: Role, now_us: int) -> Heartbeat:
-    """Return the first sign of life of this process in `role`."""
+    """Return the first heartbeat of this process in `role`."""
     return Heartbeat(id=secrets.token_hex(4), role=role, host=socket.gethostname(), pid=os.getpid(), seen_at_us=now_us)
 
 
 class RunStore(Protocol):
-    """The port: a file beside the data for one machine, Redis for several. Safe to use from many threads."""
+    """The port: a SQLite file in the data folder for one machine, Redis for several. Safe to use from many threads."""
 
-    def claim(self, job: str, slot_us: int, now_us: int, stale_us: int) -> bool:
-        """Tell whether the caller has to begin this slot; of several callers one has to.
+    def claim(self, job: str, scheduled_at_us: int, now_us: int, stale_us: int) -> bool:
+        """Claim a scheduled run; return whether this caller must start it. Of several callers, one must.
 
-        A slot that was claimed, not ended, and not touched for `stale_us` is taken up again: its scheduler died, or its
-        messages were lost.
+        A run that was claimed, has not ended and made no progress for `stale_us` can be claimed again: its scheduler
+        died, or its messages were lost.
         """
         ...
 
     def record_progress(
-        self, job: str, slot_us: int, now_us: int, *, events: int = 0, error: str | None = None
+        self, job: str, scheduled_at_us: int, now_us: int, *, events: int = 0, error: str | None = None
     ) -> None:
-        """Count one namespace of a slot."""
+        """Count one processed namespace of a run, with its appended events or its error."""
         ...
 
-    def finish_batch(self, job: str, slot_us: int, after: str) -> None:
-        """Note that a page of namespaces was worked off."""
+    def finish_batch(self, job: str, scheduled_at_us: int, after: str) -> None:
+        """Record that the batch of namespaces after `after` was processed."""
         ...
 
-    def has_batch(self, job: str, slot_us: int, after: str) -> bool:
-        """Tell whether a page was worked off already."""
+    def has_batch(self, job: str, scheduled_at_us: int, after: str) -> bool:
+        """Return whether the batch of namespaces after `after` was already processed."""
         ...
 
-    def end(self, job: str, slot_us: int, now_us: int) -> None:
-        """Note that a slot is done."""
+    def end(self, job: str, scheduled_at_us: int, now_us: int) -> None:
+        """Record that a run has ended."""
         ...
 
     def runs(self) -> list[Run]:
-        """Return the last run of every job, by name."""
+        """Return the last run of every job, sorted by job."""
         ...
 
     def add_attempt(self, message_id: str) -> int:
-        """Count an attempt on a message before the work, and return how many that makes."""
+        """Count an attempt at a message before its work starts; return the number of attempts."""
         ...
 
     def clear_attempts(self, message_id: str) -> None:
-        """Forget the attempts on a message that was worked off."""
+        """Delete the attempts of a message that was processed."""
         ...
 
     def add_dead_letter(self, letter: DeadLetter) -> None:
-        """Keep a message that failed for good."""
+        """Store a message that failed at every attempt."""
         ...
 
     def dead_letters(self) -> list[DeadLetter]:
-        """Return the messages that failed for good, oldest first."""
+        """Return the dead letters, oldest first."""
         ...
 
     def pop_dead_letter(self, letter_id: str) -> DeadLetter | None:
-        """Remove a dead letter and return it; None when somebody else was faster."""
+        """Remove a dead letter and return it; None when another process removed it first."""
         ...
 
-    def heartbeat(self, beat: Heartbeat) -> None:
-        """Leave a sign of life."""
+    def heartbeat(self, heartbeat: Heartbeat) -> None:
+        """Store the latest heartbeat of a process."""
         ...
 
-    def deregister(self, beat_id: str) -> None:
-        """Say that a process ends as it should."""
+    def deregister(self, heartbeat_id: str) -> None:
+        """Delete the heartbeat of a process that stops normally."""
         ...
 
     def heartbeats(self) -> list[Heartbeat]:
-        """Return the last sign of life of all that did not leave, dead ones too, for a day."""
+        """Return the heartbeats of the last day, those of dead processes included, sorted by role and id."""
         ...
 
     def close(self) -> None:

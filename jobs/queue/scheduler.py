@@ -1,4 +1,4 @@
-"""Scheduled work: each slot of each job is begun once, by whichever scheduler comes first, a missed one too."""
+"""Scheduler: starts each scheduled run once, a missed run too, however many schedulers are running."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from recollect.jobs.queue.run_store import RunStore
 
 _logger = logging.getLogger(__name__)
 
-#: How often slots are looked at that nobody began, or that nobody goes on with.
+#: Seconds between two checks for runs that were not started or that have stalled.
 _CHECK_SECONDS = 10.0
-#: How far back a missed slot is made up for.
-_BACK = timedelta(days=8)
+#: A run that was missed is started up to this long after its time: the weekly job is covered.
+_MISSED_AGE_MAX = timedelta(days=8)
 
 
 class Scheduler:
-    """Begins the slots of `SCHEDULED`; several may run, on several machines.
+    """Starts the runs of `SCHEDULED_JOBS`; several schedulers may run, on several machines.
 
-    A firing only sends the first page of the work. A slot that was missed while every scheduler was down is begun at
-    the next start, the latest one of each job; a memory that never saw a slot before waits for its first one.
+    Starting a run only sends the message of its first batch of namespaces. If every scheduler was down, the next start
+    makes up for the latest missed run of each job; a memory without earlier runs waits for its first one.
     """
 
     def __init__(self, actors: Actors, run_store: RunStore, settings: QueueSettings) -> None:
         self._actors = actors
-        self._records = run_store
+        self._run_store = run_store
         self._stale_us = int(settings.slot_stale_seconds * 1_000_000)
         zone = ZoneInfo(settings.timezone)
         self._triggers: dict[str, Any] = {
@@ -46,49 +46,50 @@ class Scheduler:
         options = {"coalesce": True, "misfire_grace_time": None, "max_instances": 1}
         for trigger in self._triggers.values():
             self._scheduler.add_job(self.check, trigger, **options)
-        # At once, and now and then: what was missed, and what went quiet.
+        # Checks at the start and at intervals find missed runs and stalled runs.
         self._scheduler.add_job(
             self.check, "interval", seconds=_CHECK_SECONDS, next_run_time=datetime.now(UTC), **options
         )
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread of the scheduler."""
         self._scheduler.start()
 
     def stop(self) -> None:
-        """Stop; what was begun goes on in the workers."""
+        """Stop the thread; runs that were started continue in the workers."""
         self._scheduler.shutdown(wait=True)
 
     def check(self) -> None:
-        """Begin the latest slot of every job that nobody began, or that nobody goes on with."""
+        """Start the latest run of every job that was not started, or that has stalled."""
         with self._lock:
             try:
-                known = {run.job for run in self._records.runs()}
+                jobs_with_runs = {run.job for run in self._run_store.runs()}
                 for name in SCHEDULED_JOBS:
-                    self._check(name, known)
+                    self._check(name, first=name not in jobs_with_runs)
             except Exception:
-                # The broker is away, say. The next look makes up for it.
-                _logger.warning("the scheduler could not begin what is due", exc_info=True)
+                # For example, the broker cannot be reached. The next check makes up for it.
+                _logger.warning("the scheduler could not start the runs that are due", exc_info=True)
 
-    def _check(self, job: str, known: set[str]) -> None:
-        slot_us = self.latest_due_us(job)
-        if slot_us is None:
+    def _check(self, job: str, *, first: bool) -> None:
+        """Start the latest run of `job` if this scheduler can claim it; `first` when the job has no run yet."""
+        scheduled_at_us = self.latest_due_us(job)
+        if scheduled_at_us is None:
             return
-        if self._records.claim(job, slot_us, now_us(), self._stale_us):
-            if job not in known and slot_us < self._started_us:
-                # The first look at a new memory: its time comes tonight.
-                self._records.end(job, slot_us, now_us())
+        if self._run_store.claim(job, scheduled_at_us, now_us(), self._stale_us):
+            if first and scheduled_at_us < self._started_us:
+                # A new memory has no work for times before its first start.
+                self._run_store.end(job, scheduled_at_us, now_us())
                 return
-            self._actors.run.send(job, slot_us, "")
+            self._actors.run.send(job, scheduled_at_us, "")
 
     def latest_due_us(self, job: str) -> int | None:
-        """Return the last time at which `job` was due."""
+        """Return the last time at which `job` was due, in microseconds since 1970 UTC; None before its first time."""
         trigger = self._triggers[job]
         now = datetime.now(UTC)
-        slot: datetime | None = None
-        following: datetime | None = trigger.get_next_fire_time(None, now - _BACK)
+        latest: datetime | None = None
+        following: datetime | None = trigger.get_next_fire_time(None, now - _MISSED_AGE_MAX)
         while following is not None and following <= now:
-            slot = following
+            latest = following
             following = trigger.get_next_fire_time(following, following + timedelta(seconds=1))
-        return None if slot is None else microseconds(slot)
+        return None if latest is None else microseconds(latest)

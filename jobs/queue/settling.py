@@ -1,4 +1,4 @@
-"""Settling: the background work of one namespace, done to its end in the caller's thread."""
+"""Settling: runs the background work of one namespace to its end, in the caller's thread."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.registry import LIVE_JOBS
 
-#: Rounds until the call gives up. A round does all the work that it finds, and the next one handles what the jobs of
-#: this round appended: three are usual. More are needed only while others keep appending.
+#: Rounds before the call gives up. A round does all the work that is due, and the next round handles the events that
+#: its jobs appended: three are usual. More are needed only while other processes keep appending.
 ROUNDS_MAX = 100
 
 
 def settle(
     context: JobContext, backlog: BacklogMonitor, namespace: str, now_us: int, *, rounds_max: int = ROUNDS_MAX
 ) -> None:
-    """Catch up, embed and run the live jobs of `namespace` until no work is left.
+    """Project, embed and run the live jobs of `namespace` until no work is left.
 
     Parameters:
-        now_us: the time that the jobs work for, in microseconds since 1970 UTC.
-        rounds_max: rounds until `NotSettled` is raised.
+        now_us: the current time of the jobs, in microseconds since 1970 UTC.
+        rounds_max: rounds before `NotSettled` is raised.
 
     Raises:
         ProjectionFailed: the namespace is parked. NotSettled: work is left after `rounds_max` rounds, or the memory
@@ -31,7 +31,7 @@ def settle(
         progress = context.read_models.catch_up(namespace)
         if progress.parked is not None:
             raise ProjectionFailed(namespace, progress.parked.version, progress.parked.error)
-        # Before the jobs: observations are cut where the vectors of the turns show a change of topic.
+        # Embedding comes before the jobs: the observer cuts observations where the vectors show a change of topic.
         context.vectors().embed_new(namespace, stop=context.stop)
         appended = sum(job.work(context, namespace, now_us) for job in LIVE_JOBS.values())
         if not appended and backlog.of(namespace).is_settled:

@@ -1,4 +1,6 @@
--- Jobs of one machine: what must outlive a restart. Losing this file loses no memory: every job can be done again.
+-- State of the jobs of one machine that must survive a restart. If this file is lost, no memory is lost: every job can run
+-- again. A `slot` is the time at which a run is due; a row of `pages` is a finished batch of namespaces, named by the
+-- namespace before it; `beats` holds the heartbeats.
 CREATE TABLE IF NOT EXISTS runs (
     job        TEXT    NOT NULL,
     slot_us    INTEGER NOT NULL,

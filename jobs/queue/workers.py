@@ -1,4 +1,4 @@
-"""The workers of one process: threads by cost of work, the notifier, the sweep, signs of life, and the scheduler."""
+"""Workers: the background threads of one process: workers, notifier, sweep, heartbeats and scheduler."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from recollect.jobs.queue.scheduler import Scheduler
 
 _logger = logging.getLogger(__name__)
 
-#: News of the same namespace within this time go as one message. Readers catch up by themselves, so nobody waits,
-#: and folding a few messages at a time would take the processor from those who append.
-_NEWS_SECONDS = 0.25
-#: Between two looks for a model that has become ready.
-_WATCH_SECONDS = 0.5
-#: Between two signs of life.
-_BEAT_SECONDS = 5.0
-#: How long a stop waits for the work at hand: a batch of embeddings, one namespace of a nightly job.
+#: Notifications of a namespace within this time are sent as one message. No reader waits for it, because readers
+#: project new events themselves, and projecting a few events at a time would take processor time from the appends.
+_NOTIFY_SECONDS = 0.25
+#: Seconds between two checks for an embedding model that has become ready.
+_MODEL_CHECK_SECONDS = 0.5
+#: Seconds between two heartbeats.
+_HEARTBEAT_SECONDS = 5.0
+#: Milliseconds that a stop waits for the work in progress: a batch of embeddings, or one namespace of a nightly job.
 _STOP_MS = 10_000
-#: Namespaces that one sweep tells of: the queue stays short, and the next sweep goes on.
-_TOLD_MAX = 1_000
+#: Namespaces that one sweep enqueues: the queue stays short, and the next sweep continues.
+_SWEEP_NAMESPACES_MAX = 1_000
 
 
 class Workers:
-    """What runs in the background of this process.
+    """The background threads of this process.
 
     Parameters:
-        context: what jobs work with; its settings name the broker and the number of threads.
-        records: those that go with the broker; the caller closes them.
-        lag: finds the namespaces that are behind.
-        work: whether this process works off messages, and sweeps.
-        schedule: whether it begins what is due. With neither it only tells the workers elsewhere who has news.
+        context: the context of the jobs; its settings name the broker and the numbers of threads.
+        run_store: the store that belongs to the broker; the caller closes it.
+        backlog: finds the namespaces that are behind.
+        work: whether this process processes messages and sweeps.
+        schedule: whether this process starts scheduled runs. With neither, it only notifies workers of other processes.
     """
 
     def __init__(
@@ -56,26 +56,27 @@ class Workers:
         settings = context.settings.queue
         self._context = context
         self._broker_url = settings.broker
-        self.records = run_store
+        self.run_store = run_store
         self.broker = open_broker(run_store, settings)
-        self.actors = declare_actors(self.broker, context, self.records)
-        self._lag = backlog
+        self.actors = declare_actors(self.broker, context, self.run_store)
+        self._backlog = backlog
         self._sweep_seconds = settings.sweep_seconds
-        live, thinking = set[str](QUEUES[:2]), set[str](QUEUES[2:])
+        live, background = set[str](QUEUES[:2]), set[str](QUEUES[2:])
         self._workers = (
             [
                 _worker(self.broker, live, settings.worker_threads),
-                _worker(self.broker, thinking, settings.think_threads),
+                _worker(self.broker, background, settings.think_threads),
             ]
             if work
             else []
         )
-        self._scheduler = Scheduler(self.actors, self.records, settings) if schedule else None
+        self._scheduler = Scheduler(self.actors, self.run_store, settings) if schedule else None
         roles: list[Role] = [*(["worker"] if work else []), *(["scheduler"] if schedule else [])]  # pyright: ignore[reportAssignmentType]
-        self._beats: list[Heartbeat] = [new_heartbeat(role, now_us()) for role in roles]
-        self._news: set[str] = set()
-        self._has_news = threading.Condition()
-        loops = {"notifier": self._notify, "sweep": self._keep_sweeping, "beat": self._keep_beating}
+        self._heartbeats: list[Heartbeat] = [new_heartbeat(role, now_us()) for role in roles]
+        #: Namespaces with new events, not sent yet; guarded by the condition.
+        self._notified: set[str] = set()
+        self._has_notified = threading.Condition()
+        loops = {"notifier": self._notify_loop, "sweep": self._sweep_loop, "heartbeat": self._heartbeat_loop}
         self._threads = [
             threading.Thread(target=loop, name=f"recollect-{name}", daemon=True) for name, loop in loops.items()
         ]
@@ -83,10 +84,11 @@ class Workers:
         self._running = False
 
     def start(self) -> None:
-        """Start the threads; the first sweep follows at once, and another whenever a model has become ready."""
-        # A worker that runs inside another program has to say this itself, once: time limits depend on it.
+        """Start the threads; sweep at once, at intervals, and whenever an embedding model has become ready."""
+        # A worker embedded in another program must emit this signal itself: the time limits of messages depend on it.
         self.broker.emit_after("process_boot")
-        # Two workers on one broker are meant: dramatiq warns of the second one's middleware.
+        # Two workers share one broker on purpose; dramatiq would log a warning about the middleware of the second
+        # worker.
         self.broker.logger.disabled = True
         for worker in self._workers:
             worker.start()
@@ -98,19 +100,19 @@ class Workers:
             thread.start()
 
     def notify(self, namespace: str) -> None:
-        """Say that `namespace` has new events. Costs the caller next to nothing."""
-        with self._has_news:
-            self._news.add(namespace)
-            self._has_news.notify()
+        """Notify the workers that `namespace` has new events. Another thread sends the message."""
+        with self._has_notified:
+            self._notified.add(namespace)
+            self._has_notified.notify()
 
     def stop(self) -> None:
-        """Finish the work at hand, then end the threads. What was not finished goes back into the queue."""
+        """Finish the work in progress, then stop the threads. Unfinished messages go back into the queue."""
         if not self._running:
             return
         self._running = False
         self._context.stop.set()
-        with self._has_news:
-            self._has_news.notify_all()
+        with self._has_notified:
+            self._has_notified.notify_all()
         if self._scheduler is not None:
             self._scheduler.stop()
         for worker in self._workers:
@@ -118,14 +120,14 @@ class Workers:
         for thread in self._threads:
             thread.join(_STOP_MS / 1_000)
         try:
-            for beat in self._beats:
-                self.records.deregister(beat.id)
+            for heartbeat in self._heartbeats:
+                self.run_store.deregister(heartbeat.id)
         except Exception:
-            _logger.warning("could not sign off", exc_info=True)
+            _logger.warning("could not delete the heartbeats of this process", exc_info=True)
         self.broker.close()
 
     def status(self) -> dict[str, Any]:
-        """Return what health shows: whether the workers run, on which broker, and when the last sweep was."""
+        """Return the fields for health: whether the workers run, the kind of broker, and the time of the last sweep."""
         return {
             "running": self._running and bool(self._workers),
             "broker": self._broker_url.partition("://")[0],
@@ -133,68 +135,71 @@ class Workers:
         }
 
     def queue_depths(self) -> dict[str, int]:
-        """Return how many messages wait in each queue."""
+        """Return the number of waiting messages by queue."""
         broker: Any = self.broker
         if hasattr(broker, "do_qsize"):
             return {name: int(broker.do_qsize(name)) for name in QUEUES}
         return {name: broker.queues[name].qsize() for name in QUEUES}
 
-    def _notify(self) -> None:
+    def _notify_loop(self) -> None:
+        """Send one message per notified namespace, collected over `_NOTIFY_SECONDS`, until the process stops."""
         while True:
-            with self._has_news:
-                self._has_news.wait_for(lambda: self._news or self._context.stop.is_set())
-                if self._context.stop.is_set() and (not self._news or self._workers):
+            with self._has_notified:
+                self._has_notified.wait_for(lambda: self._notified or self._context.stop.is_set())
+                if self._context.stop.is_set() and (not self._notified or self._workers):
                     return
-            self._context.stop.wait(_NEWS_SECONDS)
-            with self._has_news:
-                namespaces, self._news = self._news, set()
+            self._context.stop.wait(_NOTIFY_SECONDS)
+            with self._has_notified:
+                namespaces, self._notified = self._notified, set()
             for namespace in namespaces:
                 self._send(namespace)
 
     def _send(self, namespace: str) -> bool:
+        """Send a message for `namespace`; return whether the broker took it."""
         try:
             self.actors.project.send(namespace)
         except Exception:
-            # The broker is away. The sweep tells the same later, and reading never depends on it.
-            _logger.warning("could not tell the workers about namespace %r", namespace, exc_info=True)
+            # The broker cannot be reached. The sweep sends the message later, and reads never depend on it.
+            _logger.warning("could not notify the workers of namespace %r", namespace, exc_info=True)
             return False
         return True
 
-    def _keep_sweeping(self) -> None:
-        """Sweep at once, then now and then, and for each model that becomes ready: it may have work everywhere."""
+    def _sweep_loop(self) -> None:
+        """Sweep at once, at intervals, and when an embedding model becomes ready: all vectors may be missing."""
         if not self._workers:
             return
-        known: str | None = None
+        last_fingerprint: str | None = None
         waited = 0.0
         while not self._context.stop.is_set():
             embedder = self._context.vectors().embedder
-            tag = embedder.fingerprint if embedder.state == "ready" else ""
-            if tag != known or waited >= self._sweep_seconds:
-                known, waited = tag, 0.0
+            fingerprint = embedder.fingerprint if embedder.state == "ready" else ""
+            if fingerprint != last_fingerprint or waited >= self._sweep_seconds:
+                last_fingerprint, waited = fingerprint, 0.0
                 try:
                     self._sweep()
                 except RecollectError:
-                    _logger.warning("a sweep failed; the next one makes up for it", exc_info=True)
-            wait = min(_WATCH_SECONDS, self._sweep_seconds)
+                    _logger.warning("a sweep failed; the next sweep makes up for it", exc_info=True)
+            wait = min(_MODEL_CHECK_SECONDS, self._sweep_seconds)
             self._context.stop.wait(wait)
             waited += wait
 
     def _sweep(self) -> None:
-        """Tell the workers about the namespaces that are behind."""
-        behind, _ = self._lag.backlogs(_TOLD_MAX)
-        for one in behind:
-            if self._context.stop.is_set() or not self._send(one.namespace):
+        """Send a message for each namespace that is behind."""
+        backlogs, _ = self._backlog.backlogs(_SWEEP_NAMESPACES_MAX)
+        for backlog in backlogs:
+            if self._context.stop.is_set() or not self._send(backlog.namespace):
                 return
         self._last_sweep_us = now_us()
 
-    def _keep_beating(self) -> None:
+    def _heartbeat_loop(self) -> None:
+        """Store the heartbeats of this process until it stops."""
         while not self._context.stop.is_set():
             try:
-                for beat in self._beats:
-                    self.records.heartbeat(replace(beat, seen_at_us=now_us()))
+                for heartbeat in self._heartbeats:
+                    self.run_store.heartbeat(replace(heartbeat, seen_at_us=now_us()))
             except Exception:
-                _logger.warning("could not leave a sign of life", exc_info=True)
-            self._context.stop.wait(_BEAT_SECONDS)
+                _logger.warning("could not store a heartbeat", exc_info=True)
+            self._context.stop.wait(_HEARTBEAT_SECONDS)
 
 
 def _worker(broker: dramatiq.Broker, queues: set[str], threads: int) -> dramatiq.Worker:

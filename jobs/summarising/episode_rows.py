@@ -1,4 +1,4 @@
-"""Episode rows of plain texts, so that texts without an episode can be summarised as turns are."""
+"""Episode rows: wraps plain texts in episode rows, so that they can be summarised like turns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from recollect.projections.queries.episode_queries import EpisodeRow
 
 
 def plain_rows(texts: Iterable[str]) -> list[EpisodeRow]:
-    """Return rows of these texts, without a speaker, in order."""
+    """Return one row a text, in order, without speaker, session and time."""
     return [
         EpisodeRow(
             version=number,

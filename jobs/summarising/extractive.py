@@ -1,7 +1,7 @@
-"""Summaries without a language model: the sentences that say most, in their order, with who said them.
+"""Extractive summaries: selects the most informative sentences, in order, with their speakers.
 
-Chosen one by one, by maximal marginal relevance (Carbonell and Goldstein, 1998): what is near the centre of the
-conversation, says much, and is unlike what was chosen before.
+Sentences are selected one by one by maximal marginal relevance (Carbonell and Goldstein, 1998): similar to the centre
+of the conversation, rich in content, and dissimilar to the sentences selected before.
 """
 
 from __future__ import annotations
@@ -22,19 +22,21 @@ from recollect.projections.text.words import distinct_words
 
 _NUMBER = re.compile(r"\d")
 _NAME = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ]\w+")
-#: Words from which on a sentence is not surer to say something.
-_WORDS_ENOUGH = 12
-#: How much the sentence itself counts beside its nearness to the centre, and its likeness to what was chosen.
+#: Distinct words from which more words add nothing to the content of a sentence.
+_CONTENT_WORDS_MAX = 12
+#: Weights of the parts of a score; the similarity to the centre has the weight 1.
 _CONTENT_WEIGHT = 1.0
 _REDUNDANCY_WEIGHT = 0.7
 _IMPORTANCE_WEIGHT = 0.1
-#: Less than this only fills the rest of a budget.
+#: Content under which a sentence is never added to a summary that has a sentence.
 _CONTENT_MIN = 0.2
-#: What is left of a budget is not worth another round when it is less than this part.
-_REST = 0.08
+#: Selection ends when less than this share of the budget is left: hardly a sentence fits.
+_REST_SHARE = 0.08
 
 
 class _Sentence(NamedTuple):
+    """A sentence and the index of its turn."""
+
     turn: int
     text: str
 
@@ -42,100 +44,102 @@ class _Sentence(NamedTuple):
 def summarise(
     turns: Sequence[EpisodeRow], vectors: Sequence[Vector | None], tokens_max: int, *, whole: bool = False
 ) -> str:
-    """Return a summary of `turns` in at most `tokens_max` tokens: sentences as they were said, by speaker, in order.
+    """Return a summary of `turns` in at most `tokens_max` tokens: verbatim sentences, in order, with their speakers.
 
     Parameters:
-        vectors: of each turn, normalised; None for those that were not embedded. Words stand in when there is none.
-        whole: choose turns, not sentences, and put each on a line of its own.
+        vectors: one normalised vector a turn, or None where the turn is not embedded. Without any vector, word
+            vectors are used.
+        whole: select turns instead of sentences, and put each turn on its own line.
     """
     sentences = [
-        _Sentence(at, part)
-        for at, turn in enumerate(turns)
+        _Sentence(index, part)
+        for index, turn in enumerate(turns)
         for part in ([turn.line()] if whole else split_sentences(turn.line()))
         if part.strip()
     ]
     if not sentences:
         return ""
     rows = _rows(turns, vectors)
-    worth = _worth(turns, sentences, rows)
-    chosen: list[int] = []
-    # Of each turn: to what was chosen.
-    likeness = np.zeros(len(turns), np.float32)
-    left = tokens_max
-    # Likeness only grows, so a value from before is never too low, and only the first of the heap is calculated again:
-    # all sentences of a long message after each one that is chosen would take the square of its length.
-    heap = [(-value, at) for at, value in enumerate(worth)]
+    scores = _scores(turns, sentences, rows)
+    selected: list[int] = []
+    # Of each turn, the highest similarity to a selected sentence.
+    redundancy = np.zeros(len(turns), np.float32)
+    tokens_left = tokens_max
+    # Redundancy only grows, so an old score is never too low, and only the first item of the heap is scored again (lazy
+    # evaluation). Scoring all sentences after each selection would take quadratic time.
+    heap = [(-score, index) for index, score in enumerate(scores)]
     heapify(heap)
-    while heap and left > _REST * tokens_max:
-        before, best = heap[0]
-        value = worth[best] - _REDUNDANCY_WEIGHT * likeness[sentences[best].turn]
-        if -value > before:
-            heapreplace(heap, (-value, best))
+    while heap and tokens_left > _REST_SHARE * tokens_max:
+        old_negative_score, best = heap[0]
+        score = scores[best] - _REDUNDANCY_WEIGHT * redundancy[sentences[best].turn]
+        if -score > old_negative_score:
+            heapreplace(heap, (-score, best))
             continue
         heappop(heap)
         cost = estimate_tokens(f"{turns[sentences[best].turn].speaker}: {sentences[best].text} ")
-        if cost <= left and not (chosen and _content(sentences[best].text) < _CONTENT_MIN):
-            chosen.append(best)
-            left -= cost
-            near: Vector = np.dot(rows, rows[sentences[best].turn])
-            likeness = np.maximum(likeness, near)
-    if not chosen:
-        best = int(np.argmax(worth))
+        if cost <= tokens_left and not (selected and _content(sentences[best].text) < _CONTENT_MIN):
+            selected.append(best)
+            tokens_left -= cost
+            similarities: Vector = np.dot(rows, rows[sentences[best].turn])
+            redundancy = np.maximum(redundancy, similarities)
+    if not selected:
+        best = int(np.argmax(scores))
         text = f"{turns[sentences[best].turn].speaker}: {sentences[best].text}"
         return text if estimate_tokens(text) <= tokens_max else f"{cut_at_word(text, tokens_max)} …"
     if whole:
-        return "\n".join(sentences[at].text for at in sorted(chosen))
-    return _told(turns, [sentences[at] for at in sorted(chosen)])
+        return "\n".join(sentences[index].text for index in sorted(selected))
+    return _joined(turns, [sentences[index] for index in sorted(selected)])
 
 
 def _rows(turns: Sequence[EpisodeRow], vectors: Sequence[Vector | None]) -> Vector:
-    """Return one normalised row a turn, shape (turns, dimensions)."""
-    known = [vector for vector in vectors if vector is not None]
-    if known:
-        return np.stack([np.zeros_like(known[0]) if vector is None else vector for vector in vectors])
+    """Return one normalised row a turn, shape (turns, dimensions); rows of words when no turn is embedded."""
+    embedded = [vector for vector in vectors if vector is not None]
+    if embedded:
+        return np.stack([np.zeros_like(embedded[0]) if vector is None else vector for vector in vectors])
     words = [distinct_words(turn.line()) for turn in turns]
-    vocabulary = {word: at for at, word in enumerate(sorted(set(chain.from_iterable(words))))}
+    vocabulary = {word: column for column, word in enumerate(sorted(set(chain.from_iterable(words))))}
     rows = np.zeros((len(turns), max(1, len(vocabulary))), np.float32)
-    for row, said in zip(rows, words, strict=True):
-        row[[vocabulary[word] for word in said]] = 1
-    # Rare words say more: idf.
+    for row, words_of_turn in zip(rows, words, strict=True):
+        row[[vocabulary[word] for word in words_of_turn]] = 1
+    # The inverse document frequency gives rare words more weight.
     rows *= np.log1p(len(turns) / np.maximum(1, rows.sum(axis=0)))
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
-def _worth(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence], rows: Vector) -> Vector:
-    """Return how much each sentence says: the nearness of its turn to the centre, its content, its importance."""
+def _scores(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence], rows: Vector) -> Vector:
+    """Return the score of each sentence: similarity of its turn to the centre, content, and importance of its turn."""
     centre = rows.mean(axis=0)
-    central = rows @ (centre / max(float(np.linalg.norm(centre)), 1e-9))
+    centrality = rows @ (centre / max(float(np.linalg.norm(centre)), 1e-9))
     return np.array(
         [
-            central[one.turn]
-            + _CONTENT_WEIGHT * _content(one.text)
-            + _IMPORTANCE_WEIGHT * (turns[one.turn].importance - 5)
-            for one in sentences
+            centrality[sentence.turn]
+            + _CONTENT_WEIGHT * _content(sentence.text)
+            + _IMPORTANCE_WEIGHT * (turns[sentence.turn].importance - 5)
+            for sentence in sentences
         ],
         np.float32,
     )
 
 
 def _content(text: str) -> float:
-    """Return from 0 to 1 how much a sentence can say: by words that mean something, names, numbers.
+    """Return the content of a sentence, from 0 to 1: by its distinct words, names and numbers.
 
-    Questions and exclamations say less.
+    Questions and exclamations carry less content.
     """
-    words = min(1.0, len(distinct_words(text)) / _WORDS_ENOUGH)
+    words = min(1.0, len(distinct_words(text)) / _CONTENT_WORDS_MAX)
     named = min(1.0, len(_NAME.findall(text)) / 2)
     numbers = 1.0 if _NUMBER.search(text) else 0.0
     score = 0.6 * words + 0.25 * named + 0.15 * numbers
     return score * (0.4 if text.endswith("?") else 0.7 if text.endswith("!") else 1.0)
 
 
-def _told(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence]) -> str:
-    """Join sentences; whoever speaks is named where the speaker changes, unless nobody is."""
+def _joined(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence]) -> str:
+    """Join sentences; name the speaker where the speaker changes, unless the name is empty."""
     parts: list[str] = []
     speaker: str | None = None
     for sentence in sentences:
-        by = turns[sentence.turn].speaker
-        parts.append(sentence.text if by in (speaker, "") else f"{by}: {sentence.text}")
-        speaker = by
+        next_speaker = turns[sentence.turn].speaker
+        same = next_speaker in (speaker, "")
+        parts.append(sentence.text if same else f"{next_speaker}: {sentence.text}")
+        speaker = next_speaker
     return " ".join(parts)

@@ -1,4 +1,4 @@
-"""The words that say what a conversation was about, beside those of its summary."""
+"""Keywords: ranks the words of texts by tf × idf."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from recollect.projections.text.tokens import estimate_tokens
 from recollect.projections.text.words import STOP_WORDS
 
 _WORD = re.compile(r"\w[\w'’-]*")
-#: Words shorter than this say nothing about a subject.
+#: Characters of the shortest keyword; shorter words rarely name a subject.
 _CHARS_MIN = 3
 
 
 def keywords(snapshot: Snapshot, texts: Sequence[str], *, tokens_max: int) -> list[str]:
-    """Return the words of `texts` that are rare in this memory and frequent here, best first (tf × idf).
+    """Return the words that are frequent in `texts` and rare in the memory, by falling tf × idf.
 
     Parameters:
-        snapshot: its keyword index holds the document frequencies.
-        tokens_max: estimated tokens of all of them together.
+        snapshot: provides the document frequencies of its keyword index.
+        tokens_max: estimated tokens of all keywords together.
     """
     stem = snapshot.keywords.stemmer()
 
@@ -35,13 +35,13 @@ def keywords(snapshot: Snapshot, texts: Sequence[str], *, tokens_max: int) -> li
     spelling: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for text in texts:
-        found = dict(stems(text))
-        counts.update(found.keys())
-        for term, word in found.items():
+        word_by_term = dict(stems(text))
+        counts.update(word_by_term.keys())
+        for term, word in word_by_term.items():
             spelling.setdefault(term, word)
     episodes = snapshot.episodes.count()
     scores = {
-        # The words of a fact may be in no episode.
+        # max(1, …): a word of a fact may occur in no episode.
         term: count * math.log(1 + episodes / max(1, snapshot.keywords.document_frequency(term)))
         for term, count in counts.items()
     }
@@ -49,6 +49,7 @@ def keywords(snapshot: Snapshot, texts: Sequence[str], *, tokens_max: int) -> li
 
 
 def _fitting(words: Iterable[str], tokens_max: int) -> list[str]:
+    """Return the first words that fit in `tokens_max`."""
     chosen: list[str] = []
     for word in words:
         if estimate_tokens(" ".join([*chosen, word])) > tokens_max:

@@ -1,4 +1,4 @@
-"""Summaries of turns, in the tokens that a tier allows."""
+"""Summaries: summarises episodes within a token budget, by a language model or by extraction of sentences."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from recollect.projections.text.tokens import estimate_tokens
 
 
 class LlmSummary(BaseModel):
-    """What a language model says a conversation was about."""
+    """The answer of a language model that summarises a conversation."""
 
     summary: Annotated[str, Field(min_length=1)]
 
 
-#: However little there was: a sentence needs some room.
+#: Tokens that a summary may use however short its sources are: a sentence needs as many.
 _TOKENS_MIN = 16
-#: However much: nobody reads more, and an event has room for it.
+#: Tokens of the longest summary; an event has room for them.
 _TOKENS_MAX = 16_000
-#: How much longer than asked a language model's summary may be: it counts tokens in another way.
-_OVER_MAX = 1.25
-#: What a summary of turns without any words says.
+#: How many times its budget a language model's summary may use: the model counts tokens differently.
+_OVERRUN_MAX = 1.25
+#: The summary of turns without words.
 _WORDLESS = "(nothing was said)"
 
 
@@ -44,20 +44,21 @@ def summarise_episodes(
     """Return a summary of `turns`.
 
     Parameters:
-        tokens_max: its length; a `share` of what it stands for when None.
+        tokens_max: the tokens of the summary; when None, `share` of the tokens of `turns`.
+        share: from 0 to 1.
     """
     source_tokens = sum(estimate_tokens(f"{turn.speaker}: {turn.line()}") for turn in turns)
     wanted = int(share * source_tokens) if tokens_max is None else tokens_max
     budget = min(max(_TOKENS_MIN, wanted), _TOKENS_MAX)
     vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
-    told = _told_by(context.llm, namespace, turns, budget) if context.llm is not None else None
-    text = told or summarise(turns, [vectors.get(turn.version) for turn in turns], budget) or _WORDLESS
+    by_llm = _summarise_by_llm(context.llm, namespace, turns, budget) if context.llm is not None else None
+    text = by_llm or summarise(turns, [vectors.get(turn.version) for turn in turns], budget) or _WORDLESS
     return Summary(text, estimate_tokens(text), source_tokens)
 
 
-def _told_by(llm: LlmClient, namespace: str, turns: Sequence[EpisodeRow], budget: int) -> str | None:
-    """Return the language model's summary; None when it could not be asked, or does not keep to the budget."""
+def _summarise_by_llm(llm: LlmClient, namespace: str, turns: Sequence[EpisodeRow], budget: int) -> str | None:
+    """Return the language model's summary; None when the request failed or the summary exceeds the budget."""
     lines = "\n".join(f"{turn.speaker}: {turn.line()}" for turn in turns)
-    telling = llm.ask(namespace, "summarise", f"(at most {budget} tokens)\n{lines}", LlmSummary)
-    fits = telling is not None and estimate_tokens(telling.summary) <= budget * _OVER_MAX
-    return telling.summary if telling is not None and fits else None
+    answer = llm.ask(namespace, "summarise", f"(at most {budget} tokens)\n{lines}", LlmSummary)
+    fits = answer is not None and estimate_tokens(answer.summary) <= budget * _OVERRUN_MAX
+    return answer.summary if answer is not None and fits else None

@@ -275,7 +275,7 @@ def test_a_message_that_kills_its_worker_each_time_becomes_a_dead_letter(tmp_pat
         finally:
             worker.stop()
             broker.close()
-        assert "died on it every time" in memory.parts.run_store.dead_letters()[0].error
+        assert "the worker died at every attempt" in memory.parts.run_store.dead_letters()[0].error
         assert any("dead letter" in problem for problem in health(memory.parts)["problems"])
 
 
