@@ -128,7 +128,7 @@ class EpisodeArrays:
             "importances": _ints(importances),
             "lengths": _ints(lengths),
             "raw": _ints(raw),
-            "traits": np.full(len(rows), UNKNOWN, np.int32),
+            "text_flags": np.full(len(rows), UNKNOWN, np.int32),
         }
         whole: dict[str, Any] = {name: np.concatenate([getattr(self, name), array]) for name, array in added.items()}
         before = _lengths_before(whole["versions"], whole["lengths"], previous)
@@ -156,14 +156,14 @@ _ARRAYS = (
     "lengths",
     "window_lengths",
     "raw",
-    "traits",
+    "text_flags",
 )
 
 
 def empty_episode_arrays(removal: int) -> EpisodeArrays:
     """Return the roster of a model before its first episode."""
     none = np.empty(0, np.int64)
-    arrays: dict[str, Any] = dict.fromkeys(_ARRAYS, none) | {"traits": np.empty(0, np.int32)}
+    arrays: dict[str, Any] = dict.fromkeys(_ARRAYS, none) | {"text_flags": np.empty(0, np.int32)}
     places = np.empty(0, np.int32)
     return EpisodeArrays(
         **arrays, row_by_version=places, session_ids=(), speaker_names=(), through=0, last_removal_version=removal

@@ -52,15 +52,15 @@ class IndexCache:
         if held is None or held.episodes.last_removal_version < row.removal or not path:
             held = IndexSnapshot(empty_episode_arrays(row.removal), self._new_postings(), KnowledgeIndex((), ()), 0)
         if held.knowledge_version != row.learned:
-            held = held._replace(shelf=load_knowledge_index(snapshot, self._stems), learned=row.learned)
+            held = held._replace(knowledge=load_knowledge_index(snapshot, self._stems), knowledge_version=row.learned)
         if held.episodes.through >= snapshot.version:
-            cut = held._replace(roster=held.episodes.until(snapshot.version))
+            cut = held._replace(episodes=held.episodes.until(snapshot.version))
         else:
             # What was read stays, even if there is no time for all of it.
             for through in range(held.episodes.through + self._read_versions, snapshot.version, self._read_versions):
-                held = held._replace(roster=held.episodes.extended(snapshot.episodes, through))
+                held = held._replace(episodes=held.episodes.extended(snapshot.episodes, through))
                 self._keep(path, held)
-            cut = held = held._replace(roster=held.episodes.extended(snapshot.episodes, snapshot.version))
+            cut = held = held._replace(episodes=held.episodes.extended(snapshot.episodes, snapshot.version))
         self._keep(path, held)
         return cut
 

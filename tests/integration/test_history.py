@@ -287,7 +287,7 @@ def test_an_event_that_cannot_be_folded_is_named_and_moments_before_it_are_answe
         event_handlers.apply_event(changes, event)
 
     # A handler that fails: no event that the catalogue takes makes one of today fail.
-    monkeypatch.setattr(replay, "fold", fold)
+    monkeypatch.setattr(replay, "apply_event", fold)
     append(log, *numbered(5))
     vectors = Vectors(tmp_path, models, NoEmbedder())
     retriever = Retriever(models, history, lambda: vectors, budget_ms=60_000)

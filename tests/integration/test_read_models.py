@@ -158,8 +158,8 @@ def poison(monkeypatch: pytest.MonkeyPatch) -> set[int]:
         event_handlers.apply_event(changes, event)
 
     # A handler that fails: no event that the catalogue takes makes one of today fail.
-    monkeypatch.setattr(projector, "fold", fold)
-    monkeypatch.setattr(replay, "fold", fold)
+    monkeypatch.setattr(projector, "apply_event", fold)
+    monkeypatch.setattr(replay, "apply_event", fold)
     return bad
 
 
