@@ -148,7 +148,7 @@ class Builds:
         self.count = 0
         self.let_go = threading.Event()
         # A build that is slow for as long as the test wants.
-        monkeypatch.setattr(history_module, "build", self._build)
+        monkeypatch.setattr(history_module, "build_read_model", self._build)
 
     def _build(self, *arguments: Any, **options: Any) -> int:
         self.count += 1
@@ -257,7 +257,7 @@ for number in range(60):
     version = chance.randint(1, 6)
     deadline = time.monotonic() + 60 if number % 2 else None
     with history.reading("a", version, deadline=deadline) as snapshot:
-        found = [row[0] for row in connection_of(snapshot).execute("SELECT version FROM episodes")]
+        found = [row[0] for row in snapshot.episodes.array_rows(0, version)]
         assert found == list(range(1, version + 1)), found
 history.close()
 models.close()
@@ -313,7 +313,7 @@ def test_a_build_that_fails_when_nobody_waits_any_more_is_reported_to_the_next_w
         raise ProjectionFailed("a", 1, "poisoned")
 
     # A disk without room, at a moment that the test chooses.
-    monkeypatch.setattr(history_module, "build", fail)
+    monkeypatch.setattr(history_module, "build_read_model", fail)
     append(log, *numbered(5))
     with pytest.raises(StillBuilding):
         _reads_within(history, 3, 0.0)
@@ -321,5 +321,5 @@ def test_a_build_that_fails_when_nobody_waits_any_more_is_reported_to_the_next_w
     with pytest.raises(ProjectionFailed):
         _reads_within(history, 3, 60.0)
     # And then it is tried again: what failed for want of room, say, may succeed.
-    monkeypatch.setattr(history_module, "build", replay.build_read_model)
+    monkeypatch.setattr(history_module, "build_read_model", replay.build_read_model)
     assert _reads_within(history, 3, 60.0) == 3
