@@ -43,7 +43,7 @@ class EpisodeArrays:
     window_lengths: Ints
     #: 1 for a raw episode, 0 for a summary.
     raw: Ints
-    #: Flags of the episode's text, written by `ranking.features` on first use (`UNKNOWN` before). Only this array changes.
+    #: Flags of the text, written by `ranking.features` on first use (`UNKNOWN` before). Only this array changes.
     text_flags: NDArray[np.int32]
     #: Ids of the sessions.
     session_ids: tuple[str | None, ...]

@@ -102,7 +102,7 @@ def _is_cached(_posting: Posting) -> bool:
 
 
 def merge_postings(postings: Sequence[Posting]) -> Posting:
-    """Return the union of the posting lists of variants of a word; an episode gets its most frequent variant's count."""
+    """Return the union of the posting lists of a word's variants, with the count of the most frequent variant."""
     filled = [posting for posting in postings if len(posting.versions)]
     if len(filled) <= 1:
         return filled[0] if filled else postings[0]
