@@ -1,4 +1,4 @@
-"""Model record: the file that names the embedding model of a data folder and the model before it."""
+"""Model record: stores the embedding model of a data folder, and the model before it, in one small file."""
 
 from __future__ import annotations
 
