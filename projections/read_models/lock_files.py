@@ -1,7 +1,7 @@
 """Lock files: lock a file that several processes share, and record the time of its last use.
 
-A marker is an empty file beside the shared one. Its lock is exclusive for creating or removing the shared file and
-shared for using it, between threads and processes. The system releases the lock when its holder dies.
+A marker is an empty file that stands for the shared one. Its lock is exclusive for creating or removing the shared file
+and shared for using it, between threads and processes. The system releases the lock when its holder dies.
 """
 
 from __future__ import annotations
