@@ -339,6 +339,7 @@ def test_a_record_has_the_fields_of_released_files(tmp_path: Path) -> None:
     content = {"current": {"name": "x", "tag": "f1"}, "previous": {"name": "y", "tag": "f2"}}
     model_record_path(tmp_path).write_text(json.dumps(content))
     record = read_model_record(tmp_path)
+    assert record is not None
     assert record == ModelRecord(RecordedModel("x", "f1"), RecordedModel("y", "f2"))
     write_model_record(tmp_path, record)
     assert json.loads(model_record_path(tmp_path).read_text()) == content
