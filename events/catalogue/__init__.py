@@ -1,0 +1,54 @@
+"""Catalogue: every event type as a pydantic model, the only description of what the log may hold.
+
+It may use `events.limits` only; other modules import its names from here, not from the section modules.
+
+An event type has two classes: its payload (`Message`) and its envelope (`MessageAdded`), which fixes `type` and adds
+the fields that all events share. Types are past tense and dotted; producers append `PRODUCER_EVENTS`, jobs append
+`DERIVED_EVENTS`, whose ids are deterministic, so that a job that runs twice records nothing new.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Annotated, Any
+
+from pydantic import Field
+
+# The payloads and the types of their fields are part of the catalogue too, so each section is exported as a whole.
+from recollect.events.catalogue.care_events import *  # noqa: F403
+from recollect.events.catalogue.care_events import CARE_EVENTS, NamespaceErased
+from recollect.events.catalogue.conversation_events import *  # noqa: F403
+from recollect.events.catalogue.conversation_events import CONVERSATION_EVENTS
+from recollect.events.catalogue.derived_events import *  # noqa: F403
+from recollect.events.catalogue.derived_events import (
+    DERIVED_EVENTS,
+    FactsExtracted,
+    ObservationsRecorded,
+    ObservationsReflected,
+)
+from recollect.events.catalogue.event_base import *  # noqa: F403
+from recollect.events.catalogue.event_base import Envelope
+from recollect.events.catalogue.knowledge_events import *  # noqa: F403
+from recollect.events.catalogue.knowledge_events import KNOWLEDGE_EVENTS
+
+PRODUCER_EVENTS: tuple[type[Envelope], ...] = CONVERSATION_EVENTS + KNOWLEDGE_EVENTS + CARE_EVENTS
+
+
+def type_of(event_class: type[Envelope]) -> str:
+    """Return the dotted type of `event_class`."""
+    name: Any = event_class.model_fields["type"].default
+    return name
+
+
+#: Every event class by its dotted type.
+EVENT_CLASSES: dict[str, type[Envelope]] = {type_of(cls): cls for cls in PRODUCER_EVENTS + DERIVED_EVENTS}
+
+#: Types whose payload may name the version up to which a job has read: never a version after the event itself.
+THROUGH_TYPES: frozenset[str] = frozenset(
+    {type_of(FactsExtracted), type_of(ObservationsRecorded), type_of(ObservationsReflected)}
+)
+
+_APPENDABLE: list[Any] = [cls for cls in PRODUCER_EVENTS if cls is not NamespaceErased]
+_APPENDABLE_UNION: Any = reduce(lambda union, cls: union | cls, _APPENDABLE)
+#: Any event that a producer may append (`validation.producer_draft`), discriminated by `type`, for OpenAPI.
+NewEvent = Annotated[_APPENDABLE_UNION, Field(discriminator="type")]
