@@ -30,7 +30,7 @@ class GroupCommitLog(ABC):
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Record `drafts`, all or none; see `log.EventLog.append`."""
-        _check(namespace, drafts)
+        _check_batch(namespace, drafts)
         recorded = threading.Lock()
         recorded.acquire()
         request = AppendRequest(namespace, drafts, expected_version, recorded)
@@ -42,7 +42,7 @@ class GroupCommitLog(ABC):
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `append` does without blocking the event loop."""
-        _check(namespace, drafts)
+        _check_batch(namespace, drafts)
         recorded = asyncio.get_running_loop().create_future()
         request = AppendRequest(namespace, drafts, expected_version, recorded)
         self._writer.submit(request)
@@ -57,13 +57,13 @@ class GroupCommitLog(ABC):
     def _commit(self, requests: list[AppendRequest]) -> None:
         """Write `requests` in one transaction and set each one's outcome. The writer's thread runs this."""
 
-    def _tell(self, heads: Sequence[StagedHead]) -> None:
+    def _notify_listeners(self, heads: Sequence[StagedHead]) -> None:
         for head in heads:
             for listener in self._listeners:
                 listener(head.namespace)
 
 
-def _check(namespace: str, drafts: Sequence[EventDraft]) -> None:
+def _check_batch(namespace: str, drafts: Sequence[EventDraft]) -> None:
     check_namespace(namespace)
     if not drafts:
         raise InvalidEvent("give at least one event", field="events")

@@ -63,7 +63,7 @@ _ARRAYS = (
 _INSERT = f"INSERT INTO events ({_COLUMNS}) SELECT * FROM unnest({_ARRAYS})"
 _READ = f"SELECT {_COLUMNS} FROM events WHERE namespace = %s AND version > %s ORDER BY version LIMIT %s"
 _FIND = f"SELECT {_COLUMNS} FROM events WHERE namespace = %s AND id = %s"
-_KNOWN = (
+_FIND_ALL = (
     f"SELECT {_COLUMNS} FROM events JOIN unnest(%s::text[], %s::text[]) AS wanted (namespace, id) USING (namespace, id)"
 )
 _HEAD = "SELECT version, hash FROM heads WHERE namespace = %s"
@@ -118,16 +118,16 @@ class PostgresLog(GroupCommitLog):
         lock_seconds_max: int = LOCK_SECONDS_MAX,
         reconnect_seconds_max: float = RECONNECT_SECONDS_MAX,
     ) -> None:
-        self._conninfo, self._place = _conninfo(url, lock_seconds_max)
+        self._conninfo, self._location = _conninfo(url, lock_seconds_max)
         self._reconnect_seconds_max = reconnect_seconds_max
         self._closed = False
-        self._writing: psycopg.Connection[StoredEvent] | None = None
+        self._write_connection: psycopg.Connection[StoredEvent] | None = None
         with self._storage_errors():
-            self._writing = self._connect()
+            self._write_connection = self._connect()
             try:
-                self.log_id = _prepare(self._writing, self._place)
+                self.log_id = _migrate(self._write_connection, self._location)
             except BaseException:
-                self._writing.close()
+                self._write_connection.close()
                 raise
         self._readers = ConnectionPool(
             self._conninfo,
@@ -182,8 +182,8 @@ class PostgresLog(GroupCommitLog):
         self._closed = True
         self._writer.close()
         self._readers.close()
-        if self._writing is not None:
-            self._writing.close()
+        if self._write_connection is not None:
+            self._write_connection.close()
 
     def _connect(self) -> psycopg.Connection[StoredEvent]:
         return psycopg.connect(self._conninfo, autocommit=True)
@@ -196,89 +196,89 @@ class PostgresLog(GroupCommitLog):
 
     def _commit(self, requests: list[AppendRequest]) -> None:
         # With ids of their own, events that were recorded by a commit whose answer got lost are known again.
-        made = _with_ids(requests)
-        asked_to_commit = False
-        until = time.monotonic() + self._reconnect_seconds_max
+        generated_ids = _assign_ids(requests)
+        commit_requested = False
+        deadline = time.monotonic() + self._reconnect_seconds_max
         while True:
             try:
                 with self._storage_errors():
-                    moved = self._write(requests, fresh=set() if asked_to_commit else made)
-            except _Lost as lost:
-                asked_to_commit |= lost.committing
-                if time.monotonic() < until and self._reconnect(until):
+                    moved = self._write(requests, new_ids=set() if commit_requested else generated_ids)
+            except _TransactionLost as lost:
+                commit_requested |= lost.committing
+                if time.monotonic() < deadline and self._reconnect(deadline):
                     continue
-                self._give_up(requests, lost.why, asked_to_commit)
+                self._fail_requests(requests, lost.why, commit_requested)
                 return
             except Exception as error:
-                self._give_up(requests, error, asked_to_commit)
+                self._fail_requests(requests, error, commit_requested)
                 return
-            _unmark(requests, made)
-            self._tell(moved)
+            _clear_duplicate_flags(requests, generated_ids)
+            self._notify_listeners(moved)
             return
 
-    def _write(self, requests: list[AppendRequest], *, fresh: set[str]) -> list[StagedHead]:
+    def _write(self, requests: list[AppendRequest], *, new_ids: set[str]) -> list[StagedHead]:
         """Record `requests` in one transaction and return the heads that moved; raise `_Lost` with the connection.
 
         Parameters:
             fresh: ids that cannot be in the log yet, so that nobody looks for them.
         """
-        connection = self._writing
+        connection = self._write_connection
         if connection is None or connection.closed:
-            raise _Lost(StorageError(f"{self._place}: the connection is closed"), committing=False)
+            raise _TransactionLost(StorageError(f"{self._location}: the connection is closed"), committing=False)
         committing = False
         try:
-            heads, known = _lock(connection, requests, fresh)
-            before = {head.namespace: head.version for head in heads}
-            staging = Staging(self._clock(), heads, str, lambda key, stored_id: known.get((key, stored_id)))
+            heads, recorded = _lock_heads(connection, requests, new_ids)
+            versions_before = {head.namespace: head.version for head in heads}
+            staging = Staging(self._clock(), heads, str, lambda key, stored_id: recorded.get((key, stored_id)))
             staging.stage(requests)
-            moved = staging.moved()
+            moved = staging.moved_heads()
             committing = bool(moved)
-            _finish(connection, staging, moved, before)
+            _write_and_commit(connection, staging, moved, versions_before)
             return moved
         except (pg.DeadlockDetected, pg.SerializationFailure) as error:
             connection.rollback()
-            raise _Lost(error, committing=False) from error
+            raise _TransactionLost(error, committing=False) from error
         except psycopg.OperationalError as error:
             if connection.closed or connection.broken:
-                raise _Lost(error, committing=committing) from error
+                raise _TransactionLost(error, committing=committing) from error
             raise
 
-    def _reconnect(self, until: float) -> bool:
+    def _reconnect(self, deadline: float) -> bool:
         """Open the writer's connection again, if it is needed and works before `until`."""
-        if self._writing is not None and not self._writing.closed:
+        if self._write_connection is not None and not self._write_connection.closed:
             return True
         pause_seconds = 0.05
-        while time.monotonic() < until:
+        while time.monotonic() < deadline:
             try:
-                self._writing = self._connect()
+                self._write_connection = self._connect()
                 return True
             except psycopg.OperationalError:
                 time.sleep(pause_seconds)
                 pause_seconds = min(1.0, 2 * pause_seconds)
         return False
 
-    def _give_up(self, requests: list[AppendRequest], error: Exception, asked_to_commit: bool) -> None:
+    def _fail_requests(self, requests: list[AppendRequest], error: Exception, commit_requested: bool) -> None:
         """Undo the transaction and tell every request why."""
         try:
             with self._storage_errors():
                 raise error
         except RecollectError as ours:
-            why: RecollectError = ours
+            failure: RecollectError = ours
         except Exception:
             _logger.exception("append failed in an unforeseen way")
-            why = StorageError(f"{self._place}: the append failed ({error!r}); nothing of it was recorded")
-        if asked_to_commit:
-            why = AppendUnknown(
-                f"{self._place}: the server went away while it committed ({error}), so the append may be there all "
+            failure = StorageError(f"{self._location}: the append failed ({error!r}); nothing of it was recorded")
+        if commit_requested:
+            failure = AppendUnknown(
+                f"{self._location}: the server went away while it committed ({error}), so the append may be there all "
                 "the same; send the same ids again, which is always safe"
             )
         try:
-            if self._writing is not None and not self._writing.closed:
-                self._writing.rollback()
+            if self._write_connection is not None and not self._write_connection.closed:
+                self._write_connection.rollback()
         except psycopg.Error:
-            self._writing = None
+            self._write_connection = None
         for request in requests:
-            request.error = request.error or why
+            request.error = request.error or failure
 
     @contextmanager
     def _storage_errors(self) -> Generator[None]:
@@ -286,10 +286,10 @@ class PostgresLog(GroupCommitLog):
         try:
             yield
         except (psycopg.Error, PoolTimeout) as error:
-            raise _storage_error(error, self._place) from error
+            raise _storage_error(error, self._location) from error
 
 
-class _Lost(Exception):
+class _TransactionLost(Exception):
     """The transaction cannot go on, but another attempt may: the connection broke, or the server chose a victim."""
 
     def __init__(self, why: Exception, *, committing: bool) -> None:
@@ -299,8 +299,8 @@ class _Lost(Exception):
         self.committing = committing
 
 
-def _lock(
-    connection: psycopg.Connection[StoredEvent], requests: Sequence[AppendRequest], fresh: set[str]
+def _lock_heads(
+    connection: psycopg.Connection[StoredEvent], requests: Sequence[AppendRequest], new_ids: set[str]
 ) -> tuple[list[StagedHead], dict[tuple[Key, StoredId], StoredEvent]]:
     """Begin a transaction; lock the heads of `requests`, made where they are new, and find the events known already."""
     names = sorted({request.namespace for request in requests})
@@ -308,30 +308,33 @@ def _lock(
         (request.namespace, draft.id)
         for request in requests
         for draft in request.drafts
-        if draft.id is not None and draft.id not in fresh
+        if draft.id is not None and draft.id not in new_ids
     }
     with connection.pipeline():
         connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         connection.execute(_BEGIN_HEADS, (GENESIS, names))
         locked = connection.execute(_LOCK_HEADS, (names,), binary=True)
-        known: dict[tuple[Key, StoredId], StoredEvent] = {}
+        recorded: dict[tuple[Key, StoredId], StoredEvent] = {}
         if pairs:
             # After the lock, and in a snapshot of its own: what another writer has just recorded is seen.
             wanted = ([name for name, _ in pairs], [event_id for _, event_id in pairs])
-            found = connection.execute(_KNOWN, wanted, binary=True)
-            known = {(row[0], row[2]): row for row in found}
+            rows = connection.execute(_FIND_ALL, wanted, binary=True)
+            recorded = {(row[0], row[2]): row for row in rows}
         heads = [StagedHead(*row) for row in locked]
-    return heads, known
+    return heads, recorded
 
 
-def _finish(
-    connection: psycopg.Connection[StoredEvent], staging: Staging, moved: Sequence[StagedHead], before: dict[str, int]
+def _write_and_commit(
+    connection: psycopg.Connection[StoredEvent],
+    staging: Staging,
+    moved: Sequence[StagedHead],
+    versions_before: dict[str, int],
 ) -> None:
     """Write what was staged, move the heads and commit."""
     if not moved:
         connection.execute("ROLLBACK")
         return
-    unused = [name for name, version in before.items() if version == 0 and not staging.heads[name].moved]
+    unused_heads = [name for name, version in versions_before.items() if version == 0 and not staging.heads[name].moved]
     with connection.pipeline():
         connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
         connection.execute(
@@ -341,46 +344,50 @@ def _finish(
                 [head.version for head in moved],
                 [head.hash for head in moved],
                 [head.recorded_at_us for head in moved],
-                [before[head.namespace] for head in moved],
+                [versions_before[head.namespace] for head in moved],
                 len(moved),
             ),
         )
-        if unused:
-            connection.execute(_DROP_UNUSED_HEADS, (unused,))
+        if unused_heads:
+            connection.execute(_DROP_UNUSED_HEADS, (unused_heads,))
         connection.execute("COMMIT")
 
 
-def _with_ids(requests: Sequence[AppendRequest]) -> set[str]:
+def _assign_ids(requests: Sequence[AppendRequest]) -> set[str]:
     """Give every event an id and return those that were made here."""
-    made: set[str] = set()
+    generated_ids: set[str] = set()
     for request in requests:
         drafts = [draft if draft.id else draft._replace(id=str(uuid_utils.uuid7())) for draft in request.drafts]
-        made.update(ours.id for ours, given in zip(drafts, request.drafts, strict=True) if given.id is None and ours.id)
+        for given, draft in zip(request.drafts, drafts, strict=True):
+            if given.id is None and draft.id is not None:
+                generated_ids.add(draft.id)
         request.drafts = drafts
-    return made
+    return generated_ids
 
 
-def _unmark(requests: Sequence[AppendRequest], made: set[str]) -> None:
+def _clear_duplicate_flags(requests: Sequence[AppendRequest], generated_ids: set[str]) -> None:
     """Events with an id made here are no duplicates, even when a second attempt found them recorded by the first."""
     for request in requests:
-        if request.recorded and any(one.duplicate for one in request.recorded):
+        if request.recorded and any(appended.duplicate for appended in request.recorded):
             request.recorded = [
-                one._replace(duplicate=one.duplicate and one.id not in made) for one in request.recorded
+                appended._replace(duplicate=appended.duplicate and appended.id not in generated_ids)
+                for appended in request.recorded
             ]
 
 
-def _prepare(connection: psycopg.Connection[StoredEvent], place: str) -> str:
+def _migrate(connection: psycopg.Connection[StoredEvent], location: str) -> str:
     """Bring the schema up to date and return the log's id."""
     if connection.info.server_version < SERVER_VERSION_MIN:
-        raise StorageError(f"{place} runs PostgreSQL {connection.info.server_version // 10_000}; 15 or newer is needed")
+        major_version = connection.info.server_version // 10_000
+        raise StorageError(f"{location} runs PostgreSQL {major_version}; install version 15 or newer")
     migrations = sorted(files(__package__).joinpath("migrations", "postgres").iterdir(), key=lambda file: file.name)
     with connection.transaction():
         # Two programs that start at once take turns.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('recollect.log'))")
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
-        applied = _migrations_applied(connection, place)
+        applied = _migrations_applied(connection, location)
         if applied > len(migrations):
-            raise NewerFile(f"{place} was written by a newer Recollect; install that version or a later one")
+            raise NewerFile(f"{location} was written by a newer Recollect; install that version or a later one")
         for migration in migrations[applied:]:
             connection.execute(migration.read_bytes())
         if not applied:
@@ -391,7 +398,7 @@ def _prepare(connection: psycopg.Connection[StoredEvent], place: str) -> str:
     return rows[0][0]
 
 
-def _migrations_applied(connection: psycopg.Connection[StoredEvent], place: str) -> int:
+def _migrations_applied(connection: psycopg.Connection[StoredEvent], location: str) -> int:
     """Return how many migrations the schema has seen; raise `ForeignFile` when it is somebody else's."""
     tables = connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = %s LIMIT 1", (_SCHEMA,)).fetchall()
     if not tables:
@@ -399,14 +406,14 @@ def _migrations_applied(connection: psycopg.Connection[StoredEvent], place: str)
     try:
         rows = connection.execute("SELECT migration FROM log").fetchall()
     except pg.UndefinedTable as error:
-        raise ForeignFile(f"{place} has a schema {_SCHEMA!r} that is not ours; name another database") from error
+        raise ForeignFile(f"{location} has a schema {_SCHEMA!r} that is not ours; name another database") from error
     return rows[0][0]
 
 
 def _conninfo(url: str, lock_seconds_max: int) -> tuple[str, str]:
     """Return what libpq wants, and the log's place for messages, which holds no password."""
     try:
-        given = conninfo_to_dict(url)
+        url_parameters = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise InvalidInput(f"no PostgreSQL URL: {error}", field="log") from None
     settings = {
@@ -418,20 +425,20 @@ def _conninfo(url: str, lock_seconds_max: int) -> tuple[str, str]:
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
     defaults: dict[str, Any] = {"connect_timeout": 10, "application_name": "recollect", "keepalives_idle": 30}
-    options = f"{given.get('options') or ''} {options}".strip()
-    place = f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
-    return make_conninfo(**cast(dict[str, Any], defaults | given | {"options": options})), place
+    options = f"{url_parameters.get('options') or ''} {options}".strip()
+    location = f"postgresql://{url_parameters.get('host') or 'localhost'}/{url_parameters.get('dbname') or ''}"
+    return make_conninfo(**cast(dict[str, Any], defaults | url_parameters | {"options": options})), location
 
 
-def _storage_error(error: Exception, place: str) -> StorageError:
+def _storage_error(error: Exception, location: str) -> StorageError:
     match error:
         case pg.DiskFull():
-            return DiskFull(f"{place}: the server's disk is full; free some space, then send the same again")
+            return DiskFull(f"{location}: the server's disk is full; free some space, then send the same again")
         case pg.ReadOnlySqlTransaction() | pg.InsufficientPrivilege():
-            return ReadOnly(f"{place}: the server does not let us write ({error}); check the role and the server")
+            return ReadOnly(f"{location}: the server does not let us write ({error}); check the role and the server")
         case pg.LockNotAvailable():
-            return StorageError(f"{place}: another program holds a lock for too long ({str(error).strip()}); end it")
+            return StorageError(f"{location}: another program holds a lock for too long ({str(error).strip()}); end it")
         case psycopg.OperationalError() | PoolTimeout():
-            return StorageError(f"{place} cannot be reached ({str(error).strip()}); check that the server runs")
+            return StorageError(f"{location} cannot be reached ({str(error).strip()}); check that the server runs")
         case _:
-            return StorageError(f"{place}: the server reports an error ({str(error).strip()}); nothing was recorded")
+            return StorageError(f"{location}: the server reports an error ({str(error).strip()}); nothing was recorded")

@@ -55,7 +55,7 @@ _INSERT = (
 _READ = f"SELECT {_ROW} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 _FIND = f"SELECT {_ROW} FROM events WHERE position >> {_VERSION_BITS} = ? AND id = ?"
 _HEAD = "SELECT key, version, hash, pruned FROM heads WHERE namespace = ?"
-_KEEP_IDS = (
+_COPY_PRUNED_IDS = (
     f"INSERT INTO pruned_ids SELECT position >> {_VERSION_BITS}, id, position & {_VERSION_MASK} "
     "FROM events WHERE position > ? AND position <= ?"
 )
@@ -106,7 +106,7 @@ class SqliteLog(GroupCommitLog):
         self._connection = connect(path, synchronous="FULL")
         try:
             with _log_errors(path):
-                self.log_id = _prepare(self._connection, path, checkpoint_pages)
+                self.log_id = _migrate(self._connection, path, checkpoint_pages)
                 #: Where events go that leave this file.
                 self.archive = Archive(
                     path.parent / "archive",
@@ -139,7 +139,7 @@ class SqliteLog(GroupCommitLog):
                 # SQLite trusts the order of its tree: a damaged key would be handed out as if it were ours.
                 if any(row[0] != head[0] for row in rows):
                     raise apsw.CorruptError("a row is not where its position says")
-                return [*sealed, *[_recorded(namespace, row) for row in rows]]
+                return [*sealed, *[_recorded_event(namespace, row) for row in rows]]
             finally:
                 reader.execute("ROLLBACK")
 
@@ -151,20 +151,20 @@ class SqliteLog(GroupCommitLog):
                 return None
             row = reader.execute(_FIND, (head[0], _stored_id(event_id))).fetchone()
             if row is not None:
-                return _recorded(namespace, row)
+                return _recorded_event(namespace, row)
             pruned = reader.execute(_FIND_PRUNED, (head[0], _stored_id(event_id))).fetchone()
-            return None if pruned is None else self._archived(namespace, pruned[0])
+            return None if pruned is None else self._read_archived(namespace, pruned[0])
 
     def head(self, namespace: str) -> Head:
         """Return the newest version; version 0 when the namespace has no events."""
         with self._reader() as reader:
             row = reader.execute(_HEAD, (namespace,)).fetchone()
-            return Head(namespace, 0, GENESIS) if row is None else _head(namespace, row[1], row[2])
+            return Head(namespace, 0, GENESIS) if row is None else _checked_head(namespace, row[1], row[2])
 
     def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
         """Return the heads of up to `limit` namespaces with names over `after`, by name."""
         with self._reader() as reader:
-            return [_head(*row) for row in reader.execute(_HEADS, (after, limit))]
+            return [_checked_head(*row) for row in reader.execute(_HEADS, (after, limit))]
 
     def prune(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:
         """Let the sealed events of `namespace` go from this file and return how many that were.
@@ -180,7 +180,7 @@ class SqliteLog(GroupCommitLog):
         segments = self.archive.segments(namespace)
         key, _, _, pruned = self._head_row(namespace)
         total = max(0, self.archive.sealed(namespace) - pruned)
-        gone = 0
+        removed = 0
         for segment in segments:
             if segment.last_version <= pruned:
                 continue
@@ -189,11 +189,11 @@ class SqliteLog(GroupCommitLog):
                 last = min(segment.last_version, pruned + self._pruned_events)
                 with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
                     self._prune(connection, namespace, key, pruned, last)
-                gone += last - pruned
+                removed += last - pruned
                 pruned = last
                 if on_progress is not None:
-                    on_progress(gone, total)
-        return gone
+                    on_progress(removed, total)
+        return removed
 
     def pruned(self, namespace: str) -> int:
         """Return the last version that is in the archive only; 0 when nothing was pruned."""
@@ -246,9 +246,9 @@ class SqliteLog(GroupCommitLog):
             with storage_errors(self._path):
                 staging = self._write(requests)
         except Exception as error:
-            self._give_up(requests, error)
+            self._fail_requests(requests, error)
             return
-        self._tell(staging.moved())
+        self._notify_listeners(staging.moved_heads())
 
     def _write(self, requests: list[AppendRequest]) -> Staging:
         self._connection.execute("BEGIN IMMEDIATE")
@@ -256,7 +256,7 @@ class SqliteLog(GroupCommitLog):
         staging = Staging(self._clock(), heads, _stored_id, self._find)
         staging.stage(requests)
         self._connection.executemany(_INSERT, staging.rows)
-        self._connection.executemany(_MOVE_HEAD, [_head_row(head) for head in staging.moved()])
+        self._connection.executemany(_MOVE_HEAD, [_head_parameters(head) for head in staging.moved_heads()])
         try:
             self._connection.execute("COMMIT")
         except (apsw.FullError, apsw.ReadOnlyError):
@@ -289,10 +289,10 @@ class SqliteLog(GroupCommitLog):
         pruned: StoredEvent | None = self._connection.execute(_FIND_PRUNED, (key, stored_id)).fetchone()
         if pruned is None:
             return None
-        event = self._archived(pruned[1], pruned[0])
+        event = self._read_archived(pruned[1], pruned[0])
         return (key, event.version, stored_id, *event[3:])
 
-    def _archived(self, namespace: str, version: int) -> RecordedEvent:
+    def _read_archived(self, namespace: str, version: int) -> RecordedEvent:
         return self.archive.read(namespace, after=version - 1, limit=1)[0]
 
     def _head_row(self, namespace: str) -> StoredEvent:
@@ -306,12 +306,12 @@ class SqliteLog(GroupCommitLog):
         span = ((key << _VERSION_BITS) + pruned, (key << _VERSION_BITS) + last)
         connection.execute("BEGIN IMMEDIATE")
         try:
-            found: StoredEvent | None = connection.execute(
+            newest_row: StoredEvent | None = connection.execute(
                 "SELECT hash FROM events WHERE position = ?", span[1:]
             ).fetchone()
-            if found is None or [event.hash for event in sealed] != [found[0]]:
+            if newest_row is None or [event.hash for event in sealed] != [newest_row[0]]:
                 raise ForeignFile(f"{self._path}: version {last} of {namespace!r} is not what was sealed; run verify")
-            connection.execute(_KEEP_IDS, span)
+            connection.execute(_COPY_PRUNED_IDS, span)
             # Only this transaction may delete: the trigger is back before anybody else sees the file.
             trigger: StoredEvent = connection.execute(_DELETE_TRIGGER).fetchall()[0]
             connection.execute("DROP TRIGGER events_refuse_delete")
@@ -326,7 +326,7 @@ class SqliteLog(GroupCommitLog):
                 connection.execute("ROLLBACK")
             raise
 
-    def _give_up(self, requests: list[AppendRequest], error: Exception) -> None:
+    def _fail_requests(self, requests: list[AppendRequest], error: Exception) -> None:
         """Undo the transaction and tell every request why."""
         if not isinstance(error, RecollectError):
             _logger.exception("append failed in an unforeseen way")
@@ -350,7 +350,7 @@ def _log_errors(path: Path) -> Generator[None]:
         raise ForeignFile(f"{path} is damaged ({error}); restore it from a backup") from error
 
 
-def _prepare(connection: apsw.Connection, path: Path, checkpoint_pages: int) -> str:
+def _migrate(connection: apsw.Connection, path: Path, checkpoint_pages: int) -> str:
     """Bring the file to the newest schema and return the log's id."""
     migrations = sorted(files(__package__).joinpath("migrations", "sqlite").iterdir(), key=lambda file: file.name)
     connection.execute("BEGIN IMMEDIATE")
@@ -371,7 +371,7 @@ def _prepare(connection: apsw.Connection, path: Path, checkpoint_pages: int) -> 
     return row[0]
 
 
-def _migrations_applied(connection: apsw.Connection, path: Path, known: int) -> int:
+def _migrations_applied(connection: apsw.Connection, path: Path, newest: int) -> int:
     """Return how many migrations the file has seen; raise `ForeignFile` or `NewerFile` when it is not for us."""
     application_id = connection.pragma("application_id")
     if application_id != APPLICATION_ID:
@@ -379,7 +379,7 @@ def _migrations_applied(connection: apsw.Connection, path: Path, known: int) -> 
             raise ForeignFile(f"{path} is a database of another program; move it away, or name another data folder")
         return 0
     applied = connection.pragma("user_version")
-    if applied > known:
+    if applied > newest:
         raise NewerFile(f"{path} was written by a newer Recollect; install that version or a later one")
     return applied
 
@@ -389,7 +389,7 @@ def _stored_id(event_id: str) -> str | bytes:
     return bytes.fromhex(event_id.replace("-", "")) if _UUID.fullmatch(event_id) else event_id
 
 
-def _given_id(stored_id: str | bytes) -> str:
+def _original_id(stored_id: str | bytes) -> str:
     """Return the id as the producer gave it."""
     if not isinstance(stored_id, bytes):
         return stored_id
@@ -397,17 +397,17 @@ def _given_id(stored_id: str | bytes) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def _head_row(head: StagedHead) -> StoredEvent:
+def _head_parameters(head: StagedHead) -> StoredEvent:
     """Return the parameters of `_MOVE_HEAD`."""
     return head.key, head.namespace, head.version, head.hash, head.recorded_at_us
 
 
-def _head(namespace: Any, version: Any, chain_hash: Any) -> Head:
+def _checked_head(namespace: Any, version: Any, chain_hash: Any) -> Head:
     """Return what is stored as a head; a damaged file may hold values of other types than its schema allows."""
     if not (isinstance(namespace, str) and isinstance(version, int) and isinstance(chain_hash, bytes)):
         raise apsw.CorruptError("a head is none")
     return Head(namespace, version, chain_hash)
 
 
-def _recorded(namespace: str, row: StoredEvent) -> RecordedEvent:
-    return RecordedEvent(namespace, row[1], _given_id(row[2]), *row[3:])
+def _recorded_event(namespace: str, row: StoredEvent) -> RecordedEvent:
+    return RecordedEvent(namespace, row[1], _original_id(row[2]), *row[3:])

@@ -82,7 +82,7 @@ class Staging:
             except RecollectError as refusal:
                 request.error = refusal
 
-    def moved(self) -> list[StagedHead]:
+    def moved_heads(self) -> list[StagedHead]:
         """Return the heads that get events."""
         return [head for head in self.heads.values() if head.moved]
 
@@ -90,7 +90,7 @@ class Staging:
         head = self.heads[request.namespace]
         rows_before, head_before = len(self.rows), head.state()
         try:
-            return [self._place(head, request, at, head_before[0]) for at in range(len(request.drafts))]
+            return [self._stage_draft(head, request, index, head_before[0]) for index in range(len(request.drafts))]
         except RecollectError:
             for row in self.rows[rows_before:]:
                 self._by_id.pop((row[0], row[2]), None)
@@ -98,21 +98,21 @@ class Staging:
             head.restore(head_before)
             raise
 
-    def _place(self, head: StagedHead, request: AppendRequest, at: int, version_before: int) -> Appended:
+    def _stage_draft(self, head: StagedHead, request: AppendRequest, index: int, version_before: int) -> Appended:
         """Return where the draft `at` is recorded already, or else stage it as the head's next version."""
-        draft = request.drafts[at]
+        draft = request.drafts[index]
         if draft.id is not None and head.version:
             stored_id = self._stored_id(draft.id)
-            known = self._by_id.get((head.key, stored_id)) or self._find(head.key, stored_id)
-            if known is not None:
-                if not _same_content(known, draft):
-                    raise EventIdConflict(request.namespace, draft.id, known[1])
-                return Appended(draft.id, known[1], known[6], known[14], True)
+            recorded_row = self._by_id.get((head.key, stored_id)) or self._find(head.key, stored_id)
+            if recorded_row is not None:
+                if not _same_content(recorded_row, draft):
+                    raise EventIdConflict(request.namespace, draft.id, recorded_row[1])
+                return Appended(draft.id, recorded_row[1], recorded_row[6], recorded_row[14], True)
         expected = request.expected_version
         if expected is not None and expected != version_before:
             raise VersionConflict(request.namespace, expected, version_before)
         if draft.type in THROUGH_TYPES and draft.encoding == ENCODING_JSON:
-            _check_through(draft, head.version + 1, at)
+            _check_through(draft, head.version + 1, index)
         return self._add(head, draft)
 
     def _add(self, head: StagedHead, draft: EventDraft) -> Appended:
@@ -148,14 +148,14 @@ class Staging:
         return Appended(event_id, version, recorded_at_us, chain_hash, False)
 
 
-def _check_through(draft: EventDraft, version: int, at: int) -> None:
+def _check_through(draft: EventDraft, version: int, index: int) -> None:
     """Refuse a `through` beyond the event's own version: the job would skip the events up to it for good."""
     through = orjson.loads(draft.payload).get("through")
     if through is not None and through > version:
         raise InvalidEvent(
             f"{through} is beyond version {version}, which the event itself gets, so events that are not there yet "
             "would count as read; leave `through` out",
-            field=f"events.{at}.payload.through",
+            field=f"events.{index}.payload.through",
         )
 
 

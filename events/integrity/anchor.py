@@ -27,26 +27,26 @@ class Anchor(NamedTuple):
 
     def find_problem(self, log: EventLog, namespace: str) -> ChainProblem | None:
         """Return what is not as the anchor says: the event that was the head is missing or is another one now."""
-        kept = self.heads.get(namespace)
-        if kept is None:
+        anchored = self.heads.get(namespace)
+        if anchored is None:
             return None
-        events = log.read(namespace, after=kept.version - 1, limit=1)
-        if not events or events[0].version != kept.version:
-            what = f"removed: the anchor knows version {kept.version}, which is missing"
-        elif events[0].hash != kept.hash:
-            what = f"rewritten: the hash at version {kept.version} is not the anchor's"
+        events = log.read(namespace, after=anchored.version - 1, limit=1)
+        if not events or events[0].version != anchored.version:
+            message = f"removed: the anchor knows version {anchored.version}, which is missing"
+        elif events[0].hash != anchored.hash:
+            message = f"rewritten: the hash at version {anchored.version} is not the anchor's"
         else:
             return None
-        return ChainProblem(version=kept.version, message=what)
+        return ChainProblem(version=anchored.version, message=message)
 
 
-def write_anchor(path: Path, log_id: str, verdicts: Iterable[VerifyResult]) -> None:
+def write_anchor(path: Path, log_id: str, results: Iterable[VerifyResult]) -> None:
     """Write the ends of verified chains to `path`, as a whole or not at all.
 
     Raises:
         InvalidInput: the file cannot be written.
     """
-    heads = {verdict.namespace: {"version": verdict.version, "hash": verdict.hash.hex()} for verdict in verdicts}
+    heads = {result.namespace: {"version": result.version, "hash": result.hash.hex()} for result in results}
     content = orjson.dumps({"log_id": log_id, "heads": heads}, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
     try:
         write_atomically(path, content)
@@ -62,8 +62,8 @@ def read_anchor(path: Path, log: EventLog) -> Anchor:
     """
     try:
         content = orjson.loads(path.read_bytes())
-        kept = cast(dict[str, dict[str, Any]], content["heads"])
-        heads = {name: Head(name, int(head["version"]), bytes.fromhex(head["hash"])) for name, head in kept.items()}
+        entries = cast(dict[str, dict[str, Any]], content["heads"])
+        heads = {name: Head(name, int(head["version"]), bytes.fromhex(head["hash"])) for name, head in entries.items()}
         log_id = str(content["log_id"])
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", field=str(path)) from error

@@ -39,11 +39,11 @@ def backup(log: Path, target: Path, *, on_progress: OnProgress | None = None) ->
         raise InvalidInput("is there already; name a new folder", field=str(target))
     if not log.is_file():
         raise InvalidInput("there is no log to back up", field=str(log))
-    unfinished = target.with_name(f"{target.name}.unfinished")
+    temporary = target.with_name(f"{target.name}.unfinished")
     with storage_errors(target):
-        _copy(log, log.parent / ARCHIVE_NAME, unfinished, on_progress)
-        events = _verified(unfinished)
-        unfinished.rename(target)
+        _copy(log, log.parent / ARCHIVE_NAME, temporary, on_progress)
+        events = _verified_events(temporary)
+        temporary.rename(target)
         sync_file(target.parent)
     return events
 
@@ -64,8 +64,8 @@ def restore(source: Path, log: Path, *, on_progress: OnProgress | None = None) -
     with storage_errors(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         _copy(source / LOG_NAME, source / ARCHIVE_NAME, incoming, on_progress)
-        events = _verified(incoming)
-        _put_aside(log, archive)
+        events = _verified_events(incoming)
+        _set_aside(log, archive)
         if (incoming / ARCHIVE_NAME).exists():
             (incoming / ARCHIVE_NAME).rename(archive)
         # Last: before it the folder has no log, and the backup is still whole.
@@ -80,11 +80,11 @@ def _copy(log: Path, archive: Path, folder: Path, on_progress: OnProgress | None
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with closing(connect(log, readonly=True)) as old, closing(connect(folder / LOG_NAME)) as new:
-        with new.backup("main", old, "main") as copying:
-            while not copying.done:
-                copying.step(_STEP_PAGES)
+        with new.backup("main", old, "main") as sqlite_backup:
+            while not sqlite_backup.done:
+                sqlite_backup.step(_STEP_PAGES)
                 if on_progress is not None:
-                    on_progress(copying.page_count - copying.remaining, copying.page_count)
+                    on_progress(sqlite_backup.page_count - sqlite_backup.remaining, sqlite_backup.page_count)
         new.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     # After the log: whatever its copy has let go to the archive is there by now.
     if archive.is_dir():
@@ -93,32 +93,32 @@ def _copy(log: Path, archive: Path, folder: Path, on_progress: OnProgress | None
         sync_file(path)
 
 
-def _verified(folder: Path) -> int:
+def _verified_events(folder: Path) -> int:
     """Return how many events a copy holds; raise `ForeignFile` when its chain is broken."""
     log = SqliteLog(folder / LOG_NAME)
     try:
         events = 0
-        for verdict in verify_all(log, each_head(log), open_log=lambda: log):
-            if not verdict.is_intact:
-                problem = verdict.problems[0]
+        for result in verify_all(log, each_head(log), open_log=lambda: log):
+            if not result.is_intact:
+                problem = result.problems[0]
                 raise ForeignFile(
-                    f"{folder}: the chain of namespace {verdict.namespace!r} is broken at version {problem.version} "
+                    f"{folder}: the chain of namespace {result.namespace!r} is broken at version {problem.version} "
                     f"({problem.message}); `recollect verify` says more"
                 )
-            events += verdict.version
+            events += result.version
     finally:
         log.close()
     return events
 
 
-def _put_aside(log: Path, archive: Path) -> None:
+def _set_aside(log: Path, archive: Path) -> None:
     """Rename the log and the archive that are there, so that nothing is lost by a restore."""
-    aside = f"replaced-{now_us()}"
+    suffix = f"replaced-{now_us()}"
     if log.exists():
         # What is in the WAL goes into the file, so that one rename keeps it all. A damaged file keeps its WAL.
         with contextlib.suppress(StorageError, apsw.Error), closing(connect(log, create=False)) as old:
             old.pragma("journal_mode", "DELETE")
     # A WAL without its file too: SQLite would apply it to the file that comes in its place.
-    rename_database(log, aside)
+    rename_database(log, suffix)
     if archive.exists():
-        archive.rename(archive.with_name(f"{archive.name}.{aside}"))
+        archive.rename(archive.with_name(f"{archive.name}.{suffix}"))

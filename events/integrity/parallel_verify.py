@@ -47,23 +47,23 @@ def verify_all(
         task_events: events in one task.
         on_progress: called with (events checked, events in all).
     """
-    wanted = list(heads)
-    total = sum(head.version for head in wanted)
-    tasks = list(_tasks(wanted, task_events))
-    done = 0
+    all_heads = list(heads)
+    total = sum(head.version for head in all_heads)
+    tasks = list(_tasks(all_heads, task_events))
+    events_done = 0
     parts: list[VerifyResult] = []
-    for task, verdicts in zip(tasks, _run(log, tasks, open_log, processes), strict=True):
-        for span, verdict in zip(task, verdicts, strict=True):
-            done += span.events
-            parts.append(verdict)
+    for task, results in zip(tasks, _run(log, tasks, open_log, processes), strict=True):
+        for span, result in zip(task, results, strict=True):
+            events_done += span.events
+            parts.append(result)
             if span.until is None:
-                yield _joined(parts, log, anchor)
+                yield _joined_result(parts, log, anchor)
                 parts = []
         if on_progress is not None:
-            on_progress(done, total)
-    known = {head.namespace for head in wanted}
-    for name in sorted(anchor.heads.keys() - known) if anchor else ():
-        yield _joined([verify(log, name)], log, anchor)
+            on_progress(events_done, total)
+    listed = {head.namespace for head in all_heads}
+    for name in sorted(anchor.heads.keys() - listed) if anchor else ():
+        yield _joined_result([verify(log, name)], log, anchor)
 
 
 def _tasks(heads: list[Head], task_events: int) -> Iterator[_Task]:
@@ -89,27 +89,27 @@ def _run(
     log: EventLog, tasks: list[_Task], open_log: Callable[[], EventLog], processes: int
 ) -> Iterator[list[VerifyResult]]:
     if processes == 1 or len(tasks) < 2:
-        yield from (_walk(log, task) for task in tasks)
+        yield from (_verify_task(log, task) for task in tasks)
         return
     with process_pool(min(processes, len(tasks)), open_log, _close) as pool:
-        yield from pool.map(_walk, tasks)
+        yield from pool.map(_verify_task, tasks)
 
 
 def _close(log: EventLog) -> None:
     log.close()
 
 
-def _walk(log: EventLog, task: _Task) -> list[VerifyResult]:
+def _verify_task(log: EventLog, task: _Task) -> list[VerifyResult]:
     return [verify(log, span.namespace, after=span.after, until=span.until) for span in task]
 
 
-def _joined(parts: list[VerifyResult], log: EventLog, anchor: Anchor | None) -> VerifyResult:
+def _joined_result(parts: list[VerifyResult], log: EventLog, anchor: Anchor | None) -> VerifyResult:
     """Return the verdict on a whole chain."""
     problems = [problem for part in parts for problem in part.problems]
     end = parts[-1]
-    differs = None if anchor is None else anchor.find_problem(log, end.namespace)
-    if differs is not None:
-        problems.append(differs)
+    anchor_problem = None if anchor is None else anchor.find_problem(log, end.namespace)
+    if anchor_problem is not None:
+        problems.append(anchor_problem)
     return VerifyResult(
         namespace=end.namespace, version=end.version, hash=end.hash, problems=tuple(problems[:PROBLEMS_MAX])
     )

@@ -56,7 +56,7 @@ def verify(
             parts of one chain can be walked side by side. Without `until` the walk ends at the head.
         on_progress: called with (versions checked, last version to check) after each batch.
     """
-    walk = _Walk(after, _stored_hash(log, namespace, after))
+    walk = _ChainWalk(after, _stored_hash(log, namespace, after))
     last = log.head(namespace).version if until is None else until
     while walk.version < last and len(walk.problems) < PROBLEMS_MAX:
         events = log.read(namespace, after=walk.version, limit=min(_BATCH, last - walk.version))
@@ -69,7 +69,7 @@ def verify(
         if on_progress is not None:
             on_progress(walk.version - after, last - after)
     if len(walk.problems) < PROBLEMS_MAX:
-        walk.arrive(last)
+        walk.finish(last)
         if until is None:
             _compare_head(walk, log, namespace)
     return VerifyResult(
@@ -88,7 +88,7 @@ def _stored_hash(log: EventLog, namespace: str, version: int) -> bytes | None:
     return events[0].hash if events and events[0].version == version else None
 
 
-def _compare_head(walk: _Walk, log: EventLog, namespace: str) -> None:
+def _compare_head(walk: _ChainWalk, log: EventLog, namespace: str) -> None:
     """Compare the newest event with the head; what is appended meanwhile moves both."""
     while True:
         newer = log.read(namespace, after=walk.version, limit=_BATCH)
@@ -96,7 +96,7 @@ def _compare_head(walk: _Walk, log: EventLog, namespace: str) -> None:
         if head.version <= walk.version:
             break
         if not newer:
-            walk.arrive(head.version)
+            walk.finish(head.version)
             return
         for event in newer:
             walk.step(event)
@@ -108,7 +108,7 @@ def _compare_head(walk: _Walk, log: EventLog, namespace: str) -> None:
         walk.report(head.version, "the head's hash is not the newest event's: one of them was changed")
 
 
-class _Walk:
+class _ChainWalk:
     """The state of a walk: where it stands, the chain's hash there, what was wrong on the way."""
 
     def __init__(self, version: int, chain_hash: bytes | None) -> None:
@@ -131,15 +131,15 @@ class _Walk:
         # The stored hash, not the recomputed one, so that one break is reported once and not for all that follows.
         self.hash = event.hash
 
-    def arrive(self, last: int) -> None:
+    def finish(self, last: int) -> None:
         """Report what is missing at the end of the walk."""
         if self.version < last:
             self.report(self.version + 1, f"removed: there should be events up to version {last}, they end here")
             self.version, self.hash = last, None
 
-    def report(self, version: int, what: str) -> None:
+    def report(self, version: int, message: str) -> None:
         """Note a problem."""
-        self.problems.append(ChainProblem(version=version, message=what))
+        self.problems.append(ChainProblem(version=version, message=message))
 
 
 def _matches(recompute: Callable[[], bytes], stored: bytes) -> bool:

@@ -54,12 +54,12 @@ SEGMENT_COLUMNS: dict[str, str] = {
     "leaf": "BLOB",
     "hash": "BLOB",
 }
-_WRITE = (
+_WRITE_SEGMENT = (
     "COPY (SELECT "
     + ", ".join(f"{name}::{kind} AS {name}" for name, kind in SEGMENT_COLUMNS.items())
     + " FROM rows) TO '{path}' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 9, ROW_GROUP_SIZE {block})"
 )
-_READ = "SELECT * FROM read_parquet(?) WHERE version >= ? AND version <= ? ORDER BY version"
+_READ_EVENTS = "SELECT * FROM read_parquet(?) WHERE version >= ? AND version <= ? ORDER BY version"
 
 
 class Segment(NamedTuple):
@@ -126,10 +126,10 @@ class Archive:
             except FileNotFoundError:
                 return []
             stamp = (status.st_mtime_ns, status.st_ino)
-            known = self._manifests.get(namespace)
-            if known is None or known[0] != stamp:
-                known = self._manifests[namespace] = (stamp, self._read_manifest(path, namespace))
-        return known[1]
+            cached = self._manifests.get(namespace)
+            if cached is None or cached[0] != stamp:
+                cached = self._manifests[namespace] = (stamp, self._read_manifest(path, namespace))
+        return cached[1]
 
     def sealed(self, namespace: str) -> int:
         """Return the last version that is in the archive; 0 when nothing is."""
@@ -165,7 +165,7 @@ class Archive:
             ForeignFile: the log's chain is broken in this range, so it must not be sealed. StorageError: the disk.
         """
         with self._sealing(namespace) as folder:
-            new: list[Segment] = []
+            sealed_segments: list[Segment] = []
             segments = self.segments(namespace)
             after = segments[-1].last_version if segments else 0
             head = log.head(namespace).version
@@ -174,12 +174,12 @@ class Archive:
             while after < head:
                 last = min(head, (after // self._segment_events_max + 1) * self._segment_events_max)
                 previous = bytes.fromhex(segments[-1].hash) if segments else GENESIS
-                segment = self._write(log, namespace, folder, after, last, previous)
+                segment = self._write_segment(log, namespace, folder, after, last, previous)
                 segments = [*segments, segment]
                 self._write_manifest(folder, namespace, segments)
-                new.append(segment)
+                sealed_segments.append(segment)
                 after = last
-            return new
+            return sealed_segments
 
     def close(self) -> None:
         """Let DuckDB go; it would complain at the end of the process otherwise."""
@@ -197,12 +197,12 @@ class Archive:
         if digest.hexdigest() != segment.sha256:
             raise ForeignFile(f"{path} is damaged: it is not what was sealed; restore it from a backup")
 
-    def _write(
+    def _write_segment(
         self, log: EventSource, namespace: str, folder: Path, after: int, last: int, previous_hash: bytes
     ) -> Segment:
         """Write versions over `after` up to `last` to a new segment."""
         name = f"{after + 1:012}-{last:012}.parquet"
-        unfinished = folder / f"{name}.tmp"
+        temporary = folder / f"{name}.tmp"
         events: list[RecordedEvent] = []
         while after + len(events) < last:
             page = log.read(
@@ -212,9 +212,9 @@ class Archive:
                 break
             events += page
         _check_chain(namespace, after, last, events, previous_hash)
-        with storage_errors(unfinished):
-            self._write_file(unfinished, events)
-            content = unfinished.read_bytes()
+        with storage_errors(temporary):
+            self._write_file(temporary, events)
+            content = temporary.read_bytes()
             segment = Segment(
                 name,
                 after + 1,
@@ -224,10 +224,10 @@ class Archive:
                 len(content),
                 sha256(content).hexdigest(),
             )
-            if self._read_back(namespace, unfinished, segment) != events:
-                raise StorageError(f"{unfinished} does not read back as it was written; check the disk")
-            sync_file(unfinished)
-            unfinished.rename(folder / name)
+            if self._read_back(namespace, temporary, segment) != events:
+                raise StorageError(f"{temporary} does not read back as it was written; check the disk")
+            sync_file(temporary)
+            temporary.rename(folder / name)
             sync_file(folder)
         return segment
 
@@ -235,8 +235,8 @@ class Archive:
         import numpy as np  # noqa: PLC0415
 
         rows: dict[str, Any] = {}
-        for at, (name, kind) in enumerate(SEGMENT_COLUMNS.items(), start=1):
-            values = [event[at] for event in events]
+        for column_index, (name, kind) in enumerate(SEGMENT_COLUMNS.items(), start=1):
+            values = [event[column_index] for event in events]
             if name == "hash":
                 last = len(events) - 1
                 values = [
@@ -248,7 +248,7 @@ class Archive:
             rows[name] = column
         with self._duckdb.cursor() as cursor:
             cursor.register("rows", rows)
-            cursor.execute(_WRITE.format(path=str(path).replace("'", "''"), block=self._block_events))
+            cursor.execute(_WRITE_SEGMENT.format(path=str(path).replace("'", "''"), block=self._block_events))
 
     def _read_back(self, namespace: str, path: Path, segment: Segment) -> list[RecordedEvent]:
         first, last = (
@@ -277,7 +277,7 @@ class Archive:
             raise StorageError(f"{path} is missing: a part of the log; restore it from a backup")
         try:
             with self._duckdb.cursor() as cursor:
-                rows: list[tuple[Any, ...]] = cursor.execute(_READ, (str(path), first - 1, last)).fetchall()
+                rows: list[tuple[Any, ...]] = cursor.execute(_READ_EVENTS, (str(path), first - 1, last)).fetchall()
         except duckdb.Error as error:
             raise ForeignFile(f"{path} is damaged ({str(error).splitlines()[0]}); restore it from a backup") from error
         previous = bytes.fromhex(segment.previous_hash)
@@ -299,9 +299,9 @@ class Archive:
         """Hold the lock on the namespace's folder and remove what a killed seal left."""
         folder = self._folder_of(namespace)
         with storage_errors(folder), file_lock(folder / _LOCK):
-            known = {segment.file for segment in self.segments(namespace)} | {_MANIFEST, _LOCK}
+            expected_names = {segment.file for segment in self.segments(namespace)} | {_MANIFEST, _LOCK}
             for file in folder.iterdir():
-                if file.name not in known:
+                if file.name not in expected_names:
                     file.unlink()
             yield folder
 

@@ -14,13 +14,13 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         OSError: the disk is full or cannot be written; the old file is still there.
     """
-    unfinished = path.with_name(f"{path.name}.tmp")
+    temporary = path.with_name(f"{path.name}.tmp")
     try:
-        _write(unfinished, content)
-        unfinished.replace(path)
+        _write_synced(temporary, content)
+        temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         raise
     sync_file(path.parent)
 
@@ -32,14 +32,14 @@ def write_once(path: Path, content: bytes) -> None:
         OSError: the disk is full or cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
-        _write(unfinished, content)
+        _write_synced(temporary, content)
         with contextlib.suppress(FileExistsError):
-            os.link(unfinished, path)
+            os.link(temporary, path)
             sync_file(path.parent)
     finally:
-        unfinished.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def sync_file(path: Path) -> None:
@@ -58,7 +58,7 @@ def sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_synced(path: Path, content: bytes) -> None:
     with path.open("wb") as file:
         file.write(content)
         file.flush()

@@ -11,7 +11,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-def _one(_value: object) -> int:
+def _unit_size(_value: object) -> int:
     return 1
 
 
@@ -26,7 +26,9 @@ class BoundedCache(Generic[Key, Value]):
         entries_max: values kept, whatever their sizes; None for any number.
     """
 
-    def __init__(self, maximum: int, size_of: Callable[[Value], int] = _one, *, entries_max: int | None = None) -> None:
+    def __init__(
+        self, maximum: int, size_of: Callable[[Value], int] = _unit_size, *, entries_max: int | None = None
+    ) -> None:
         self._maximum = maximum
         self._size_of = size_of
         self._entries_max = entries_max
@@ -47,21 +49,21 @@ class BoundedCache(Generic[Key, Value]):
 
     def get_all(self, keys: Iterable[Key]) -> dict[Key, Value]:
         """Return the values of those `keys` that are kept, under one lock."""
-        found: dict[Key, Value] = {}
+        hits: dict[Key, Value] = {}
         values = self._values
         with self._lock:
             for key in keys:
                 value = values.get(key)
                 if value is not None:
                     values.move_to_end(key)
-                    found[key] = value
-        return found
+                    hits[key] = value
+        return hits
 
     def put(self, key: Key, value: Value, *, unless: Callable[[Value], bool] | None = None) -> None:
         """Keep `value`, in place of one that is kept already unless `unless` holds of that one; evict what is over."""
         with self._lock:
-            known = self._values.get(key)
-            if known is None or unless is None or not unless(known):
+            current = self._values.get(key)
+            if current is None or unless is None or not unless(current):
                 self._set(key, value)
             self._values.move_to_end(key)
             self._evict()
@@ -81,9 +83,9 @@ class BoundedCache(Generic[Key, Value]):
             self._size = 0
 
     def _set(self, key: Key, value: Value) -> None:
-        known = self._values.get(key)
-        if known is not None:
-            self._size -= self._size_of(known)
+        current = self._values.get(key)
+        if current is not None:
+            self._size -= self._size_of(current)
         self._values[key] = value
         self._size += self._size_of(value)
 

@@ -28,7 +28,7 @@ class ProcessPool(Generic[State]):
 
     def submit(self, work: Callable[[State, Item], Result], item: Item) -> Future[Result]:
         """Start `work(state, item)` in the next free process. Function, item and result must be picklable."""
-        return self._executor.submit(_work, work, item)
+        return self._executor.submit(_run_work, work, item)
 
     def map(self, work: Callable[[State, Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield what `work(state, item)` returns for each of `items`, in their order."""
@@ -47,16 +47,16 @@ def process_pool(
         close_state: called with the state when the process ends; it must be picklable.
     """
     with ProcessPoolExecutor(
-        processes, mp_context=SPAWN, initializer=_begin, initargs=(open_state, close_state)
+        processes, mp_context=SPAWN, initializer=_initialise, initargs=(open_state, close_state)
     ) as executor:
         yield ProcessPool(executor)
 
 
-def _begin(open_state: Callable[[], Any], close_state: Callable[[Any], None]) -> None:
+def _initialise(open_state: Callable[[], Any], close_state: Callable[[Any], None]) -> None:
     state = open_state()
     _states.append(state)
     atexit.register(close_state, state)
 
 
-def _work(work: Callable[[Any, Any], Result], item: Any) -> Result:
+def _run_work(work: Callable[[Any, Any], Result], item: Any) -> Result:
     return work(_states[0], item)
