@@ -1,11 +1,11 @@
-"""Catalogue: every event type as a pydantic model, the only description of what the log may hold.
+"""Catalogue: every event type as a pydantic model; the log accepts no other events.
 
-It may use `events.limits` only; other modules import its names from here, not from the section modules.
-
-An event type has two classes: its payload (`Message`) and its envelope (`MessageAdded`), which fixes `type` and adds
-the fields that all events share. Types are past tense and dotted; producers append `PRODUCER_EVENTS`, jobs append
-`DERIVED_EVENTS`, whose ids are deterministic, so that a job that runs twice records nothing new.
+It may use `events.limits` only, and other modules import its names from this package, not from its modules.
 """
+
+# An event type has two classes: its payload (`Message`) and its envelope (`MessageAdded`), which fixes `type` and adds
+# the fields that all events share. Types are past tense and dotted. The ids of derived events are deterministic, so
+# that a job that runs twice records nothing new.
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-# The payloads and the types of their fields are part of the catalogue too, so each section is exported as a whole.
+# Payloads and the types of their fields are public too, so each section is exported as a whole.
 from recollect.events.catalogue.care_events import *  # noqa: F403
 from recollect.events.catalogue.care_events import CARE_EVENTS, NamespaceErased
 from recollect.events.catalogue.conversation_events import *  # noqa: F403
@@ -31,6 +31,7 @@ from recollect.events.catalogue.event_base import Envelope
 from recollect.events.catalogue.knowledge_events import *  # noqa: F403
 from recollect.events.catalogue.knowledge_events import KNOWLEDGE_EVENTS
 
+#: Events that bots append; `DERIVED_EVENTS` are appended by jobs.
 PRODUCER_EVENTS: tuple[type[Envelope], ...] = CONVERSATION_EVENTS + KNOWLEDGE_EVENTS + CARE_EVENTS
 
 
@@ -43,7 +44,7 @@ def type_of(event_class: type[Envelope]) -> str:
 #: Every event class by its dotted type.
 EVENT_CLASSES: dict[str, type[Envelope]] = {type_of(cls): cls for cls in PRODUCER_EVENTS + DERIVED_EVENTS}
 
-#: Types whose payload may name the version up to which a job has read: never a version after the event itself.
+#: Types whose payload may name the version up to which a job has read; that version precedes the event's own.
 THROUGH_TYPES: frozenset[str] = frozenset(
     {type_of(FactsExtracted), type_of(ObservationsRecorded), type_of(ObservationsReflected)}
 )

@@ -10,10 +10,12 @@ from recollect.events.catalogue.event_base import Envelope, ExactJson, Importanc
 
 
 class Session(Payload):
-    """A conversation begins."""
+    """The channel and the user of a new conversation."""
 
+    #: The medium, such as `slack` or `email`.
     channel: Name = "api"
     user_id: Name | None = None
+    #: Any further values of the producer.
     metadata: dict[str, ExactJson] = {}  # noqa: RUF012 -- pydantic copies a default
 
 
@@ -26,7 +28,7 @@ class SessionStarted(Envelope):
 
 
 class SessionEnd(Payload):
-    """A conversation ends."""
+    """The producer's summary of a conversation that ended."""
 
     summary: Text | None = None
 
@@ -40,29 +42,34 @@ class SessionEnded(Envelope):
 
 
 class Turn(Payload):
-    """One turn of several that are told as one message."""
+    """A turn of a conversation that is sent as a part of one message."""
 
     role: Role
+    #: The speaker's name.
     name: Name | None = None
     text: str
 
 
 class Attachment(Payload):
-    """A file beside a message; its bytes stay where `uri` points."""
+    """A file attached to a message. The log stores its address, not its bytes."""
 
+    #: Such as `image/png`.
     media_type: Name
+    #: A description of the content, by which the message can be retrieved.
     caption: Text | None = None
+    #: The address of the bytes.
     uri: Text | None = None
 
 
 class Message(Payload):
-    """What was said: exactly one of `text`, `turns` and `data`."""
+    """A turn of a conversation, with exactly one of `text`, `turns` and `data`."""
 
     role: Role
     #: The speaker's name.
     name: Name | None = None
-    #: May be empty: a picture without words, a model that said nothing.
+    #: May be empty: a picture without text, an empty answer of a language model.
     text: str | None = None
+    #: Several turns in one message.
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)] | None = None
     #: Any JSON, for messages that are not text.
     data: ExactJson = None
@@ -76,32 +83,35 @@ class Message(Payload):
 
 
 class MessageAdded(Envelope):
-    """`message.added`: someone said something."""
+    """`message.added`: a user, an assistant, the system or a tool sent a message."""
 
     type: Literal["message.added"] = "message.added"
     payload: Message
 
 
 class Action(Payload):
-    """Something an agent or a tool did."""
+    """An action of an agent or a tool."""
 
+    #: A description of the action.
     text: Text
+    #: The tool's name.
     tool: Name | None = None
     outcome: Outcome | None = None
     importance: Importance = 5
     tags: tuple[Name, ...] = ()
+    #: Any JSON, such as the arguments and the result.
     details: ExactJson = None
 
 
 class ActionRecorded(Envelope):
-    """`action.recorded`: an agent or a tool did something."""
+    """`action.recorded`: an agent or a tool performed an action."""
 
     type: Literal["action.recorded"] = "action.recorded"
     payload: Action
 
 
 class Observation(Payload):
-    """Something noticed, not said."""
+    """A note about the user or the conversation that no message states."""
 
     text: Text
     importance: Importance = 5
@@ -109,7 +119,7 @@ class Observation(Payload):
 
 
 class ObservationRecorded(Envelope):
-    """`observation.recorded`: something was noticed."""
+    """`observation.recorded`: a producer recorded an observation."""
 
     type: Literal["observation.recorded"] = "observation.recorded"
     payload: Observation

@@ -27,50 +27,51 @@ from recollect.events.catalogue.knowledge_events import (
 
 
 class Summary(Payload):
-    """A summary and what it stands for."""
+    """A summary of several events."""
 
     text: Text
     source_events: Annotated[tuple[Name, ...], Field(min_length=1)]
     importance: Importance = 5
     tags: tuple[Name, ...] = ()
-    #: Estimated tokens of `text`, and of what it stands for.
+    #: Estimated tokens of `text`.
     token_count: Annotated[int, Field(ge=0)] | None = None
+    #: Estimated tokens of the summarised events.
     source_tokens: Annotated[int, Field(ge=0)] | None = None
     expires_at: Moment | None = None
 
 
 class EpisodesCompressed(Envelope):
-    """`episodes.compressed`: raw episodes of a session became one."""
+    """`episodes.compressed`: a job summarised raw episodes of a session."""
 
     type: Literal["episodes.compressed"] = "episodes.compressed"
     payload: Summary
 
 
 class EpisodeDistilled(Envelope):
-    """`episode.distilled`: a compressed episode became its essence."""
+    """`episode.distilled`: a job shortened a summary further."""
 
     type: Literal["episode.distilled"] = "episode.distilled"
     payload: Summary
 
 
 class EpisodeIds(Payload):
-    """Which episodes are meant."""
+    """The ids of episodes."""
 
     episode_ids: Annotated[tuple[Name, ...], Field(min_length=1)]
 
 
 class EpisodesExpired(Envelope):
-    """`episodes.expired`: episodes past their time leave the read models."""
+    """`episodes.expired`: a job removed expired episodes from the read model."""
 
     type: Literal["episodes.expired"] = "episodes.expired"
     payload: EpisodeIds
 
 
 class DateMention(Payload):
-    """A date that a message names, as the range it means: `last Friday` → that day."""
+    """A date mentioned in a message, as a range of time: `last Friday` → that day."""
 
     source_event: Name
-    #: The words, as they were said.
+    #: The words of the message.
     text: Text
     start: Moment
     #: Exclusive.
@@ -78,21 +79,21 @@ class DateMention(Payload):
 
 
 class Question(Payload):
-    """A question that a message asks."""
+    """A question in a message."""
 
     source_event: Name
     text: Text
 
 
 class Extraction(Payload):
-    """What was read out of events."""
+    """Knowledge that was extracted from events."""
 
-    #: The events that something was read from; the last one looked at when nothing was.
+    #: The events from which knowledge was extracted; the last event read when no event gave any.
     source_events: Annotated[tuple[Name, ...], Field(min_length=1)]
-    #: Version of the last event looked at: where the next extraction begins.
+    #: Version of the last event read; the next extraction begins after it.
     through: Annotated[int, Field(ge=1)] | None = None
     facts: tuple[Fact, ...] = ()
-    #: What failed the quality gate: kept to be seen, never recalled.
+    #: Facts that failed the quality gate: stored for inspection, never retrieved.
     rejected: tuple[Fact, ...] = ()
     corrections: tuple[FactCorrection, ...] = ()
     preferences: tuple[Preference, ...] = ()
@@ -101,19 +102,19 @@ class Extraction(Payload):
     procedures: tuple[Procedure, ...] = ()
     dates: tuple[DateMention, ...] = ()
     questions: tuple[Question, ...] = ()
-    #: Who read it: `rules` or a model's name.
+    #: `rules`, or the name of a language model.
     extractor: Name
 
 
 class FactsExtracted(Envelope):
-    """`facts.extracted`: knowledge was read out of events."""
+    """`facts.extracted`: a job extracted knowledge from events."""
 
     type: Literal["facts.extracted"] = "facts.extracted"
     payload: Extraction
 
 
 class Supersession(Payload):
-    """Which fact another one replaces."""
+    """A fact, and the fact that supersedes it."""
 
     fact_id: Name
     superseded_by: Name
@@ -121,29 +122,31 @@ class Supersession(Payload):
 
 
 class FactSuperseded(Envelope):
-    """`fact.superseded`: a newer or better fact replaced one."""
+    """`fact.superseded`: a newer or more reliable fact superseded a fact."""
 
     type: Literal["fact.superseded"] = "fact.superseded"
     payload: Supersession
 
 
 class Merge(Payload):
-    """Which memories became one."""
+    """The memories of a merge."""
 
+    #: The memory that stays.
     kept_id: Name
+    #: The memories that were merged into it.
     merged_ids: Annotated[tuple[Name, ...], Field(min_length=1)]
     similarity: Confidence | None = None
 
 
 class MemoriesMerged(Envelope):
-    """`memories.merged`: near-duplicates became one memory."""
+    """`memories.merged`: a job merged near-duplicate memories."""
 
     type: Literal["memories.merged"] = "memories.merged"
     payload: Merge
 
 
 class StatusChange(Payload):
-    """A memory's new status."""
+    """The new status of a memory."""
 
     memory_id: Name
     status: MemoryStatus
@@ -151,54 +154,54 @@ class StatusChange(Payload):
 
 
 class MemoryStatusChanged(Envelope):
-    """`memory.status_changed`: a memory's status changed."""
+    """`memory.status_changed`: a job changed the status of a memory."""
 
     type: Literal["memory.status_changed"] = "memory.status_changed"
     payload: StatusChange
 
 
 class DecayedFact(Payload):
-    """A fact and what is left of its confidence."""
+    """A fact and its reduced confidence."""
 
     fact_id: Name
     confidence: Confidence
 
 
 class Decay(Payload):
-    """Facts that nobody has confirmed for long."""
+    """Facts that have not been confirmed for long, with their reduced confidence."""
 
     facts: Annotated[tuple[DecayedFact, ...], Field(min_length=1)]
 
 
 class FactsDecayed(Envelope):
-    """`facts.decayed`: inferred facts lost confidence with time."""
+    """`facts.decayed`: a job reduced the confidence of inferred facts."""
 
     type: Literal["facts.decayed"] = "facts.decayed"
     payload: Decay
 
 
 class Cluster(Payload):
-    """Memories about the same thing."""
+    """Memories about one topic."""
 
     label: Text
     memory_ids: Annotated[tuple[Name, ...], Field(min_length=1)]
 
 
 class Clusters(Payload):
-    """All clusters of a namespace; they replace the ones before."""
+    """All clusters of a namespace; they replace the earlier clusters."""
 
     clusters: tuple[Cluster, ...]
 
 
 class MemoriesClustered(Envelope):
-    """`memories.clustered`: memories were grouped by what they are about."""
+    """`memories.clustered`: a job grouped the memories by topic."""
 
     type: Literal["memories.clustered"] = "memories.clustered"
     payload: Clusters
 
 
 class DayDigest(Payload):
-    """A day in a few sentences."""
+    """A summary of one day in a few sentences."""
 
     #: Such as 2026-11-20 (UTC).
     day: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
@@ -207,58 +210,58 @@ class DayDigest(Payload):
 
 
 class DayDigested(Envelope):
-    """`day.digested`: what happened on a day was told in a few sentences."""
+    """`day.digested`: a job summarised the events of a day."""
 
     type: Literal["day.digested"] = "day.digested"
     payload: DayDigest
 
 
 class TurnSummary(Payload):
-    """A long message, and what it says in short."""
+    """The summary of one long message."""
 
     event_id: Name
     text: Text
 
 
 class TurnSummaries(Payload):
-    """Short forms of long messages."""
+    """Summaries of long messages."""
 
     summaries: Annotated[tuple[TurnSummary, ...], Field(min_length=1)]
 
 
 class TurnsSummarised(Envelope):
-    """`turns.summarised`: long messages got a short form."""
+    """`turns.summarised`: a job summarised long messages."""
 
     type: Literal["turns.summarised"] = "turns.summarised"
     payload: TurnSummaries
 
 
 class ConversationCompacted(Envelope):
-    """`conversation.compacted`: the oldest turns of a running conversation became a summary."""
+    """`conversation.compacted`: a job summarised the oldest turns of a running conversation."""
 
     type: Literal["conversation.compacted"] = "conversation.compacted"
     payload: Summary
 
 
 class ObservationBatch(Payload):
-    """Observations made from turns."""
+    """Observations about turns of a conversation."""
 
     observations: Annotated[tuple[Text, ...], Field(min_length=1)]
-    #: The turns that were observed, or the events whose observations were condensed.
+    #: The observed turns, or the events whose observations were condensed.
     source_events: Annotated[tuple[Name, ...], Field(min_length=1)]
-    #: Version of the last event looked at.
+    #: Version of the last event read.
     through: Annotated[int, Field(ge=1)] | None = None
 
 
 class ObservationsRecorded(Envelope):
-    """`observations.recorded`: an observer made notes on unobserved turns."""
+    """`observations.recorded`: a job recorded observations about new turns."""
 
     type: Literal["observations.recorded"] = "observations.recorded"
     payload: ObservationBatch
 
 
 class ObservationsReflected(Envelope):
-    """`observations.reflected`: observations were condensed."""
+    """`observations.reflected`: a job condensed observations."""
 
     type: Literal["observations.reflected"] = "observations.reflected"
     payload: ObservationBatch

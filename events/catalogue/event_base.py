@@ -1,4 +1,4 @@
-"""Base of the events: the types of their fields, the payload and the envelope that all of them share."""
+"""Event base: the types of fields, and the base classes of payloads and envelopes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pydantic import (
 
 from recollect.events.limits import NAME_CHARS_MAX
 
-#: A name or an id: no control characters, since it ends up in log lines, headers and file names.
+#: A name or an id, without control characters, since names are written to log lines, headers and file names.
 Name = Annotated[str, Field(min_length=1, max_length=NAME_CHARS_MAX, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Text = Annotated[str, Field(min_length=1)]
 Confidence = Annotated[float, Field(ge=0, le=1)]
@@ -28,26 +28,26 @@ SourceType = Literal["stated", "inferred", "observed", "corrected"]
 Outcome = Literal["success", "failure", "partial", "pending"]
 MemoryStatus = Literal["active", "stale", "superseded", "invalidated", "rejected"]
 PreferenceCategory = Literal["communication", "formatting", "workflow", "tools", "scheduling", "other"]
-#: Koda's types that a statement can have (`004`); preferences, procedures and relationships are events of their own.
+#: Koda's types of statements (`004`); preferences, procedures and relationships have events of their own.
 FactType = Literal["fact", "event", "decision", "problem", "commit", "task"]
-#: Where a memory stands in a composed context (`004`).
+#: The section of a composed context that holds the memory (`004`).
 Layer = Literal["episodic", "procedural", "conversational", "proactive"]
 EntityType = Literal["person", "organization", "project", "concept", "location", "tool", "event", "other"]
 
 
 def _only_text_or_datetime(value: object) -> object:
-    """Refuse numbers: pydantic would read them as seconds or milliseconds, depending on their size."""
+    """Refuse numbers, which pydantic would read as seconds or milliseconds, depending on their size."""
     if isinstance(value, str | datetime):
         return value
     raise ValueError("give the time as text with a zone, such as 2026-11-20T09:00:00Z")
 
 
-#: A moment with its zone.
+#: A time with its zone.
 Moment = Annotated[AwareDatetime, BeforeValidator(_only_text_or_datetime)]
 
 
 def _only_exact_json(value: JsonValue) -> JsonValue:
-    """Refuse what JSON would change on its way through the log: NaN, infinities, integers over 64 bits."""
+    """Refuse values that JSON cannot store exactly: NaN, infinities, integers over 64 bits."""
     pending = [value]
     while pending:
         match pending.pop():
@@ -64,28 +64,29 @@ def _only_exact_json(value: JsonValue) -> JsonValue:
     return value
 
 
-#: Any JSON that comes back as it went in.
+#: Any JSON value that the log stores without loss.
 ExactJson = Annotated[JsonValue, AfterValidator(_only_exact_json)]
 
 
 class Payload(BaseModel):
-    """What every payload shares: unknown fields are refused, so that a typing error is not lost data."""
+    """Base of every payload. Unknown fields are refused, so that a misspelt field does not lose data."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Envelope(BaseModel):
-    """What every event carries beside its payload."""
+    """Base of every event: the fields that all events have in addition to their payload."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    #: The producer's idempotency key: the same id with the same content is recorded once.
+    #: The producer's idempotency key: the same id with the same content is recorded once; generated when absent.
     id: Name | None = None
     schema_version: Literal[1] = 1
-    #: When it happened; the time of recording when absent.
+    #: The time at which it happened; the time of recording when absent.
     occurred_at: Moment | None = None
+    #: The conversation that the event belongs to.
     session_id: Name | None = None
-    #: Who did it.
+    #: The user, agent or tool that caused the event.
     actor: Name | None = None
     #: The id of the event that caused this one.
     causation_id: Name | None = None

@@ -23,7 +23,7 @@ from recollect.events.catalogue.event_base import (
 
 
 class Fact(Payload):
-    """A statement: subject, predicate, object, with the time it holds for."""
+    """A statement of subject, predicate and object, with the time for which it is valid."""
 
     subject: Name
     predicate: Name
@@ -33,159 +33,164 @@ class Fact(Payload):
     source_type: SourceType = "stated"
     valid_from: Moment | None = None
     valid_until: Moment | None = None
-    #: Of two active memories with the same key the better, then the newer one supersedes the other; by default facts
-    #: with one value at a time (`lives in`) conflict by subject and predicate.
+    #: Of two active facts with the same key, the more reliable one supersedes the other; at equal reliability the newer
+    #: one. By default, facts with one value at a time (`lives in`) conflict by subject and predicate.
     conflict_key: Name | None = None
-    #: Days until it is stale; by its type when absent.
+    #: Days until the fact is stale; depends on its type when absent.
     ttl_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
     layer: Layer = "conversational"
-    #: Events that the fact was read from.
+    #: Events from which the fact was extracted.
     source_events: tuple[Name, ...] = ()
 
 
 class FactStated(Envelope):
-    """`fact.stated`: someone stated a fact."""
+    """`fact.stated`: a producer stated a fact."""
 
     type: Literal["fact.stated"] = "fact.stated"
     payload: Fact
 
 
 class FactCorrection(Payload):
-    """What is right instead: about a fact by id, or by subject and predicate."""
+    """The correct value of a fact, which is named by id, or by subject and predicate."""
 
     subject: Name
     predicate: Name
     object: Text
-    #: The fact that was wrong, when it is known.
+    #: The id of the wrong fact; the facts with this subject and predicate when absent.
     corrects: Name | None = None
     valid_from: Moment | None = None
-    #: Events that the correction was read from.
+    #: Events from which the correction was extracted.
     source_events: tuple[Name, ...] = ()
 
 
 class FactCorrected(Envelope):
-    """`fact.corrected`: a user set a fact right. A correction always wins."""
+    """`fact.corrected`: a user corrected a fact. A correction supersedes every other statement."""
 
     type: Literal["fact.corrected"] = "fact.corrected"
     payload: FactCorrection
 
 
 class FactRetraction(Payload):
-    """Which fact no longer holds."""
+    """The fact to retract, and the reason."""
 
     fact_id: Name
     reason: Text | None = None
 
 
 class FactRetracted(Envelope):
-    """`fact.retracted`: a fact was taken back."""
+    """`fact.retracted`: a producer retracted a fact."""
 
     type: Literal["fact.retracted"] = "fact.retracted"
     payload: FactRetraction
 
 
 class Preference(Payload):
-    """How someone likes things done."""
+    """A preference of a user."""
 
     category: PreferenceCategory = "other"
+    #: The subject of the preference, such as `answer length`.
     key: Name
     value: Text
     strength: Confidence = 0.5
-    #: A standing instruction: holds in every conversation, whatever it is about.
+    #: A standing instruction, which applies to every conversation independent of its topic.
     standing: bool = False
     source_type: Literal["stated", "inferred", "corrected"] = "stated"
     source_events: tuple[Name, ...] = ()
 
 
 class PreferenceStated(Envelope):
-    """`preference.stated`: someone said how they like things done."""
+    """`preference.stated`: a producer stated a user's preference."""
 
     type: Literal["preference.stated"] = "preference.stated"
     payload: Preference
 
 
 class Entity(Payload):
-    """A person, place, project … and the names it goes by."""
+    """A person, place, project … with its names."""
 
     name: Name
     type: EntityType = "other"
     description: Text | None = None
+    #: Other names of the entity.
     aliases: tuple[Name, ...] = ()
-    #: Events that it was read from.
+    #: Events from which the entity was extracted.
     source_events: tuple[Name, ...] = ()
 
 
 class EntityDescribed(Envelope):
-    """`entity.described`: someone told who or what an entity is."""
+    """`entity.described`: a producer described an entity."""
 
     type: Literal["entity.described"] = "entity.described"
     payload: Entity
 
 
 class Relationship(Payload):
-    """How two entities are related."""
+    """A directed relationship between two entities."""
 
+    #: An entity's name.
     source: Name
+    #: Such as `works_for`.
     type: Name
+    #: An entity's name.
     target: Name
     confidence: Confidence = 1.0
     source_events: tuple[Name, ...] = ()
 
 
 class RelationshipStated(Envelope):
-    """`relationship.stated`: someone told how two entities are related."""
+    """`relationship.stated`: a producer stated a relationship between two entities."""
 
     type: Literal["relationship.stated"] = "relationship.stated"
     payload: Relationship
 
 
 class Procedure(Payload):
-    """How something is done."""
+    """A procedure: the steps of a task."""
 
     name: Name
-    #: When to use it.
+    #: The situation in which to use the procedure.
     trigger: Text
     steps: Annotated[tuple[Text, ...], Field(min_length=1)]
     context: Text | None = None
     confidence: Confidence = 0.5
-    #: Events that it was read from.
+    #: Events from which the procedure was extracted.
     source_events: tuple[Name, ...] = ()
 
 
 class ProcedureRecorded(Envelope):
-    """`procedure.recorded`: a way of doing something was learned."""
+    """`procedure.recorded`: a producer recorded a procedure."""
 
     type: Literal["procedure.recorded"] = "procedure.recorded"
     payload: Procedure
 
 
 class ProcedureUse(Payload):
-    """How a procedure went."""
+    """The outcome of a use of a procedure."""
 
     procedure_id: Name
     outcome: Literal["success", "failure", "partial"]
 
 
 class ProcedureUsed(Envelope):
-    """`procedure.used`: a procedure was followed."""
+    """`procedure.used`: an agent used a procedure."""
 
     type: Literal["procedure.used"] = "procedure.used"
     payload: ProcedureUse
 
 
 class DocumentRelation(Payload):
-    """How a document bears on another one, or on an entity."""
+    """A relation of a document to another document or to an entity."""
 
     #: `governs`, `supersedes`, `mentions`, `contradicts` … or any other.
     type: Name
     #: Another document's id, or an entity's name.
     target: Name
-    #: How much it counts in a walk over the graph; by its type when absent.
+    #: The weight of the edge in graph retrieval; depends on the type when absent.
     weight: Confidence | None = None
 
 
 class Document(Payload):
-    """A curated text: a runbook, a policy, a page."""
+    """A curated text, such as a runbook, a policy or a page."""
 
     document_id: Name
     title: Text
@@ -196,20 +201,20 @@ class Document(Payload):
 
 
 class DocumentAdded(Envelope):
-    """`document.added`: a curated document was added or replaced."""
+    """`document.added`: a producer added or replaced a curated document."""
 
     type: Literal["document.added"] = "document.added"
     payload: Document
 
 
 class DocumentRemoval(Payload):
-    """Which document goes."""
+    """The document to remove."""
 
     document_id: Name
 
 
 class DocumentRemoved(Envelope):
-    """`document.removed`: a curated document was taken out."""
+    """`document.removed`: a producer removed a curated document."""
 
     type: Literal["document.removed"] = "document.removed"
     payload: DocumentRemoval
