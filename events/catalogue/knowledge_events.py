@@ -33,8 +33,9 @@ class Fact(Payload):
     source_type: SourceType = "stated"
     valid_from: Moment | None = None
     valid_until: Moment | None = None
-    #: Of two active facts with the same key, the more reliable one supersedes the other; at equal reliability the newer
-    #: one. By default, facts with one value at a time (`lives in`) conflict by subject and predicate.
+    #: Of two active facts with the same key, the fact with the more reliable `source_type` supersedes the other, the
+    #: newer fact at the same type. By default, facts with one value at a time (`lives in`) conflict by subject and
+    #: predicate.
     conflict_key: Name | None = None
     #: Days until the fact is stale; depends on its type when absent.
     ttl_days: Annotated[int, Field(ge=1, le=36_500)] | None = None

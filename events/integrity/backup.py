@@ -1,4 +1,4 @@
-"""Backup and restore of an embedded log: the SQLite file, copied while it is in use, and its archive beside it."""
+"""Backup: copies the SQLite file of a log and its archive while they are in use, and restores the copy."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync_file
 from recollect.events.storage.database import connect, rename_database, storage_errors
 
-#: Pages copied at once: 4 MiB, some milliseconds, then others get their turn.
+#: Pages copied in one step: 4 MiB in some milliseconds, after which other connections may continue.
 _STEP_PAGES = 1_024
-#: What a backup's folder holds.
+#: The file and the folder in the folder of a backup.
 LOG_NAME = "log.db"
 ARCHIVE_NAME = "archive"
 
 
 def backup(log: Path, target: Path, *, on_progress: OnProgress | None = None) -> int:
-    """Copy the log in the file `log` to the new folder `target` and return how many events it holds.
+    """Copy the log in the file `log` to the new folder `target` and return the number of its events.
 
-    Others may append meanwhile: the copy is the log as it was at one moment. It is verified, and becomes `target` only
-    when it is whole.
+    The copy is a consistent snapshot, also while other processes append. It is verified, then renamed to `target`.
 
     Raises:
-        InvalidInput: `target` is there already, or `log` is not. ForeignFile: the chain is broken.
+        InvalidInput: `target` exists, or `log` does not. ForeignFile: the chain is broken.
         StorageError: the disk failed.
     """
     if target.exists():
-        raise InvalidInput("is there already; name a new folder", field=str(target))
+        raise InvalidInput("exists already; name a new folder", field=str(target))
     if not log.is_file():
         raise InvalidInput("there is no log to back up", field=str(log))
     temporary = target.with_name(f"{target.name}.unfinished")
@@ -49,16 +48,17 @@ def backup(log: Path, target: Path, *, on_progress: OnProgress | None = None) ->
 
 
 def restore(source: Path, log: Path, *, on_progress: OnProgress | None = None) -> int:
-    """Put the backup in the folder `source` in the place of the file `log` and return how many events it holds.
+    """Replace the file `log` by the backup in the folder `source` and return the number of its events.
 
-    It is copied beside and verified first. What was there is kept under another name. Nobody may have the log open.
-    Read models that have folded more than the backup holds refuse to answer until they are rebuilt.
+    The backup is first copied to the same disk and verified. The old log and archive are renamed, not deleted. No
+    process may have the log open. Read models that have projected later events than the backup has must be rebuilt
+    before they are read.
 
     Raises:
-        InvalidInput: `source` is no backup. ForeignFile: its chain is broken. StorageError: the disk failed.
+        InvalidInput: `source` is not a backup. ForeignFile: its chain is broken. StorageError: the disk failed.
     """
     if not (source / LOG_NAME).is_file():
-        raise InvalidInput(f"is no backup: there is no {LOG_NAME} in it", field=str(source))
+        raise InvalidInput(f"is not a backup: it has no file {LOG_NAME}", field=str(source))
     incoming = log.with_name(f"{log.name}.incoming")
     archive = log.parent / ARCHIVE_NAME
     with storage_errors(log):
@@ -68,7 +68,7 @@ def restore(source: Path, log: Path, *, on_progress: OnProgress | None = None) -
         _set_aside(log, archive)
         if (incoming / ARCHIVE_NAME).exists():
             (incoming / ARCHIVE_NAME).rename(archive)
-        # Last: before it the folder has no log, and the backup is still whole.
+        # The last step: until then the folder has no log, and the restore can be repeated.
         (incoming / LOG_NAME).rename(log)
         sync_file(log.parent)
         incoming.rmdir()
@@ -76,7 +76,7 @@ def restore(source: Path, log: Path, *, on_progress: OnProgress | None = None) -
 
 
 def _copy(log: Path, archive: Path, folder: Path, on_progress: OnProgress | None) -> None:
-    """Copy a log and its archive to the new `folder`, and have them on disk."""
+    """Copy a log and its archive to the new `folder` and sync every file to disk."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with closing(connect(log, readonly=True)) as old, closing(connect(folder / LOG_NAME)) as new:
@@ -86,7 +86,7 @@ def _copy(log: Path, archive: Path, folder: Path, on_progress: OnProgress | None
                 if on_progress is not None:
                     on_progress(sqlite_backup.page_count - sqlite_backup.remaining, sqlite_backup.page_count)
         new.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    # After the log: whatever its copy has let go to the archive is there by now.
+    # Copied after the log, so that the archive has every event that was pruned from the copy.
     if archive.is_dir():
         shutil.copytree(archive, folder / ARCHIVE_NAME)
     for path in (*folder.rglob("*"), folder):
@@ -94,7 +94,7 @@ def _copy(log: Path, archive: Path, folder: Path, on_progress: OnProgress | None
 
 
 def _verified_events(folder: Path) -> int:
-    """Return how many events a copy holds; raise `ForeignFile` when its chain is broken."""
+    """Return the number of events in a copy; raise `ForeignFile` when a chain is broken."""
     log = SqliteLog(folder / LOG_NAME)
     try:
         events = 0
@@ -103,7 +103,7 @@ def _verified_events(folder: Path) -> int:
                 problem = result.problems[0]
                 raise ForeignFile(
                     f"{folder}: the chain of namespace {result.namespace!r} is broken at version {problem.version} "
-                    f"({problem.message}); `recollect verify` says more"
+                    f"({problem.message}); `recollect verify` lists all problems"
                 )
             events += result.version
     finally:
@@ -112,13 +112,13 @@ def _verified_events(folder: Path) -> int:
 
 
 def _set_aside(log: Path, archive: Path) -> None:
-    """Rename the log and the archive that are there, so that nothing is lost by a restore."""
+    """Rename the existing log and archive, so that a restore loses no data."""
     suffix = f"replaced-{now_us()}"
     if log.exists():
-        # What is in the WAL goes into the file, so that one rename keeps it all. A damaged file keeps its WAL.
+        # This mode merges the WAL into the file. A damaged file keeps its WAL, which is renamed with it.
         with contextlib.suppress(StorageError, apsw.Error), closing(connect(log, create=False)) as old:
             old.pragma("journal_mode", "DELETE")
-    # A WAL without its file too: SQLite would apply it to the file that comes in its place.
+    # Renames a WAL without its file too, which SQLite would apply to the restored file.
     rename_database(log, suffix)
     if archive.exists():
         archive.rename(archive.with_name(f"{archive.name}.{suffix}"))

@@ -1,6 +1,6 @@
-"""Identity of a data folder's log: the folder remembers the log's id, so that a lost or exchanged log is refused.
+"""Log identity: stores the log's id in the data folder, so that a missing or exchanged log is refused.
 
-Without it a new, empty log would be begun beside the read models and the archive of the lost one.
+Otherwise Recollect would create a new, empty log next to the read models and the archive of the missing log.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from recollect.events.storage.database import connect, rename_database, storage_
 
 _logger = logging.getLogger(__name__)
 
-#: The file of the data folder that holds the id of its log.
+#: The file in the data folder with the id of its log.
 LOG_ID_NAME = "log-id"
 _LOG_ID = re.compile(r"[0-9a-f-]{36}")
-#: Folders of the data folder that were made from the log, beside the archive, which lies beside a log in SQLite.
+#: Folders of the data folder that are derived from the log. The archive is in the folder of a log in SQLite.
 _DERIVED_FOLDERS = ("namespaces", "as-of", "traces")
 _JOBS_NAME = "jobs.db"
 #: A new SQLite file in WAL mode has one page before its first table is checkpointed.
@@ -34,11 +34,13 @@ _PAGE_BYTES = 4_096
 
 
 def open_log_of(data: Path, url: str) -> EventLog:
-    """Open the log of the data folder `data`; one that was never opened there is remembered as its log.
+    """Open the log at `url` and check that it is the log of the data folder `data`.
+
+    The first log that is opened with a data folder becomes its log.
 
     Raises:
-        LogMissing: the log is gone, or is not the one that the folder was made from.
-        what `open_log` raises.
+        LogMissing: the log is missing, or another log than the log of the folder.
+        InvalidInput, StorageError: as `open_log`.
     """
     remembered_id = remembered_log_id(data)
     path = sqlite_path(url)
@@ -56,7 +58,7 @@ def open_log_of(data: Path, url: str) -> EventLog:
         try:
             remember_log_id(data, log.log_id)
         except StorageError:
-            # The log can be used without; the next opening remembers it.
+            # The log is usable without the file, and the next opening tries again to write it.
             _logger.warning("%s cannot be written", data / LOG_ID_NAME, exc_info=True)
     elif remembered_id != log.log_id:
         log.close()
@@ -69,7 +71,7 @@ def open_log_of(data: Path, url: str) -> EventLog:
 
 
 def remembered_log_id(data: Path) -> str | None:
-    """Return the id of the log that the data folder was made from; None when it is not recorded."""
+    """Return the id of the data folder's log; None when it is not stored."""
     path = data / LOG_ID_NAME
     with storage_errors(path):
         try:
@@ -80,7 +82,7 @@ def remembered_log_id(data: Path) -> str | None:
 
 
 def remember_log_id(data: Path, log_id: str) -> None:
-    """Write the id of the folder's log to disk."""
+    """Write the id of the data folder's log to disk, atomically."""
     path = data / LOG_ID_NAME
     temporary = path.with_name(f"{LOG_ID_NAME}.{os.getpid()}")
     with storage_errors(path):
@@ -92,9 +94,9 @@ def remember_log_id(data: Path, log_id: str) -> None:
 
 
 def put_aside(data: Path, url: str) -> list[Path]:
-    """Rename what was made from a log that is gone or is another one; return the new names. Nothing is deleted.
+    """Rename the data that was derived from a missing or exchanged log; return the new names. Nothing is deleted.
 
-    A log that is there and can be opened stays, and so does the archive that belongs to it. Nobody may use the folder.
+    An existing log that can be opened keeps its name, and so does its archive. No process may use the folder.
     """
     path = sqlite_path(url)
     log_folder = data if path is None else path.parent
@@ -107,7 +109,7 @@ def put_aside(data: Path, url: str) -> list[Path]:
             if _archive_log_ids(log_folder / "archive") == {log.log_id}:
                 obsolete.remove(log_folder / "archive")
     renamed: list[Path] = []
-    # The id last: before it the folder is refused, and the next call goes on.
+    # The id is renamed last: until then the folder is refused, and a second call completes a killed one.
     for obsolete_path in (*obsolete, data / LOG_ID_NAME):
         renamed += rename_database(obsolete_path, suffix)
     with storage_errors(data):
@@ -116,7 +118,7 @@ def put_aside(data: Path, url: str) -> list[Path]:
 
 
 def _holds_log(path: Path) -> bool:
-    """Return whether the file has tables; what they are is for `open_log` to find out."""
+    """Return whether the file has tables; `open_log` checks whether they are those of a log."""
     with storage_errors(path):
         try:
             size = path.stat().st_size
@@ -124,13 +126,13 @@ def _holds_log(path: Path) -> bool:
             return False
         if size == 0 or size > _PAGE_BYTES:
             return size > 0
-        # All that was written may still be in the WAL.
+        # All tables may still be in the WAL.
         with closing(connect(path, readonly=True)) as connection:
             return connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None
 
 
 def _derived_paths(data: Path, log_folder: Path) -> Iterator[Path]:
-    """Yield what was made from a log: folders with content, and the records of jobs."""
+    """Yield the paths derived from a log: folders with content, and the database of jobs."""
     for path in (*(data / name for name in _DERIVED_FOLDERS), log_folder / "archive"):
         with storage_errors(path):
             if path.is_dir() and any(path.iterdir()):
@@ -140,7 +142,7 @@ def _derived_paths(data: Path, log_folder: Path) -> Iterator[Path]:
 
 
 def _archive_log_ids(archive: Path) -> set[str | None]:
-    """Return the ids of the logs that the archive's manifests name; None for one that cannot be read."""
+    """Return the log ids in the archive's manifests; None for a manifest that cannot be read."""
     log_ids: set[str | None] = set()
     for manifest in archive.glob("*/*/manifest.json"):
         try:

@@ -1,4 +1,4 @@
-"""Verify all namespaces of a log, in several processes: a walk is nothing but arithmetic."""
+"""Parallel verification: verifies all namespaces of a log in several processes, since hashing is bound by the CPU."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from recollect.events.integrity.verify import PROBLEMS_MAX, VerifyResult, verify
 from recollect.events.progress import OnProgress
 from recollect.events.storage.process_pool import process_pool
 
-#: Events in one task: about a third of a second, so that progress moves and processes end together.
+#: Events in one task: about 0.3 s of work, so that progress is reported often and processes finish together.
 TASK_EVENTS = 50_000
 
 
 class _Span(NamedTuple):
-    """A part of a chain: versions over `after` up to `until`; the last part has no end but the head."""
+    """A part of a chain: the versions over `after` up to `until`."""
 
     namespace: str
     after: int
+    #: None for the last part, which ends at the head.
     until: int | None
+    #: Number of events in the part.
     events: int
 
 
@@ -38,14 +40,14 @@ def verify_all(
     task_events: int = TASK_EVENTS,
     on_progress: OnProgress | None = None,
 ) -> Iterator[VerifyResult]:
-    """Yield the verdict on each of `heads`' namespaces, in their order; a long chain is walked in parts side by side.
+    """Yield the result for the namespace of each of `heads`, in their order; parts of a long chain run in parallel.
 
     Parameters:
         open_log: opens the log in another process; it must be picklable.
-        processes: how many at once; 1 works in this one.
-        anchor: heads kept elsewhere, compared as well. A namespace that only the anchor knows gets a verdict too.
+        processes: number of processes; 1 verifies in this process.
+        anchor: an anchor of the log to compare with. A namespace that only the anchor has gets a result too.
         task_events: events in one task.
-        on_progress: called with (events checked, events in all).
+        on_progress: called with (events checked, total events).
     """
     all_heads = list(heads)
     total = sum(head.version for head in all_heads)
@@ -67,7 +69,7 @@ def verify_all(
 
 
 def _tasks(heads: list[Head], task_events: int) -> Iterator[_Task]:
-    """Cut the chains into tasks of about `task_events`: long chains into parts, short ones together."""
+    """Yield tasks of about `task_events`: a long chain is split, short chains are combined."""
     task: _Task = []
     events = 0
     for head in heads:
@@ -88,6 +90,7 @@ def _tasks(heads: list[Head], task_events: int) -> Iterator[_Task]:
 def _run(
     log: EventLog, tasks: list[_Task], open_log: Callable[[], EventLog], processes: int
 ) -> Iterator[list[VerifyResult]]:
+    """Yield the results of each task, computed in this process or in a pool."""
     if processes == 1 or len(tasks) < 2:
         yield from (_verify_task(log, task) for task in tasks)
         return
@@ -96,15 +99,17 @@ def _run(
 
 
 def _close(log: EventLog) -> None:
+    """Close the log of a process; a function of the module, so that it is picklable."""
     log.close()
 
 
 def _verify_task(log: EventLog, task: _Task) -> list[VerifyResult]:
+    """Return the result for each span of `task`."""
     return [verify(log, span.namespace, after=span.after, until=span.until) for span in task]
 
 
 def _joined_result(parts: list[VerifyResult], log: EventLog, anchor: Anchor | None) -> VerifyResult:
-    """Return the verdict on a whole chain."""
+    """Return the result for a whole chain, joined from its `parts` and compared with the anchor."""
     problems = [problem for part in parts for problem in part.problems]
     end = parts[-1]
     anchor_problem = None if anchor is None else anchor.find_problem(log, end.namespace)

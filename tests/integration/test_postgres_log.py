@@ -175,7 +175,7 @@ def test_a_log_of_a_newer_program_is_refused(url: str) -> None:
 def test_a_schema_of_somebody_else_is_refused_and_left_alone(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as other:
         other.execute("CREATE SCHEMA recollect CREATE TABLE recipes (name text)")
-    with pytest.raises(ForeignFile, match="not ours"):
+    with pytest.raises(ForeignFile, match="of another program"):
         PostgresLog(url)
 
 
