@@ -125,7 +125,7 @@ class ForeignFile(StorageError):
 
 
 class LogMissing(StorageError):
-    """The data folder was made from a log that is not there. Restore it, or begin anew with `recollect init --anew`."""
+    """The data folder was made from a missing log. Restore it, or begin another with `recollect init --new-log`."""
 
 
 class NewerFile(StorageError):

@@ -19,9 +19,13 @@ from recollect.events.integrity.verify import VerifyResult
 
 def init(
     context: typer.Context,
-    anew: Annotated[
+    new_log: Annotated[
         bool,
-        typer.Option("--anew", help="When the log is gone or is another one: put what was made from it aside."),
+        typer.Option(
+            "--new-log",
+            help="Begin a new log when the folder's log is missing or another one; files derived from the old log are "
+            "renamed, not deleted.",
+        ),
     ] = False,
 ) -> None:
     """Make the data folder with an empty log, or check that its log is there."""
@@ -33,7 +37,7 @@ def init(
         try:
             log = open_log_of(settings.storage.data, settings.storage.log_url)
         except LogMissing:
-            if not anew:
+            if not new_log:
                 raise
             for path in put_aside(settings.storage.data, settings.storage.log_url):
                 typer.echo(f"put aside: {path}")

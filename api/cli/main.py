@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from copy import copy
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,12 +76,21 @@ app.command()(analytics_commands.stats)
 app.command()(analytics_commands.sql)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"recollect {version('recollect')}")
+        raise typer.Exit
+
+
 @app.callback()
 def main(
     context: typer.Context,
     data: Annotated[
         Path | None, typer.Option(help="The data folder.", envvar="RECOLLECT_DATA", show_default="recollect-data")
     ] = None,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
     """Long-term memory for chat bots and agents."""
     context.obj = data

@@ -100,7 +100,9 @@ def retrieve(
     form: Annotated[str, typer.Option("--format", help="markdown, preamble or json: how the context is written.")] = (
         "markdown"
     ),
-    explain: Annotated[bool, typer.Option(help="Print the trace: why each memory came up, or did not.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print the trace: why each memory was returned or dropped.")
+    ] = False,
     as_json: _AsJson = False,
 ) -> None:
     """Print what the memory has for a query. Waits for the model and embeds what is not embedded yet."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from recollect.api.as_of import AsOf
 from recollect.api.memory.recollect import Event, Recollect, listed
-from recollect.api.memory.references import has_references
+from recollect.api.memory.references import check_references, has_references
 from recollect.api.operations.model_change import no_progress
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page
 from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -64,9 +64,10 @@ class AsyncRecollect:
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `Recollect.append_drafts` does; many at once share one transaction."""
+        parts = self.memory.parts
         if has_references(validated):
-            await asyncio.to_thread(self.memory.check_references, namespace, validated)
-        return await self.memory.parts.log.append_async(namespace, validated, expected_version=expected_version)
+            await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
+        return await parts.log.append_async(namespace, validated, expected_version=expected_version)
 
     async def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Do what `Recollect.retrieve` does."""

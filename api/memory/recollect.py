@@ -108,17 +108,9 @@ class Recollect:
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `append` does with events that were validated already."""
-        self.check_references(namespace, validated)
+        if has_references(validated):
+            check_references(self.parts.log, self.parts.read_models, namespace, validated)
         return self.parts.log.append(namespace, validated, expected_version=expected_version)
-
-    def check_references(self, namespace: str, drafts: Sequence[EventDraft]) -> None:
-        """Check that memories which the events name by id are there.
-
-        Raises:
-            NotFound: an id is unknown. InvalidNamespace: the name.
-        """
-        if has_references(drafts):
-            check_references(self.parts.log, self.parts.read_models, namespace, drafts)
 
     def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Return what the memory has for `query`.

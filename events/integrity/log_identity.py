@@ -48,7 +48,7 @@ def open_log_of(data: Path, url: str) -> EventLog:
             raise LogMissing(
                 f"{path} is missing or empty, but {data} was made from it (it holds {', '.join(left) or LOG_ID_NAME}): "
                 "the log is gone; restore it with `recollect restore FOLDER`, or begin a new one with "
-                "`recollect init --anew`, which puts what was made from the old one aside"
+                "`recollect init --new-log`, which puts what was made from the old one aside"
             )
     log = open_log(url)
     if known is None:
@@ -62,7 +62,7 @@ def open_log_of(data: Path, url: str) -> EventLog:
         raise LogMissing(
             f"the log at {path or 'RECOLLECT_LOG'} is {log.log_id}, but {data} was made from the log {known}; put that "
             "one back with `recollect restore FOLDER`, name the right RECOLLECT_LOG or --data folder, or go on with "
-            "this log by `recollect init --anew`, which puts what was made from the other one aside"
+            "this log by `recollect init --new-log`, which puts what was made from the other one aside"
         )
     return log
 

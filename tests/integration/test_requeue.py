@@ -29,8 +29,8 @@ from recollect.api.settings import load_settings
 
 settings = load_settings(data=Path(sys.argv[1]), broker=sys.argv[2], embedding_model="none")
 with Recollect(settings=settings, workers=False) as memory:
-    memory.records.take = lambda letter_id: os.kill(os.getpid(), signal.SIGKILL)
-    requeue(memory, None)
+    memory.parts.run_store.pop_dead_letter = lambda letter_id: os.kill(os.getpid(), signal.SIGKILL)
+    requeue(memory.parts, None)
 """
 
 
@@ -73,7 +73,7 @@ def test_a_letter_that_fails_again_or_cannot_be_sent_stays(tmp_path: Path, url: 
         memory.parts.run_store.add_dead_letter(LETTER)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("dramatiq.Actor.send", refuse)
-            patch.setattr("recollect.jobs.queue.actors.LIVE", {"broken": type("Broken", (), {"work": refuse})})
+            patch.setattr("recollect.jobs.queue.actors.LIVE_JOBS", {"broken": type("Broken", (), {"work": refuse})})
             with pytest.raises(Refused):
                 requeue(memory.parts, "x1")
         assert memory.parts.run_store.dead_letters() == [LETTER]
