@@ -61,7 +61,8 @@ def jobs(context: typer.Context) -> None:
     """Show the last run of every job, the processes, the queues, and the dead letters."""
     if context.invoked_subcommand is not None:
         return
-    from recollect.api.operations.health import background_state, run_json  # noqa: PLC0415
+    from recollect.api.operations.background_state import background_state  # noqa: PLC0415
+    from recollect.api.operations.health import run_json  # noqa: PLC0415
     from recollect.events.envelope import now_us, rfc3339  # noqa: PLC0415
 
     with open_cli_memory(context.obj) as memory:
@@ -72,10 +73,10 @@ def jobs(context: typer.Context) -> None:
         typer.echo(f"{run.job}: slot {shown['slot']}, began {shown['started']}, {state}")
         counts = f"{run.namespaces} namespaces, {run.events} events, {run.errors} errors"
         typer.echo(f"  {counts} {run.error or ''}".rstrip())
-    for beat in back.beats:
+    for beat in back.heartbeats:
         alive = "alive" if beat.is_alive(now_us()) else "DEAD"
         typer.echo(f"{beat.role} {beat.host} process {beat.pid}: {alive}, last heard of {rfc3339(beat.seen_at_us)}")
-    typer.echo(f"{len(back.behind)} of {back.namespaces} namespaces have something to do")
+    typer.echo(f"{len(back.backlogs)} of {back.namespaces} namespaces have something to do")
     for letter in back.dead_letters:
         last = letter.error.strip().splitlines()[-1]
         typer.echo(f"dead letter {letter.id}: {letter.actor}{letter.arguments}, {rfc3339(letter.failed_at_us)}: {last}")
