@@ -1,4 +1,8 @@
-"""The logistic models of the gate: is there an answer, where every set counts the same, and is an item evidence."""
+"""Gate fit: the logistic models of the relevance gate, one for questions and messages, one for items.
+
+The first gives the probability that memory has an answer, with the same weight for every set; the second the
+probability that an item is evidence.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from samples import Sample, best_first
+from training_samples import Sample, rows_best_first
 
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
 Doubles = NDArray[np.float64]
 
-#: How little weights are shrunk.
-_LOOSENESS = 30.0
+#: Inverse strength of the L2 penalty (`C` of scikit-learn).
+_INVERSE_PENALTY = 30.0
 _STEPS_MAX = 5_000
-#: Candidates of each question, best first, that the second model is fitted to.
+#: Candidates of each question, best first, that the item model is fitted to.
 _ITEMS = 50
 
 
@@ -46,61 +50,63 @@ class Logistic:
 
 
 @dataclass(frozen=True, slots=True)
-class GateModel:
-    """The fitted gate, and what it says of each sample."""
+class GateModels:
+    """The fitted models of the gate, and the answer's logit of each sample."""
 
-    #: Of a short question and of a long message, as in `gate.MEASURES`.
+    #: Answer model of short questions; its inputs are `relevance_gate.MEASURES`.
     question: Logistic
+    #: Answer model of long messages; its inputs are `relevance_gate.MEASURES`.
     message: Logistic
-    #: Of the answer's logit, then as in `gate.ITEM_MEASURES`.
+    #: Item model; its inputs are the answer's logit, then `relevance_gate.ITEM_MEASURES`.
     item: Logistic
-    #: Of there being an answer, one a sample.
+    #: Logit of the answer, shape (samples,).
     logits: Doubles
 
 
-def fit_gate(samples: Sequence[Sample], scored: Sequence[Vector]) -> GateModel:
+def fit_gate(samples: Sequence[Sample], scores: Sequence[Vector]) -> GateModels:
     """Fit both models to the samples that are not held out.
 
     Parameters:
-        scored: the score of each candidate, by sample.
+        scores: the score of each candidate, by sample.
     """
-    x = np.array([one.measures for one in samples], np.float64)
-    share = np.array([[one.share] for one in samples], np.float64)
-    both = np.hstack([x, share, x * share])
-    used = [at for at, one in enumerate(samples) if not one.held]
-    groups = Counter((one.set_name, one.own) for one in samples)
-    weight = [1 / groups[samples[at].set_name, samples[at].own] * len(samples) for at in used]
-    answer = _fitted(both[used], [samples[at].own for at in used], weight)
-    size = x.shape[1]
+    measures = np.array([sample.measures for sample in samples], np.float64)
+    share = np.array([[sample.message_share] for sample in samples], np.float64)
+    # Long messages have weights of their own: those of questions and a fitted difference.
+    inputs = np.hstack([measures, share, measures * share])
+    used = [row for row, sample in enumerate(samples) if not sample.is_held_out]
+    groups = Counter((sample.set_name, sample.is_own) for sample in samples)
+    weights = [1 / groups[samples[row].set_name, samples[row].is_own] * len(samples) for row in used]
+    answer = _fit_logistic(inputs[used], [samples[row].is_own for row in used], weights)
+    size = measures.shape[1]
     question = Logistic(answer.weights[:size], answer.constant)
     message = Logistic(
         answer.weights[:size] + answer.weights[size + 1 :], answer.constant + float(answer.weights[size])
     )
-    logits = answer.logits(both)
-    return GateModel(question, message, _fit_items(samples, scored, logits), logits)
+    logits = answer.logits(inputs)
+    return GateModels(question, message, _fit_items(samples, scores, logits), logits)
 
 
-def item_inputs(one: Sample, scores: Vector, logit: float, places: Ints) -> Doubles:
-    """Return what the model of items goes by, for the candidates at `places`, best first."""
-    behind = scores[places] - scores[places[0]]
-    return np.column_stack([np.full(len(places), logit), behind, one.items[places, 1:]])
+def item_inputs(sample: Sample, scores: Vector, logit: float, rows: Ints) -> Doubles:
+    """Return the inputs of the item model for the candidates at `rows`, best first; shape (rows, inputs)."""
+    score_gaps = scores[rows] - scores[rows[0]]
+    return np.column_stack([np.full(len(rows), logit), score_gaps, sample.item_measures[rows, 1:]])
 
 
-def _fit_items(samples: Sequence[Sample], scored: Sequence[Vector], logits: Doubles) -> Logistic:
-    rows: list[Doubles] = []
+def _fit_items(samples: Sequence[Sample], scores: Sequence[Vector], logits: Doubles) -> Logistic:
+    inputs: list[Doubles] = []
     labels: list[bool] = []
-    for one, scores, logit in zip(samples, scored, logits.tolist(), strict=True):
-        # Where only sessions are marked, nobody knows which item is evidence.
-        if not one.held and not (one.own and one.by_session):
-            places = best_first(scores)[:_ITEMS]
-            rows.append(item_inputs(one, scores, logit, places))
-            labels += (one.gold[places] & one.own).tolist()
-    return _fitted(np.concatenate(rows), labels)
+    for sample, sample_scores, logit in zip(samples, scores, logits.tolist(), strict=True):
+        # Where only sessions are marked, it is not known which item is evidence.
+        if not sample.is_held_out and not (sample.is_own and sample.by_session):
+            rows = rows_best_first(sample_scores)[:_ITEMS]
+            inputs.append(item_inputs(sample, sample_scores, logit, rows))
+            labels += (sample.gold[rows] & sample.is_own).tolist()
+    return _fit_logistic(np.concatenate(inputs), labels)
 
 
-def _fitted(x: Doubles, y: Sequence[bool], weight: Sequence[float] | None = None) -> Logistic:
-    # By name: its types are partial. It comes with the embedding model's library.
+def _fit_logistic(x: Doubles, y: Sequence[bool], weight: Sequence[float] | None = None) -> Logistic:
+    # Imported by name, because its types are partial. It comes with sentence-transformers.
     linear: Any = import_module("sklearn.linear_model")
-    model: Any = linear.LogisticRegression(C=_LOOSENESS, max_iter=_STEPS_MAX)
+    model: Any = linear.LogisticRegression(C=_INVERSE_PENALTY, max_iter=_STEPS_MAX)
     model.fit(x, np.array(y), sample_weight=weight)
     return Logistic(np.asarray(model.coef_[0], np.float64), float(model.intercept_[0]))

@@ -1,7 +1,7 @@
-"""The weights of features: those that make the evidence most likely to be drawn first (a listwise fit).
+"""Ranking fit: the weights of features that make the evidence most likely to rank first (a listwise fit).
 
-Candidates are drawn with softmax probabilities of their scores. Weights of long messages are those of questions and a
-difference, which is fitted along for the features in `_MIXED`. Every set counts the same.
+The probability of ranking first is the softmax of the scores. Weights of long messages are those of questions plus a
+difference, which is fitted too for the features in `_MIXED`. Every set has the same weight.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from samples import Sample
+from training_samples import Sample
 
 from recollect.api.retrieval.ranking.features import FEATURES, SEMANTIC
 from recollect.projections.embeddings.token_codes import Vector
 
-#: Features that no collection says anything about: set by hand.
+#: Features that no data set has labels for; their weights are set by hand.
 _BY_HAND = {"importance": 0.3, "phrase": 1.0, "rating": 2.0}
-#: What mixes for long messages; the other features keep the weight of a question.
+#: Features with another weight for long messages; the others keep the weight of a question.
 _MIXED = (
     "bm25_turn",
     "bm25_window",
@@ -36,84 +36,96 @@ _MIXED = (
     "is_question",
     "length",
 )
-#: What a long message's own details say nothing about.
+#: Features with weight 0 for long messages, whose time spans do not limit the answer.
 _QUESTIONS_ONLY = ("said_in_span", "said_near_span", "tells_of_span")
-_SHRINKING = 1e-3
+#: Factor of the L2 penalty.
+_PENALTY = 1e-3
 _STEPS_MAX = 150
-#: The score of what is not there: its probability is 0.
-_NEVER = -1e9
+#: The score of padding and of candidates without evidence in a masked sum: its probability is 0.
+_MASKED_SCORE = -1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What each of `FEATURES` counts: of a short question, and of a long message."""
+class RankingWeights:
+    """The weight of each of `FEATURES`."""
 
+    #: For short questions, shape (features,).
     question: Vector
+    #: For long messages, shape (features,).
     message: Vector
 
     def scores(self, sample: Sample) -> Vector:
         """Return the score of each candidate."""
-        weights = (1 - sample.share) * self.question + sample.share * self.message
-        return sample.matrix @ weights.astype(np.float32)
+        share = sample.message_share
+        weights = (1 - share) * self.question + share * self.message
+        return sample.features @ weights.astype(np.float32)
 
 
-def fit_order(samples: Sequence[Sample], *, semantic: bool) -> Order:
-    """Fit the weights to own questions that are not held out, with the features of vectors or without."""
-    columns = [at for at, name in enumerate(FEATURES) if semantic or name not in SEMANTIC]
-    mixed = [at for at in columns if FEATURES[at] in _MIXED]
-    usable = [one for one in samples if one.own and not one.held and one.gold.any() and len(one.matrix) > 1]
-    solved = _solved(usable, columns, mixed)
+def fit_weights(samples: Sequence[Sample], *, semantic: bool) -> RankingWeights:
+    """Fit the weights to the samples with an answer that are not held out.
+
+    Parameters:
+        semantic: fit the features of vectors too.
+    """
+    columns = [column for column, name in enumerate(FEATURES) if semantic or name not in SEMANTIC]
+    mixed = [column for column in columns if FEATURES[column] in _MIXED]
+    usable = [
+        sample
+        for sample in samples
+        if sample.is_own and not sample.is_held_out and sample.gold.any() and len(sample.features) > 1
+    ]
+    fitted = _minimise(usable, columns, mixed)
     question = np.zeros(len(FEATURES), np.float32)
-    question[columns] = solved[: len(columns)]
+    question[columns] = fitted[: len(columns)]
     message = question.copy()
-    message[mixed] += solved[len(columns) :]
+    message[mixed] += fitted[len(columns) :]
     for name, value in _BY_HAND.items():
         question[FEATURES.index(name)] = message[FEATURES.index(name)] = value
     for name in _QUESTIONS_ONLY:
         message[FEATURES.index(name)] = 0
-    return Order(question, message)
+    return RankingWeights(question, message)
 
 
-def _solved(samples: Sequence[Sample], columns: Sequence[int], mixed: Sequence[int]) -> Vector:
-    """Return the weights of `columns`, then what those of `mixed` differ by for long messages."""
-    # By name: its types are of no use to a type checker.
+def _minimise(samples: Sequence[Sample], columns: Sequence[int], mixed: Sequence[int]) -> Vector:
+    """Return the weights of `columns`, then the differences of those of `mixed` for long messages."""
+    # Imported by name, because its types are partial.
     torch: Any = import_module("torch")
-    longest, width = max(len(one.matrix) for one in samples), len(columns) + len(mixed)
+    longest, width = max(len(sample.features) for sample in samples), len(columns) + len(mixed)
     values = torch.zeros(len(samples), longest, width)
     gold = torch.zeros(len(samples), longest, dtype=torch.bool)
-    there = torch.zeros(len(samples), longest, dtype=torch.bool)
-    for at, one in enumerate(samples):
-        size = len(one.matrix)
-        values[at, :size] = torch.from_numpy(_inputs(one, columns, mixed))
-        gold[at, :size] = torch.from_numpy(one.gold)
-        there[at, :size] = True
-    count = Counter(one.set_name for one in samples)
-    weight = torch.tensor([1 / count[one.set_name] for one in samples])
-    by_session = torch.tensor([one.by_session for one in samples])
-    found = torch.full((width,), 0.1, requires_grad=True)
-    optimizer = torch.optim.LBFGS([found], max_iter=_STEPS_MAX, line_search_fn="strong_wolfe")
+    is_candidate = torch.zeros(len(samples), longest, dtype=torch.bool)
+    for row, sample in enumerate(samples):
+        size = len(sample.features)
+        values[row, :size] = torch.from_numpy(_inputs(sample, columns, mixed))
+        gold[row, :size] = torch.from_numpy(sample.gold)
+        is_candidate[row, :size] = True
+    count = Counter(sample.set_name for sample in samples)
+    sample_weights = torch.tensor([1 / count[sample.set_name] for sample in samples])
+    by_session = torch.tensor([sample.by_session for sample in samples])
+    weights = torch.full((width,), 0.1, requires_grad=True)
+    optimizer = torch.optim.LBFGS([weights], max_iter=_STEPS_MAX, line_search_fn="strong_wolfe")
 
     def closure() -> Any:
         optimizer.zero_grad()
-        scores = (values @ found).masked_fill(~there, _NEVER)
-        whole = torch.logsumexp(scores, 1)
-        any_of = torch.logsumexp(scores.masked_fill(~gold, _NEVER), 1)
-        each_of = (scores * gold).sum(1) / gold.sum(1)
-        # Any turn of a session will do; of marked turns each one is wanted.
-        loss = torch.where(by_session, whole - any_of, whole - (any_of + each_of) / 2)
-        total = (loss * weight).sum() + _SHRINKING * (found * found).sum()
+        scores = (values @ weights).masked_fill(~is_candidate, _MASKED_SCORE)
+        log_total = torch.logsumexp(scores, 1)
+        log_any = torch.logsumexp(scores.masked_fill(~gold, _MASKED_SCORE), 1)
+        log_each = (scores * gold).sum(1) / gold.sum(1)
+        # Where only sessions are marked, any turn of them is enough; of marked turns every one is wanted.
+        loss = torch.where(by_session, log_total - log_any, log_total - (log_any + log_each) / 2)
+        total = (loss * sample_weights).sum() + _PENALTY * (weights * weights).sum()
         total.backward()
         return total
 
     optimizer.step(closure)
-    return found.detach().numpy()
+    return weights.detach().numpy()
 
 
-def _inputs(one: Sample, columns: Sequence[int], mixed: Sequence[int]) -> Vector:
-    """Return the features as they are fitted: the columns, then the mixed ones as far as it is a long message."""
-    values = one.matrix.copy()
+def _inputs(sample: Sample, columns: Sequence[int], mixed: Sequence[int]) -> Vector:
+    """Return the inputs of the fit: the features of `columns`, then those of `mixed` times the message share."""
+    values = sample.features.copy()
     for name in _QUESTIONS_ONLY:
-        values[:, FEATURES.index(name)] *= 1 - one.share
+        values[:, FEATURES.index(name)] *= 1 - sample.message_share
     for name in _BY_HAND:
         values[:, FEATURES.index(name)] = 0
-    return np.hstack([values[:, columns], values[:, mixed] * one.share])
+    return np.hstack([values[:, columns], values[:, mixed] * sample.message_share])

@@ -1,4 +1,4 @@
-"""Questions asked to conversations, and what is measured of the candidates of each."""
+"""Training samples: questions to conversations, with the features, gate measures and labels of their candidates."""
 
 from __future__ import annotations
 
@@ -28,108 +28,120 @@ from recollect.projections.search_index.episode_arrays import Ints
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One question asked to one conversation. Arrays have one row a candidate."""
+    """One question asked to one conversation. Arrays have one row for each candidate."""
 
+    #: The data set of the conversation.
     set_name: str
     #: Whether the conversation is held out.
-    held: bool
-    #: Whether the question belongs to the conversation.
-    own: bool
+    is_held_out: bool
+    #: Whether the question belongs to the conversation; otherwise it has no answer there.
+    is_own: bool
     #: How much the question is a long message, 0 to 1.
-    share: float
+    message_share: float
     #: Shape (candidates, `FEATURES`).
-    matrix: Vector
-    #: Whether it is evidence or, where only sessions are marked, of a session that holds evidence.
+    features: Vector
+    #: Whether a candidate is evidence or, where only sessions are marked, of a session with evidence.
     gold: Mask
+    #: Whether only sessions are marked as evidence.
     by_session: bool
+    #: The session of each candidate, a row of `session_ids`.
     sessions: Ints
-    #: Of the best candidates by the weights in use, in the order of `relevance_gate.MEASURES`.
+    #: Gate measures of the best candidates by the weights in use, in the order of `relevance_gate.MEASURES`.
     measures: Vector
     #: Shape (candidates, `relevance_gate.ITEM_MEASURES`).
-    items: Vector
-    #: How much evidence is marked, found or not.
-    total: int
+    item_measures: Vector
+    #: Messages marked as evidence, among the candidates or not.
+    gold_messages: int
+    #: Sessions marked as evidence.
     gold_sessions: frozenset[int]
 
-    def recall(self, places: Ints) -> float:
-        """Return the share of the marked messages that is at `places`."""
-        return int(self.gold[places].sum()) / self.total
+    def recall(self, rows: Ints) -> float:
+        """Return the share of the marked messages that is at `rows`."""
+        return int(self.gold[rows].sum()) / self.gold_messages
 
     def session_recall(self, sessions: Sequence[int]) -> float:
-        """Return the share of the sessions with evidence that is in `sessions`; 0 when there is none."""
+        """Return the share of the sessions with evidence that is in `sessions`; 0 without such sessions."""
         return len(self.gold_sessions & set(sessions)) / max(1, len(self.gold_sessions))
 
-    def distinct_sessions(self, places: Ints) -> list[int]:
-        """Return the sessions at `places`, each once, in their order."""
-        return list(dict.fromkeys(self.sessions[places].tolist()))
+    def distinct_sessions(self, rows: Ints) -> list[int]:
+        """Return the sessions at `rows`, each once, in their order."""
+        return list(dict.fromkeys(self.sessions[rows].tolist()))
 
 
-def best_first(scores: Vector) -> Ints:
-    """Return the places of the candidates, the highest score first."""
+def rows_best_first(scores: Vector) -> Ints:
+    """Return the rows of the candidates by falling score."""
     return np.argsort(-scores, kind="stable")
 
 
-def collect(folder: Path, data: Path, model: str) -> list[Sample]:
-    """Ask each conversation of `folder` its own questions and foreign ones, in a memory at `data`."""
+def collect_samples(folder: Path, data: Path, model: str) -> list[Sample]:
+    """Return samples of the own questions of each conversation in `folder`, and of questions without an answer there.
+
+    Parameters:
+        data: the data folder that the conversations are loaded into.
+        model: the embedding model.
+    """
     bench = RetrievalBenchmark(data, model)
     try:
-        bench.wait(_silent)
+        bench.wait(_no_progress)
         conversations = [read_conversation(file) for file in sorted(folder.glob("*.json"))]
-        held = held_out(conversations)
+        held_out_names = held_out(conversations)
         samples: list[Sample] = []
         for conversation in conversations:
-            bench.load(conversation, _silent)
-            samples += _asked(bench, conversation, conversations, held=conversation.name in held)
+            bench.load(conversation, _no_progress)
+            samples += _samples_of(bench, conversation, conversations, is_held_out=conversation.name in held_out_names)
             print(f"asked {conversation.name}", file=sys.stderr, flush=True)
         return samples
     finally:
         bench.close()
 
 
-def _silent(what: str, done: int, total: int | None) -> None:
+def _no_progress(what: str, done: int, total: int | None) -> None:
     pass
 
 
-def _asked(
-    bench: RetrievalBenchmark, conversation: Conversation, conversations: Sequence[Conversation], *, held: bool
+def _samples_of(
+    bench: RetrievalBenchmark, conversation: Conversation, conversations: Sequence[Conversation], *, is_held_out: bool
 ) -> list[Sample]:
     own = [question for question in conversation.questions if str(question["category"]) != ADVERSARIAL]
     foreign: list[dict[str, Any]] = [
         {"query": query, "gold": [], "gold_sessions": []}
         for _, query in unanswerable_questions(conversation, conversations)
     ]
-    found = [_sample(bench, conversation, question, held=held, own=True) for question in own]
-    found += [_sample(bench, conversation, question, held=held, own=False) for question in foreign]
-    return [sample for sample in found if sample is not None]
+    samples = [_sample(bench, conversation, question, is_held_out=is_held_out, is_own=True) for question in own]
+    samples += [_sample(bench, conversation, question, is_held_out=is_held_out, is_own=False) for question in foreign]
+    return [sample for sample in samples if sample is not None]
 
 
 def _sample(
-    bench: RetrievalBenchmark, conversation: Conversation, question: dict[str, Any], *, held: bool, own: bool
+    bench: RetrievalBenchmark, conversation: Conversation, question: dict[str, Any], *, is_held_out: bool, is_own: bool
 ) -> Sample | None:
-    """Ask a question; None when nothing was found at all."""
+    """Return the sample of a question; None when the search has no candidates."""
     request = RetrieveRequest.model_validate({"query": question["query"], "until": question.get("until")})
-    asked, ranked = bench.parts.retriever.rank(conversation.namespace, request)
+    context, ranked = bench.parts.retriever.rank(conversation.namespace, request)
     if ranked is None:
         return None
-    roster, rows = asked.episodes, ranked.candidates.rows
+    episodes, rows = context.episodes, ranked.candidates.rows
     # A version is the event's number in its namespace.
-    number = {event["id"]: at for at, event in enumerate(conversation.events, start=1)}
-    wanted = [number[id] for id in question["gold"] if id in number]
-    gold_sessions = frozenset(at for at, name in enumerate(roster.session_ids) if name in question["gold_sessions"])
-    by_session = not wanted
-    gold = np.isin(roster.sessions[rows], list(gold_sessions)) if by_session else np.isin(roster.versions[rows], wanted)
+    versions = {event["id"]: version for version, event in enumerate(conversation.events, start=1)}
+    gold_versions = [versions[id] for id in question["gold"] if id in versions]
+    gold_sessions = frozenset(row for row, name in enumerate(episodes.session_ids) if name in question["gold_sessions"])
+    by_session = not gold_versions
+    if by_session:
+        gold = np.isin(episodes.sessions[rows], list(gold_sessions))
+    else:
+        gold = np.isin(episodes.versions[rows], gold_versions)
     return Sample(
         set_name=conversation.set_name,
-        held=held,
-        own=own,
-        share=message_share(len(asked.query.question.split())),
-        matrix=ranked.matrix,
+        is_held_out=is_held_out,
+        is_own=is_own,
+        message_share=message_share(len(context.query.question.split())),
+        features=ranked.matrix,
         gold=gold,
         by_session=by_session,
-        sessions=roster.sessions[rows],
-        measures=relevance_gate.answer_measures(ranked, asked.query),
-        # From the order of places found back to that of the candidates.
-        items=relevance_gate.item_measures(ranked)[np.argsort(ranked.order)],
-        total=len(question["gold"]),
+        sessions=episodes.sessions[rows],
+        measures=relevance_gate.answer_measures(ranked, context.query),
+        # From the order of the ranking back to that of the candidates.
+        item_measures=relevance_gate.item_measures(ranked)[np.argsort(ranked.order)],
+        gold_messages=len(question["gold"]),
         gold_sessions=gold_sessions,
     )
