@@ -1,4 +1,4 @@
-"""Recollect for asyncio: the methods of `Recollect`, awaited."""
+"""Asynchronous memory: the methods of `Recollect` for asyncio."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from recollect.projections.read_models.read_models import ReplayCheck
 
 
 class AsyncRecollect:
-    """`Recollect` for asyncio: the same methods, awaited. Use it with ``async with``, or await `close`."""
+    """The methods of `Recollect` as coroutines. Use it with ``async with``, or await `close`."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class AsyncRecollect:
 
     @classmethod
     def over(cls, memory: Recollect) -> Self:
-        """Return the methods of a memory that is open already, awaited; closing one closes the other."""
+        """Return the asynchronous form of an open memory. Closing either closes both."""
         twin = cls.__new__(cls)
         twin.memory = memory
         return twin
@@ -57,13 +57,13 @@ class AsyncRecollect:
     async def append(
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Do what `Recollect.append` does; many at once share one transaction."""
+        """Do what `Recollect.append` does; concurrent calls share one transaction."""
         return await self.append_drafts(namespace, producer_drafts(listed(events)), expected_version=expected_version)
 
     async def append_drafts(
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Do what `Recollect.append_drafts` does; many at once share one transaction."""
+        """Do what `Recollect.append_drafts` does; concurrent calls share one transaction."""
         parts = self.memory.parts
         if has_references(validated):
             await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
