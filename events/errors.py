@@ -125,7 +125,7 @@ class ForeignFile(StorageError):
 
 
 class LogMissing(StorageError):
-    """The log of the data folder is missing. Restore it, or begin a new log as the message describes."""
+    """The log of the data folder is missing. Restore it, or begin another with `recollect init --new-log`."""
 
 
 class NewerFile(StorageError):

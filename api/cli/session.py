@@ -1,4 +1,4 @@
-"""What every command needs: settings, the log, the memory. Imported late: a command loads only what it uses."""
+"""Session: the settings, the log and the memory of one command. Imports are late, so that a command starts fast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def load_cli_settings(data: Path | None, **values: str | int | None) -> Settings:
-    """Return the settings of the environment with the options of a command, as far as they are given, over them."""
+    """Return the settings of the environment, overridden by the options of a command that are not None."""
     from recollect.api.settings import load_settings  # noqa: PLC0415
 
     options = {"data": data, **values}
@@ -29,7 +29,7 @@ def load_cli_settings(data: Path | None, **values: str | int | None) -> Settings
 
 @contextmanager
 def open_cli_log(data: Path | None) -> Generator[EventLog]:
-    """Lend the log."""
+    """Open the log for one command."""
     settings = load_cli_settings(data)
     log = open_log_of(settings.storage.data, settings.storage.log_url)
     try:
@@ -40,7 +40,7 @@ def open_cli_log(data: Path | None) -> Generator[EventLog]:
 
 @contextmanager
 def open_cli_memory(data: Path | None) -> Generator[Recollect]:
-    """Lend the memory, without workers: a command does its work itself."""
+    """Open the memory for one command, without workers: the command does its work itself."""
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
     with Recollect(settings=load_cli_settings(data), workers=False) as memory:
@@ -61,7 +61,7 @@ def list_heads(log: EventLog, namespace: str | None) -> list[Head]:
 
 
 def open_models(data: Path, log_url: str) -> ReadModels:
-    """Open the read models of a data folder, in whatever process this is."""
+    """Open the read models of a data folder. It can be sent to another process."""
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     return ReadModels(data, open_log_of(data, log_url))

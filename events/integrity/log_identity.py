@@ -50,7 +50,7 @@ def open_log_of(data: Path, url: str) -> EventLog:
             raise LogMissing(
                 f"{path} is missing or empty, but {data} was made from it "
                 f"(it holds {', '.join(derived_names) or LOG_ID_NAME}): the log is gone; restore it with "
-                "`recollect restore FOLDER`, or begin a new log with `recollect init --anew`, which renames the data "
+                "`recollect restore FOLDER`, or begin a new log with `recollect init --new-log`, which renames the data "
                 "that was made from the old log"
             )
     log = open_log(url)
@@ -65,7 +65,7 @@ def open_log_of(data: Path, url: str) -> EventLog:
         raise LogMissing(
             f"the log at {path or 'RECOLLECT_LOG'} is {log.log_id}, but {data} was made from the log {remembered_id}; "
             "restore that log with `recollect restore FOLDER`, name the right RECOLLECT_LOG or --data folder, or keep "
-            "this log with `recollect init --anew`, which renames the data that was made from the other log"
+            "this log with `recollect init --new-log`, which renames the data that was made from the other log"
         )
     return log
 
