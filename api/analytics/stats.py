@@ -9,7 +9,7 @@ from recollect.api.analytics.tables import Tables
 from recollect.events.backends.log import EventLog, each_head
 from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import Archive
-from recollect.jobs.queue.backlog import unfolded
+from recollect.jobs.queue.backlog import namespaces_behind
 from recollect.projections.read_models.read_models import ReadModels
 
 #: Days in the statistics, newest first.
@@ -39,7 +39,7 @@ def stats(
 ) -> dict[str, Any]:
     """Return the statistics, in the form that ``recollect stats --json`` prints."""
     # Read the lag first, because loading the episodes catches up with the log.
-    lag = unfolded(log, read_models)
+    lag = namespaces_behind(log, read_models)
     tables.load(("events", "episodes"), on_progress=on_progress)
     figures: dict[str, Any] = {}
     for name, query in _QUERIES.items():

@@ -14,7 +14,7 @@ from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import present
 from recollect.api.settings import Settings
 from recollect.events.backends.log import EventLog
-from recollect.events.integrity.log_identity import open_log_of
+from recollect.events.integrity.log_identity import open_log_of_folder
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.queue.backlog import BacklogMonitor
@@ -97,7 +97,7 @@ def open_parts(
             from is missing.
     """
     data, limits = settings.storage.data, settings.read_models
-    log = open_log_of(data, settings.storage.log_url)
+    log = open_log_of_folder(data, settings.storage.log_url)
     read_models = ReadModels(data, log, open_files_max=limits.open_models_max)
     active_model = _open_active_model(settings, read_models)
     history = History(data, log, read_models, files_max=limits.as_of_files_max, bytes_max=limits.as_of_bytes_max)

@@ -30,18 +30,18 @@ def init(
 ) -> None:
     """Create the data folder with an empty log, or check that its log exists."""
     from recollect.api.folder_locks import serving_lock  # noqa: PLC0415
-    from recollect.events.integrity.log_identity import open_log_of, put_aside  # noqa: PLC0415
+    from recollect.events.integrity.log_identity import open_log_of_folder, rename_derived_data  # noqa: PLC0415
 
     settings = load_cli_settings(context.obj)
     with serving_lock(settings.storage.data):
         try:
-            log = open_log_of(settings.storage.data, settings.storage.log_url)
+            log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
         except LogMissing:
             if not new_log:
                 raise
-            for path in put_aside(settings.storage.data, settings.storage.log_url):
+            for path in rename_derived_data(settings.storage.data, settings.storage.log_url):
                 typer.echo(f"put aside: {path}")
-            log = open_log_of(settings.storage.data, settings.storage.log_url)
+            log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
         log.close()
     typer.echo(f"{settings.storage.data} has the log {log.log_id}")
 
@@ -102,14 +102,14 @@ def restore(
     from recollect.api.folder_locks import serving_lock  # noqa: PLC0415
     from recollect.events.backends.open_log import open_log  # noqa: PLC0415
     from recollect.events.integrity.backup import restore as restore_log  # noqa: PLC0415
-    from recollect.events.integrity.log_identity import remember_log_id  # noqa: PLC0415
+    from recollect.events.integrity.log_identity import write_log_id  # noqa: PLC0415
 
     log = _log_file(context)
     settings = load_cli_settings(context.obj)
     with serving_lock(settings.storage.data), progress_bars() as progress:
         events = restore_log(folder, log, on_progress=partial(progress.show, "copying"))
         with closing(open_log(settings.storage.log_url)) as restored:
-            remember_log_id(settings.storage.data, restored.log_id)
+            write_log_id(settings.storage.data, restored.log_id)
     typer.echo(f"{events} events, verified, are in {log}")
     typer.echo("Read models that are ahead of the restored log refuse to answer; rebuild them with: recollect replay")
 

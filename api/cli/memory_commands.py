@@ -213,7 +213,7 @@ def replay(
         on_progress = partial(progress.show, "checking" if check else "replaying")
         work = "check" if check else "replay"
         for result in rebuild_all(
-            heads, models, open_models=reopen, work=work, processes=processes, on_progress=on_progress
+            heads, models, open_read_models=reopen, mode=work, processes=processes, on_progress=on_progress
         ):
             if result.error is not None:
                 failed += 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from recollect.events.backends.log import EventLog, each_head
 from recollect.events.envelope import Head
-from recollect.events.integrity.log_identity import open_log_of
+from recollect.events.integrity.log_identity import open_log_of_folder
 from recollect.events.limits import check_namespace
 from recollect.events.storage.archive import Archive
 
@@ -31,7 +31,7 @@ def load_cli_settings(data: Path | None, **values: str | int | None) -> Settings
 def open_cli_log(data: Path | None) -> Generator[EventLog]:
     """Open the log for one command."""
     settings = load_cli_settings(data)
-    log = open_log_of(settings.storage.data, settings.storage.log_url)
+    log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
     try:
         yield log
     finally:
@@ -64,7 +64,7 @@ def open_models(data: Path, log_url: str) -> ReadModels:
     """Open the read models of a data folder. It can be sent to another process."""
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
-    return ReadModels(data, open_log_of(data, log_url))
+    return ReadModels(data, open_log_of_folder(data, log_url))
 
 
 def archive_of(log: EventLog, data: Path) -> Archive:

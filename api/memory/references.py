@@ -65,7 +65,7 @@ def check_references(log: EventLog, read_models: ReadModels, namespace: str, dra
         if read_models.catch_up(namespace).behind > 0:
             return
         with read_models.reading(namespace) as snapshot:
-            unknown = next((it for it in references if not snapshot.memory_ids.is_known(it.referent, it.id)), None)
+            unknown = next((it for it in references if not snapshot.memory_ids.exists(it.referent, it.id)), None)
     except StorageError:
         # An append depends on the log alone.
         return

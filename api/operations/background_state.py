@@ -7,7 +7,7 @@ from typing import Any
 
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.events.errors import RecollectError
-from recollect.jobs.queue.backlog import Backlog, summed
+from recollect.jobs.queue.backlog import Backlog, backlog_totals
 from recollect.jobs.queue.run_store import DeadLetter, Heartbeat, Run
 
 #: Namespaces with a backlog that one call reads; of more, the totals are reported as "at least".
@@ -34,7 +34,7 @@ class BackgroundState:
 
     def lag(self, now_us: int) -> dict[str, Any]:
         """Return how far the projections are behind the log, over all `backlogs`."""
-        return summed(self.backlogs, now_us, most=_BACKLOGS_MAX)
+        return backlog_totals(self.backlogs, now_us, most=_BACKLOGS_MAX)
 
 
 def background_state(parts: MemoryParts) -> BackgroundState:

@@ -83,9 +83,9 @@ def change_model(
             "name a model or its path; to turn embeddings off, set RECOLLECT_EMBEDDING_MODEL to none", field="model"
         )
     with model_change_lock(data):
-        embedder = active_model.embedder(model_name(name))
+        embedder = active_model.new_embedder(model_name(name))
         wait_for_model(embedder, on_progress)
-        vectors = active_model.open(embedder)
+        vectors = active_model.open_vectors(embedder)
         try:
             episodes = _embed_all(log, read_models, vectors, on_progress)
             _swap(data, log, active_model, vectors)

@@ -33,7 +33,7 @@ _JOBS_NAME = "jobs.db"
 _PAGE_BYTES = 4_096
 
 
-def open_log_of(data: Path, url: str) -> EventLog:
+def open_log_of_folder(data: Path, url: str) -> EventLog:
     """Open the log at `url` and check that it is the log of the data folder `data`.
 
     The first log that is opened with a data folder becomes its log.
@@ -42,21 +42,21 @@ def open_log_of(data: Path, url: str) -> EventLog:
         LogMissing: the log is missing, or another log than the log of the folder.
         InvalidInput, StorageError: as `open_log`.
     """
-    remembered_id = remembered_log_id(data)
+    remembered_id = read_log_id(data)
     path = sqlite_path(url)
     if path is not None and not _holds_log(path):
         derived_names = [name.name for name in _derived_paths(data, path.parent)]
         if remembered_id is not None or derived_names:
             raise LogMissing(
-                f"{path} is missing or empty, but {data} was made from it "
-                f"(it holds {', '.join(derived_names) or LOG_ID_NAME}): the log is gone; restore it with "
-                "`recollect restore FOLDER`, or begin a new log with `recollect init --new-log`, which renames the data "
-                "that was made from the old log"
+                f"{path} is missing or empty, but {data} was made from it (it holds "
+                f"{', '.join(derived_names) or LOG_ID_NAME}): the log is gone; restore it with "
+                "`recollect restore FOLDER`, or begin a new log with `recollect init --new-log`, which renames "
+                "the data that was made from the old log"
             )
     log = open_log(url)
     if remembered_id is None:
         try:
-            remember_log_id(data, log.log_id)
+            write_log_id(data, log.log_id)
         except StorageError:
             # The log is usable without the file, and the next opening tries again to write it.
             _logger.warning("%s cannot be written", data / LOG_ID_NAME, exc_info=True)
@@ -70,7 +70,7 @@ def open_log_of(data: Path, url: str) -> EventLog:
     return log
 
 
-def remembered_log_id(data: Path) -> str | None:
+def read_log_id(data: Path) -> str | None:
     """Return the id of the data folder's log; None when it is not stored."""
     path = data / LOG_ID_NAME
     with storage_errors(path):
@@ -81,7 +81,7 @@ def remembered_log_id(data: Path) -> str | None:
     return content if _LOG_ID.fullmatch(content) else None
 
 
-def remember_log_id(data: Path, log_id: str) -> None:
+def write_log_id(data: Path, log_id: str) -> None:
     """Write the id of the data folder's log to disk, atomically."""
     path = data / LOG_ID_NAME
     temporary = path.with_name(f"{LOG_ID_NAME}.{os.getpid()}")
@@ -93,7 +93,7 @@ def remember_log_id(data: Path, log_id: str) -> None:
         sync_file(data)
 
 
-def put_aside(data: Path, url: str) -> list[Path]:
+def rename_derived_data(data: Path, url: str) -> list[Path]:
     """Rename the data that was derived from a missing or exchanged log; return the new names. Nothing is deleted.
 
     An existing log that can be opened keeps its name, and so does its archive. No process may use the folder.

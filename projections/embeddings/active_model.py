@@ -62,7 +62,7 @@ class ActiveModel:
         self._stamp: _Stamp = None
         self._stamp = self._stamp_now()
         record = None if self._off else read_model_record(data)
-        self._vectors = self.open(self.embedder(setting if record is None else record.current.name))
+        self._vectors = self.open_vectors(self.new_embedder(setting if record is None else record.current.name))
         self._next: Vectors | None = None
         _logger.info("embedding model %r: %s", self._vectors.embedder.name, self._reason(record))
 
@@ -96,11 +96,11 @@ class ActiveModel:
         except (OSError, ValueError):
             return recorded if recorded.fingerprint else None
 
-    def embedder(self, name: str) -> Embedder:
+    def new_embedder(self, name: str) -> Embedder:
         """Return an embedder of the model `name`, not loaded yet, on the configured runtime."""
         return open_embedder(name, self._runtime)
 
-    def open(self, embedder: Embedder) -> Vectors:
+    def open_vectors(self, embedder: Embedder) -> Vectors:
         """Return the vectors of another model. The caller closes them, unless it passes them to `activate`."""
         return Vectors(self._data, self._read_models, embedder, index_bytes_max=self._index_bytes_max)
 
@@ -173,7 +173,7 @@ class ActiveModel:
         self._next = None
         if wanted.fingerprint != self._vectors.embedder.fingerprint:
             _logger.info("embedding model %r: %s; loading", wanted.name, self._reason(record))
-            self._next = self.open(self.embedder(wanted.name))
+            self._next = self.open_vectors(self.new_embedder(wanted.name))
             self._next.embedder.start()
 
     def _switch_when_ready(self) -> None:

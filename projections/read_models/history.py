@@ -205,7 +205,8 @@ class History:
         try:
             connection.pragma("temp_store", "MEMORY")
             row = read_state(connection)
-            if row[:4] == (SCHEMA_VERSION, self._log.log_id, file.namespace, file.version):
+            identity = (row.schema_version, row.log_id, row.namespace, row.checkpoint)
+            if identity == (SCHEMA_VERSION, self._log.log_id, file.namespace, file.version):
                 return connection
         except (apsw.Error, LookupError, TypeError) as error:
             _logger.warning("%s is damaged and is built again: %s", file.path, error)

@@ -38,8 +38,8 @@ def rebuild_all(
     heads: Sequence[Head],
     read_models: ReadModels,
     *,
-    open_models: Callable[[], ReadModels],
-    work: RebuildMode = "replay",
+    open_read_models: Callable[[], ReadModels],
+    mode: RebuildMode = "replay",
     processes: int = 1,
     on_progress: OnProgress | None = None,
 ) -> Iterator[RebuildResult]:
@@ -58,13 +58,13 @@ def rebuild_all(
     # The largest first: if it began last, the other processes would idle until it ends.
     names = [head.namespace for head in sorted(heads, key=lambda head: -head.version)]
     if processes == 1 or len(names) < 2:
-        yield from _rebuild_in_sequence(names, read_models, work, total, on_progress)
+        yield from _rebuild_in_sequence(names, read_models, mode, total, on_progress)
         return
     projected: Any = SPAWN.Value("q", 0)
     with process_pool(
-        min(processes, len(names)), partial(_start_process, open_models, projected), _end_process
+        min(processes, len(names)), partial(_start_process, open_read_models, projected), _end_process
     ) as pool:
-        pending = {pool.submit(_rebuild_in_process, (name, work)) for name in names}
+        pending = {pool.submit(_rebuild_in_process, (name, mode)) for name in names}
         while pending:
             done, pending = wait(pending, _REPORT_SECONDS, FIRST_COMPLETED)
             if on_progress is not None:

@@ -111,7 +111,7 @@ def _project_rows(
     if indexed is not None:
         indexed.result()
         changes.deferred.apply(version)
-    changes.write_rest()
+    changes.write_sessions_and_entities()
     return version, chain_hash
 
 

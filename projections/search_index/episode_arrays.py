@@ -87,11 +87,11 @@ class EpisodeArrays:
         return np.array([name is None for name in self.session_ids], np.bool_)
 
     @cached_property
-    def runs(self) -> Ints:
+    def session_run_starts(self) -> Ints:
         """Return the rows whose session differs from the row before; row 0 is the first of them."""
         return np.flatnonzero(np.diff(self.sessions, prepend=-1))
 
-    def live(self, versions: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    def live_rows(self, versions: Ints) -> tuple[Ints, NDArray[np.bool_]]:
         """Return the rows of the `versions` that are episodes of these arrays, and the mask of those versions.
 
         Parameters:
@@ -111,7 +111,7 @@ class EpisodeArrays:
         rows[rows == len(self.versions)] = 0
         return rows[self.versions[rows] == versions]
 
-    def until(self, version: int) -> EpisodeArrays:
+    def cut_at(self, version: int) -> EpisodeArrays:
         """Return the arrays cut after `version`, as views without a copy."""
         if version >= self.through:
             return self

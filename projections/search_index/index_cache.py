@@ -52,12 +52,14 @@ class IndexCache:
         row = snapshot.progress.state()
         index = self._indexes.get(path)
         if index is None or index.episodes.last_removal_version < row.last_removal_version or not path:
-            index = IndexSnapshot(empty_episode_arrays(row.last_removal_version), self._new_postings(), KnowledgeIndex((), ()), 0)
+            index = IndexSnapshot(
+                empty_episode_arrays(row.last_removal_version), self._new_postings(), KnowledgeIndex((), ()), 0
+            )
         if index.knowledge_version != row.knowledge_version:
             knowledge = load_knowledge_index(snapshot, self._stems)
             index = index._replace(knowledge=knowledge, knowledge_version=row.knowledge_version)
         if index.episodes.through >= snapshot.version:
-            result = index._replace(episodes=index.episodes.until(snapshot.version))
+            result = index._replace(episodes=index.episodes.cut_at(snapshot.version))
         else:
             # Each step is cached, so that a retrieval that runs out of time does not lose the steps before.
             for through in range(index.episodes.through + self._read_versions, snapshot.version, self._read_versions):

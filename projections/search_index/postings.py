@@ -121,7 +121,7 @@ def stem_words(index: KeywordQueries, words: Sequence[str]) -> list[list[str]]:
 
 def _read(index: KeywordQueries, term: str) -> Posting:
     # Each occurrence is a number: twice the version, plus 1 when it is in the episode itself.
-    occurrences = np.fromstring(index.places(term), np.int64, sep=" ")
+    occurrences = np.fromstring(index.occurrences(term), np.int64, sep=" ")
     return _posting(occurrences >> 1, occurrences & 1)
 
 

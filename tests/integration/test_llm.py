@@ -221,9 +221,9 @@ def test_a_breaker_opens_after_failures_and_tries_again_after_a_pause() -> None:
 def test_the_spend_is_kept_by_day(tmp_path: Path) -> None:
     Spend(tmp_path / "spend.json").add(5)
     Spend(tmp_path / "spend.json").add(7)
-    assert Spend(tmp_path / "spend.json").today() == 12
+    assert Spend(tmp_path / "spend.json").tokens_today() == 12
     (tmp_path / "spend.json").write_bytes(b'{"2026')
-    assert Spend(tmp_path / "spend.json").today() == 0
+    assert Spend(tmp_path / "spend.json").tokens_today() == 0
 
 
 _ADDING = """

@@ -20,7 +20,7 @@ from recollect.api.settings import load_settings
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import LogMissing
 from recollect.events.integrity.backup import backup
-from recollect.events.integrity.log_identity import open_log_of, remembered_log_id
+from recollect.events.integrity.log_identity import open_log_of_folder, read_log_id
 
 COMMANDS = (
     ("verify",),
@@ -131,24 +131,24 @@ def test_a_folder_of_an_earlier_version_notices_a_lost_log_by_what_was_made_from
     without_id(folder)
     lose(folder)
     with pytest.raises(LogMissing, match="it holds namespaces"):
-        open_log_of(folder, load_settings(data=folder).storage.log_url)
+        open_log_of_folder(folder, load_settings(data=folder).storage.log_url)
 
 
 def test_a_folder_of_an_earlier_version_is_adopted_silently(folder: Path) -> None:
-    known = remembered_log_id(folder)
+    known = read_log_id(folder)
     without_id(folder)
     found = recollect("retrieve", "a", "tea number 2", data=folder)
     assert "tea number 2" in found.stdout
     assert "log" not in found.stderr
-    assert remembered_log_id(folder) == known is not None
+    assert read_log_id(folder) == known is not None
 
 
 def test_a_damaged_id_is_written_again_and_a_stale_one_is_refused(folder: Path) -> None:
-    known = remembered_log_id(folder)
+    known = read_log_id(folder)
     for content in (b"", b"\xff\x00", b"nonsense"):
         (folder / "log-id").write_bytes(content)
         assert recollect("verify", data=folder).returncode == 0
-        assert remembered_log_id(folder) == known
+        assert read_log_id(folder) == known
 
 
 def test_a_lost_log_with_a_sealed_and_pruned_archive_is_refused_and_the_archive_is_kept(
@@ -221,7 +221,7 @@ def test_restoring_the_backup_of_another_log_makes_it_the_folders_log_and_keeps_
     assert recollect("backup", str(tmp_path / "theirs"), data=tmp_path / "other").returncode == 0
 
     assert recollect("restore", str(tmp_path / "theirs"), data=folder).returncode == 0
-    assert remembered_log_id(folder) == remembered_log_id(tmp_path / "other")
+    assert read_log_id(folder) == read_log_id(tmp_path / "other")
     assert "swordfish" in recollect("retrieve", "a", "which password?", data=folder).stdout
     # Two more generations: what is folded from the same log goes, what is of another one stays.
     for _ in range(3):
@@ -248,8 +248,8 @@ def test_a_damaged_log_can_be_restored_over(folder: Path, tmp_path: Path) -> Non
 
 def test_another_database_of_postgresql_is_refused_until_init_new_log(postgres_url: str, tmp_path: Path) -> None:
     urls = [new_database(postgres_url) for _ in range(2)]
-    open_log_of(tmp_path, urls[0]).close()
-    open_log_of(tmp_path, urls[0]).close()
+    open_log_of_folder(tmp_path, urls[0]).close()
+    open_log_of_folder(tmp_path, urls[0]).close()
     with pytest.raises(LogMissing, match="init --new-log") as refused:
-        open_log_of(tmp_path, urls[1])
+        open_log_of_folder(tmp_path, urls[1])
     assert "postgresql://" not in str(refused.value)
