@@ -5,15 +5,17 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import load_cli_settings
-from recollect.api.retrieval.contract.request import Ranking
 from recollect.events.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recollect.api.retrieval.contract.request import Ranking
 
 app = typer.Typer(help="Benchmarks.", no_args_is_help=True)
 

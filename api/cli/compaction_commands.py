@@ -10,7 +10,6 @@ import typer
 from recollect.api.cli.memory_commands import NamespaceOption
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import iter_namespaces, open_cli_memory
-from recollect.projections.queries.episode_queries import TIERS
 
 
 def compact(
@@ -43,6 +42,8 @@ def compact(
     typer.echo(
         f"{len(names)} namespaces; events {would}: " + (", ".join(f"{n} {it}" for it, n in events.items()) or "none")
     )
+    from recollect.projections.queries.episode_queries import TIERS  # noqa: PLC0415
+
     for tier in TIERS:
         was, now_is = (
             f"{count[f'{tier} episodes']:,} episodes, {count[f'{tier} tokens']:,} tokens" for count in (before, after)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import open_cli_log
-from recollect.api.importers.batches import ImportResult
 from recollect.events.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recollect.api.importers.batches import ImportResult
 
 app = typer.Typer(help="Import events. Importing the same again adds nothing.", no_args_is_help=True)
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recollect.api.cli.memory_commands import CORES, NamespaceOption, Processes
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import archive_of, list_heads, load_cli_settings, open_cli_log
-from recollect.events.backends.open_log import sqlite_path
 from recollect.events.errors import InvalidInput, LogMissing
-from recollect.events.integrity.verify import VerifyResult
+
+if TYPE_CHECKING:
+    from recollect.events.integrity.verify import VerifyResult
 
 
 def init(
@@ -121,6 +122,8 @@ def _log_file(context: typer.Context) -> Path:
         InvalidInput: the log is in PostgreSQL.
     """
     url = load_cli_settings(context.obj).storage.log_url
+    from recollect.events.backends.open_log import sqlite_path  # noqa: PLC0415
+
     path = sqlite_path(url)
     if path is None:
         raise InvalidInput(

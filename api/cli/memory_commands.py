@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from recollect.api.as_of import parse_as_of
 from recollect.api.cli.progress import ProgressBars, progress_bars
 from recollect.api.cli.session import (
     iter_namespaces,
@@ -24,7 +23,6 @@ from recollect.api.cli.session import (
     open_models,
 )
 from recollect.events.errors import InvalidInput
-from recollect.events.validation import drafts_from_json
 
 if TYPE_CHECKING:
     from recollect.api.memory.recollect import Recollect
@@ -80,6 +78,8 @@ def append(
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     body = sys.stdin.buffer.read() if event == "-" else event.encode(errors="surrogateescape")
+    from recollect.events.validation import drafts_from_json  # noqa: PLC0415
+
     drafts, expected_version = drafts_from_json(body)
     with open_cli_log(context.obj) as log:
         if has_references(drafts):
@@ -230,6 +230,8 @@ def replay(
 
 def _replay_past(memory: Recollect, namespace: str | None, as_of: str, progress: ProgressBars) -> None:
     """Build the read models as of `as_of`, or reuse existing ones; print version, digest and file of each."""
+    from recollect.api.as_of import parse_as_of  # noqa: PLC0415
+
     moment = parse_as_of(as_of)
     for name in iter_namespaces(memory.parts.log, namespace):
         head = memory.parts.log.head(name).version

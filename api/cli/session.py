@@ -7,15 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.events.backends.log import EventLog, each_head
-from recollect.events.envelope import Head
-from recollect.events.integrity.log_identity import open_log_of_folder
 from recollect.events.limits import check_namespace
-from recollect.events.storage.archive import Archive
 
 if TYPE_CHECKING:
     from recollect.api.memory.recollect import Recollect
     from recollect.api.settings import Settings
+    from recollect.events.backends.log import EventLog
+    from recollect.events.envelope import Head
+    from recollect.events.storage.archive import Archive
     from recollect.projections.read_models.read_models import ReadModels
 
 
@@ -30,6 +29,8 @@ def load_cli_settings(data: Path | None, **values: str | int | None) -> Settings
 @contextmanager
 def open_cli_log(data: Path | None) -> Generator[EventLog]:
     """Open the log for one command."""
+    from recollect.events.integrity.log_identity import open_log_of_folder  # noqa: PLC0415
+
     settings = load_cli_settings(data)
     log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
     try:
@@ -49,6 +50,8 @@ def open_cli_memory(data: Path | None) -> Generator[Recollect]:
 
 def iter_namespaces(log: EventLog, namespace: str | None) -> Iterator[str]:
     """Yield `namespace`, or all of them when it is None."""
+    from recollect.events.backends.log import each_head  # noqa: PLC0415
+
     if namespace is not None:
         yield check_namespace(namespace)
     else:
@@ -57,11 +60,14 @@ def iter_namespaces(log: EventLog, namespace: str | None) -> Iterator[str]:
 
 def list_heads(log: EventLog, namespace: str | None) -> list[Head]:
     """Return the head of `namespace`, or all heads when it is None."""
+    from recollect.events.backends.log import each_head  # noqa: PLC0415
+
     return list(each_head(log)) if namespace is None else [log.head(check_namespace(namespace))]
 
 
 def open_models(data: Path, log_url: str) -> ReadModels:
     """Open the read models of a data folder. It can be sent to another process."""
+    from recollect.events.integrity.log_identity import open_log_of_folder  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     return ReadModels(data, open_log_of_folder(data, log_url))
@@ -69,4 +75,6 @@ def open_models(data: Path, log_url: str) -> ReadModels:
 
 def archive_of(log: EventLog, data: Path) -> Archive:
     """Return the archive of `log`: its own, or one in the data folder when it has none."""
+    from recollect.events.storage.archive import Archive  # noqa: PLC0415
+
     return log.archive or Archive(data / "archive", log.log_id)
