@@ -156,7 +156,7 @@ class Retriever:
             trace_id=str(uuid_utils.uuid7()),
             version=answer.version,
             trigger=answer.state.trigger,
-            aids=answer.guidance,
+            answer=answer.guidance,
             stages_ms=budget.stages_ms,
             explain=lambda: explanation(answer.results, answer.selected, answer.lines, answer.items),
         )

@@ -22,7 +22,7 @@ from recollect.projections.text.chunks import chunks
 Part = Literal["turn", "window", "told"]
 TURN: Final = "turn"
 WINDOW: Final = "window"
-#: The reported-speech passage. Released files of vectors name it "told".
+#: The reported-speech passage, by its name in released files of vectors.
 REPORTED_SPEECH: Final = "told"
 PARTS: tuple[Part, ...] = (TURN, WINDOW, REPORTED_SPEECH)
 

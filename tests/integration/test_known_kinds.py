@@ -196,14 +196,14 @@ def test_an_episode_whose_fact_was_corrected_is_marked_and_contradicts(tell: Tel
     )
     before = ask("where does she live, near which bridge?")
     assert [(item.id, item.outdated) for item in before.items] == [("said", False)]
-    assert before.aids.contradiction_rate == 0
+    assert before.answer.contradiction_rate == 0
     tell(stated("fact.corrected", subject="Ann", predicate="lives in", object="Lisbon"))
     after = ask("where does she live, near which bridge?")
     [said] = [item for item in after.items if item.id == "said"]
     assert said.outdated
     assert "near the old bridge (no longer true)" in after.context
-    assert after.aids.contradiction_rate == 1 / len(after.items)
-    assert "said" not in after.aids.authoritative
+    assert after.answer.contradiction_rate == 1 / len(after.items)
+    assert "said" not in after.answer.authoritative
 
 
 def test_what_is_stale_counts_half_and_is_unconfirmed_since_it_was_said(tell: Tell, ask: Ask) -> None:
@@ -218,7 +218,7 @@ def test_what_is_stale_counts_half_and_is_unconfirmed_since_it_was_said(tell: Te
     assert "Ann likes tea (not confirmed since 2026-01-05)" in result.context
     assert "no longer true" not in result.context
     # Nobody said anything else: old is not contradicted, but nothing to rely on either.
-    assert (result.aids.contradiction_rate, result.aids.authoritative) == (0, ())
+    assert (result.answer.contradiction_rate, result.answer.authoritative) == (0, ())
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_old_memories_of_every_kind_are_unconfirmed_and_not_false(
     result = ask(query, gate=False)
     assert "(not confirmed since 2026-01-05)" in result.context
     assert "no longer true" not in result.context
-    assert result.aids.contradiction_rate == 0
+    assert result.answer.contradiction_rate == 0
 
 
 def test_a_memory_that_was_confirmed_again_before_it_went_stale_has_the_later_date(tell: Tell, ask: Ask) -> None:
@@ -296,7 +296,7 @@ def test_a_contradiction_is_never_followed_and_circles_end(tell: Tell, memory: R
 
 def test_contradictions_are_shown_as_relations_of_the_answer(tell: Tell, ask: Ask) -> None:
     tell(related("Uno", "contradicts", "Dos"), message("both Uno and Dos spoke"))
-    assert ask("what about Uno and Dos?").aids.relations == (("Uno", "contradicts", "Dos"),)
+    assert ask("what about Uno and Dos?").answer.relations == (("Uno", "contradicts", "Dos"),)
 
 
 # -- the context ------------------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_the_token_budget_is_never_exceeded(full: Recollect, budget: int, form: 
     )
     assert result.tokens == estimate_tokens(result.context) <= budget
     assert bool(result.context) == bool(result.items)
-    assert {*result.aids.authoritative, *result.aids.supporting} <= {item.id for item in result.items}
+    assert {*result.answer.authoritative, *result.answer.supporting} <= {item.id for item in result.items}
 
 
 @pytest.fixture(scope="module")
@@ -382,26 +382,26 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Generator[Recollect]:
 
 
 def test_what_to_do_is_defer_scoped_or_direct(tell: Tell, ask: Ask) -> None:
-    assert ask("where is the blue lamp?").aids.action == "defer"
+    assert ask("where is the blue lamp?").answer.action == "defer"
     tell(message("the blue lamp stands on the piano", id="lamp"), *(message(f"it rains on day {n}") for n in range(20)))
     tell(fact("Porto", id="porto"))
-    direct = ask("is it Porto where Ann lives?").aids
+    direct = ask("is it Porto where Ann lives?").answer
     assert (direct.action, direct.authoritative) == ("direct", ("porto",))
     assert direct.grounding >= 0.8
     assert direct.citation_coverage == 1
-    scoped = ask("is the blue lamp broken?").aids
+    scoped = ask("is the blue lamp broken?").answer
     assert scoped.action == "scoped"
     assert 0 < scoped.citation_coverage < 1
-    assert ask("who invented quantum chromodynamics in Ulaanbaatar?").aids.action == "defer"
+    assert ask("who invented quantum chromodynamics in Ulaanbaatar?").answer.action == "defer"
 
 
 def test_what_a_bot_said_is_no_authority(tell: Tell, ask: Ask) -> None:
     tell(message("the blue lamp stands on the piano", role="assistant", id="lamp"))
     tell(*(message(f"it rains on day {n}") for n in range(20)))
-    aids = ask("is the blue lamp on the piano?").aids
+    aids = ask("is the blue lamp on the piano?").answer
     assert (aids.action, aids.authoritative, aids.supporting) == ("scoped", (), ("lamp",))
 
 
 def test_entities_of_question_and_answer_are_named(tell: Tell, ask: Ask) -> None:
     tell(*_ALL)
-    assert ask("who is Rex?").aids.entities == ("Rex",)
+    assert ask("who is Rex?").answer.entities == ("Rex",)

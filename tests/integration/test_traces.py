@@ -57,7 +57,7 @@ def test_a_trace_has_the_question_as_understood_and_the_answer_as_given(memory: 
     )
     assert trace["context"] == result.context != ""
     assert [item["id"] for item in trace["items"]] == [item.id for item in result.items] == ["e1"]
-    assert trace["answer"] == result.aids.as_json()
+    assert trace["answer"] == result.answer.as_json()
     assert trace["degraded"] == list(result.degraded)
     assert trace["sources"] == {"e1": ["e1"]}
     assert trace["version"] == 2
@@ -124,7 +124,7 @@ def test_what_the_gate_kept_back_says_so(memory: Recollect) -> None:
     memory.append("a", [message(f"the sofa of shop {number} is red", id=f"e{number}") for number in range(8)])
     query = "shop opening hours of quantum chromodynamics laboratories in Reykjavik and Ulaanbaatar"
     result = memory.retrieve("a", query)
-    assert (result.items, result.context, result.aids.action) == ((), "", "defer")
+    assert (result.items, result.context, result.answer.action) == ((), "", "defer")
     kept_back = reasons(memory.trace("a", result.trace_id))
     assert set(kept_back.values()) == {"gate: nothing relevant"}
     assert memory.retrieve("a", query, gate=False).items != ()

@@ -201,7 +201,7 @@ def _encoded_trace(queued: _QueuedTrace) -> bytes:
         "items": [
             {"id": item.id, "kind": item.kind, "score": item.score, "ranks": item.ranks} for item in result.items
         ],
-        "answer": result.aids.as_json(),
+        "answer": result.answer.as_json(),
         **result.explain(),
     }
     # A query may hold a lone surrogate, which UTF-8 cannot encode.

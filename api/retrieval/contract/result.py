@@ -155,7 +155,7 @@ class RetrieveResult:
     #: The reason of the retrieval: ``asked``, or the trigger of passive mode.
     trigger: str
     #: Guidance for the answer.
-    aids: AnswerGuidance
+    answer: AnswerGuidance
     #: Milliseconds of each stage, by name.
     stages_ms: dict[str, float]
     #: Returns the explanation for the trace; called only when the trace is written.
@@ -172,5 +172,5 @@ class RetrieveResult:
             "trace_id": self.trace_id,
             "version": self.version,
             "trigger": self.trigger,
-            "answer": self.aids.as_json(),
+            "answer": self.answer.as_json(),
         }
