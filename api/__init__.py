@@ -1,4 +1,4 @@
-"""API: every way in: Python, HTTP, command line, and the retrieval behind them.
+"""API: the interfaces in Python, over HTTP and on the command line, and retrieval.
 
 It may use `jobs`, `projections` and `events`.
 """

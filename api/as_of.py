@@ -1,4 +1,4 @@
-"""A moment of the past, as callers name it: a version, or a time."""
+"""As-of parameters: a past state of the memory, named by a version or a time."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from recollect.events.envelope import microseconds, now_us
 from recollect.events.errors import InvalidInput
 
 _VERSION = re.compile(r"[0-9]{1,11}")
-# What else pydantic takes for a time, such as seconds since 1970, looks too much like a version.
+# Stricter than pydantic, which accepts seconds since 1970 too: they cannot be distinguished from a version.
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:.]+([Zz]|[+-][0-9]{2}:[0-9]{2})")
-_TIMES = TypeAdapter[datetime](AwareDatetime)
-_WANTED = (
+_TIME_ADAPTER = TypeAdapter[datetime](AwareDatetime)
+_HINT = (
     "give a version, such as 42, or a time with its zone, such as 2026-11-20T09:00:00Z (a + in a URL is written %2B)"
 )
 
 
 def parse_as_of(value: object) -> int | datetime | None:
-    """Return the version or the aware time that `value` names; None when it is None.
+    """Return `value` as a version or an aware time; None when it is None.
 
     Parameters:
         value: a whole number from 0 on, an aware datetime, or either of them as text: digits, or RFC 3339.
 
     Raises:
-        InvalidInput: it is neither.
+        InvalidInput: `value` is neither a version nor a time.
     """
     match value:
         case None:
@@ -42,35 +42,35 @@ def parse_as_of(value: object) -> int | datetime | None:
             return int(value)
         case str() if _TIME.fullmatch(value):
             try:
-                return _TIMES.validate_python(value)
+                return _TIME_ADAPTER.validate_python(value)
             except ValidationError:
                 pass
         case _:
             pass
-    raise InvalidInput(_WANTED, field="as_of")
+    raise InvalidInput(_HINT, field="as_of")
 
 
 def parse_past_us(value: object, *, field: str) -> int:
-    """Return the time that `value` names, in microseconds since 1970 UTC; the present for None.
+    """Return the time `value` in microseconds since 1970 UTC; the present when it is None.
 
     Raises:
-        InvalidInput: it is no time with a zone, or lies in the future.
+        InvalidInput: `value` is not a time with a zone, or lies in the future.
     """
     present_us = now_us()
     if value is None:
         return present_us
     try:
-        found = parse_as_of(value)
+        moment = parse_as_of(value)
     except InvalidInput:
-        found = None
-    if not isinstance(found, datetime):
+        moment = None
+    if not isinstance(moment, datetime):
         raise InvalidInput("give a time with its zone, such as 2026-11-20T09:00:00Z", field=field)
-    if microseconds(found) > present_us:
-        raise InvalidInput("lies in the future: nothing is due then yet", field=field)
-    return microseconds(found)
+    if microseconds(moment) > present_us:
+        raise InvalidInput("lies in the future; give the present or a past time", field=field)
+    return microseconds(moment)
 
 
-#: What callers of Python may give: a version, an aware time, or either of them as text.
+#: The parameter in Python: a version, an aware time, or either of them as text.
 AsOf = int | datetime | str | None
-#: The same as a field of a request.
+#: The field of a request.
 AsOfField = Annotated[int | AwareDatetime | None, BeforeValidator(parse_as_of)]

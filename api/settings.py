@@ -1,4 +1,4 @@
-"""Settings: everything that ``RECOLLECT_*`` in the environment sets, in groups by subject, each with its default."""
+"""Settings: the ``RECOLLECT_*`` variables of the environment, in groups by subject, with their defaults."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from recollect.events.errors import InvalidInput, first_problem
 from recollect.jobs.job_settings import JobSettings
 from recollect.projections.projection_settings import EmbeddingSettings, ReadModelSettings
 
-#: Milliseconds that one retrieval may take (the seeds `000` and `001`).
+#: Milliseconds that one retrieval may take.
 RETRIEVAL_BUDGET_MS = 500.0
-#: Probability of an answer from which memory answers, and from which an item belongs to it; chosen so that answerable
-#: questions keep 98 % of their recall (see docs/benchmarks.md).
+#: Probability of an answer from which a retrieval returns items. Chosen so that answerable questions keep 98 % of their
+#: recall (see docs/benchmarks.md).
 ANSWER_MIN = 0.08
+#: Probability of relevance from which an item is returned. Chosen as `ANSWER_MIN`.
 ITEM_MIN = 0.0003
-#: Lower without vectors, since keywords alone separate less well.
+#: `ANSWER_MIN` without vectors: lower, because keywords alone separate less well.
 KEYWORD_ANSWER_MIN = 0.04
-#: Higher in passive retrievals: an item that was not asked for costs more than a missing one.
+#: `ITEM_MIN` of passive retrievals: higher, because an unwanted item costs more than a missing one.
 PASSIVE_ITEM_MIN = 0.01
 #: Bytes of traces on disk: about 10,000 retrievals.
 TRACES_BYTES_MAX = 64 << 20
@@ -30,15 +31,15 @@ _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
 
 class StorageSettings(BaseModel):
-    """The data folder and the log."""
+    """Settings of the data folder and the log."""
 
     model_config = _FROZEN
 
     #: The data folder.
     data: Path = Path("recollect-data")
-    #: The log's URL: `sqlite:///…` or `postgresql://…`; log.db in the data folder when it is not set.
+    #: URL of the log: `sqlite:///…` or `postgresql://…`; log.db in the data folder when it is not set.
     log: str | None = None
-    #: Bytes of traces of retrievals on disk; 0 keeps none.
+    #: Bytes of retrieval traces on disk; 0 keeps none.
     traces_bytes_max: Annotated[int, Field(ge=0)] = TRACES_BYTES_MAX
 
     @property
@@ -48,32 +49,32 @@ class StorageSettings(BaseModel):
 
 
 class ServerSettings(BaseModel):
-    """The HTTP server."""
+    """Settings of the HTTP server."""
 
     model_config = _FROZEN
 
-    #: The address that `recollect serve` listens on; there is no access control, so keep it private.
+    #: Address that `recollect serve` listens on. The server has no access control, so keep it private.
     host: str = "127.0.0.1"
-    #: Its port; 0 chooses a free one.
+    #: Port of the server; 0 takes a free port.
     port: Annotated[int, Field(ge=0, le=65_535)] = 8787
 
 
 class RetrievalSettings(BaseModel):
-    """Retrieval: its time budget, the relevance gate, an optional cross-encoder."""
+    """Settings of retrieval: its time budget, the relevance gate, an optional cross-encoder."""
 
     model_config = _FROZEN
 
     #: Milliseconds that one retrieval may take.
     retrieval_budget_ms: Annotated[float, Field(gt=0)] = RETRIEVAL_BUDGET_MS
-    #: A cross-encoder of sentence-transformers, by name or path, that reorders the first 20 episodes; empty: none.
+    #: Cross-encoder of sentence-transformers, by name or path, that reorders the first 20 episodes; empty for none.
     reranker: str = ""
-    #: Probability of an answer from which memory answers, with vectors; 0 always answers.
+    #: Probability of an answer from which a retrieval with vectors returns items; 0 always returns items.
     gate_answer_min: Annotated[float, Field(ge=0, le=1)] = ANSWER_MIN
-    #: The same by keywords alone.
+    #: Probability of an answer from which a retrieval by keywords alone returns items.
     gate_keyword_answer_min: Annotated[float, Field(ge=0, le=1)] = KEYWORD_ANSWER_MIN
-    #: Probability from which an item belongs to an active answer.
+    #: Probability of relevance from which an active retrieval returns an item.
     gate_item_min: Annotated[float, Field(ge=0, le=1)] = ITEM_MIN
-    #: The same for a passive one.
+    #: Probability of relevance from which a passive retrieval returns an item.
     gate_passive_item_min: Annotated[float, Field(ge=0, le=1)] = PASSIVE_ITEM_MIN
 
 
@@ -93,10 +94,13 @@ def setting_groups() -> dict[str, type[BaseModel]]:
 
 
 def load_settings(**values: Any) -> Settings:
-    """Return the settings of the environment with `values`, by field name such as ``port=9000``, over them.
+    """Return the settings of the environment, overridden by `values`.
+
+    Parameters:
+        values: fields by name, such as ``port=9000``.
 
     Raises:
-        InvalidInput: a setting has a value that it cannot have.
+        InvalidInput: a value does not fit its setting.
     """
     try:
         flat = _flat_settings()(**values)
@@ -112,7 +116,7 @@ def load_settings(**values: Any) -> Settings:
 
 @cache
 def _flat_settings() -> type[BaseSettings]:
-    """Return a model with the fields of all groups, which pydantic-settings fills from the environment."""
+    """Return a class with the fields of all groups, which pydantic-settings fills from the environment."""
     fields: dict[str, Any] = {
         name: (field.annotation, field)
         for group in setting_groups().values()

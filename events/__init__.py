@@ -1,5 +1,5 @@
-"""Events: the immutable log that everything else is derived from: event types, append, read, verify.
+"""Events: the immutable log from which Recollect derives all other data; event types, append, read and verify.
 
-Its modules use each other and libraries only. `storage` has the file handling of every layer, `backends` the two logs,
-`integrity` the proof that a log is unaltered.
+Its modules may use each other and libraries only. `catalogue` defines the event types, `backends` stores the log in
+SQLite or PostgreSQL, `integrity` verifies and backs up a log, `storage` handles files for every layer.
 """

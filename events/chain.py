@@ -1,7 +1,8 @@
-"""The hash chain that makes the log tamper-evident.
+"""Hash chain: computes the hashes that make the log tamper-evident.
 
 An event's *leaf* is sha256 over its header and stored bytes; its *hash* is sha256 over the previous event's hash and
-its own leaf. Checking the links needs only leaves, so bytes that must be forgotten one day leave the chain whole.
+its own leaf. The links can be verified without the stored bytes, so the chain stays valid when an event's bytes are
+erased.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ import orjson
 
 from recollect.events.envelope import EventDraft, RecordedEvent
 
-#: The first link of every chain: the hash "before" version 1.
+#: The first link of every chain: the previous hash of version 1.
 GENESIS = bytes(32)
 
 
 def leaf(
     namespace: str, version: int, event_id: str, occurred_at_us: int, recorded_at_us: int, event: EventDraft
 ) -> bytes:
-    """Return the 32 bytes that stand for one event.
+    """Return the leaf of an event, 32 bytes.
 
-    The header is a JSON array on one line, so the newline behind it separates it from the stored bytes without doubt.
+    The header is a JSON array on one line, so the newline after it separates it from the stored bytes unambiguously.
     """
     header = orjson.dumps(
         (
@@ -43,12 +44,12 @@ def leaf(
 
 
 def link(previous_hash: bytes, event_leaf: bytes) -> bytes:
-    """Return the hash that ties `event_leaf` to everything before it."""
+    """Return the hash of the event with `event_leaf`, which links it to all events before it."""
     return sha256(previous_hash + event_leaf).digest()
 
 
 def leaf_of(event: RecordedEvent) -> bytes:
-    """Return the leaf that the event's header and stored bytes give."""
+    """Return the leaf, computed from the event's header and stored bytes."""
     draft = EventDraft(
         event.id,
         event.type,

@@ -1,4 +1,4 @@
-"""The envelope of an event: as a draft on its way into the log, and as recorded there."""
+"""Event records: a validated draft, a recorded event, a namespace's head; conversions of their times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import orjson
 from recollect.events.errors import NewerFile
 from recollect.events.upcast import UPCASTERS, newest_version, upcast
 
-#: How payloads are stored.
+#: The encoding of stored payloads.
 ENCODING_JSON = "json"
 
 #: Microseconds in a day.
@@ -23,26 +23,26 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class EventDraft(NamedTuple):
     """A validated event that has no version yet. Times are microseconds since 1970 UTC."""
 
-    #: The producer's idempotency key; the log makes a UUIDv7 when it is None.
+    #: The producer's idempotency key; the log generates a UUIDv7 when it is None.
     id: str | None
     type: str
     schema_version: int
-    #: When it happened, by the producer's clock; the log puts its own time when it is None.
+    #: The time at which it happened, by the producer's clock; the time of recording when None.
     occurred_at_us: int | None
     session_id: str | None
-    #: Who did it: a user's name, `agent`, `tool:search` …
+    #: The user, agent or tool that caused the event: a user's name, `agent`, `tool:search` …
     actor: str | None
-    #: The event that caused this one.
+    #: The id of the event that caused this one.
     causation_id: str | None
     #: The request or task that this event belongs to.
     correlation_id: str | None
-    #: How `payload` is stored; `json` is the only one so far.
+    #: The encoding of `payload`; `json` is the only value so far.
     encoding: str
     payload: bytes
 
 
 class RecordedEvent(NamedTuple):
-    """An event as the log holds it. Times are microseconds since 1970 UTC."""
+    """An event of the log. Times are microseconds since 1970 UTC."""
 
     namespace: str
     #: Gapless number within the namespace, from 1.
@@ -64,10 +64,10 @@ class RecordedEvent(NamedTuple):
     hash: bytes
 
     def data(self) -> dict[str, Any]:
-        """Return the decoded payload in the shape of today's catalogue.
+        """Return the decoded payload in the newest schema version of its type.
 
         Raises:
-            NewerFile: a newer program recorded it.
+            NewerFile: a newer version of Recollect recorded it.
         """
         if self.encoding != ENCODING_JSON:
             raise NewerFile(f"an event is stored as {self.encoding!r}, which only a newer Recollect can read")
@@ -77,7 +77,7 @@ class RecordedEvent(NamedTuple):
         return upcast(self.type, self.schema_version, payload)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the event as the outside sees it (HTTP, export): RFC 3339 times, hash in hex."""
+        """Return the event in the JSON form of HTTP and exports: times in RFC 3339, the hash in hex."""
         return {
             "id": self.id,
             "namespace": self.namespace,
@@ -96,18 +96,18 @@ class RecordedEvent(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """What the log answers for one appended event."""
+    """The result of an append, for one event."""
 
     id: str
     version: int
     recorded_at_us: int
     hash: bytes
-    #: True when the same event had been recorded before; its first version is returned.
+    #: Whether the same event was recorded before; then the other fields are those of the recorded event.
     duplicate: bool
 
 
 class Head(NamedTuple):
-    """A namespace's newest version and the hash of its chain so far; version 0 for a namespace without events."""
+    """A namespace's newest version and its hash; version 0 for a namespace without events."""
 
     namespace: str
     version: int
@@ -115,22 +115,22 @@ class Head(NamedTuple):
 
 
 def now_us() -> int:
-    """Return the time now, in microseconds since 1970 UTC."""
+    """Return the current time in microseconds since 1970 UTC."""
     return time.time_ns() // 1_000
 
 
 def microseconds(moment: datetime) -> int:
-    """Return the microseconds from 1970 UTC to an aware `moment`."""
+    """Return `moment`, which has a time zone, in microseconds since 1970 UTC."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def datetime_of(us: int) -> datetime:
-    """Return the moment `us` microseconds after 1970, in UTC."""
+    """Return the time `us` microseconds after 1970 as a datetime in UTC."""
     return _EPOCH + timedelta(microseconds=us)
 
 
 def rfc3339(us: int) -> str:
-    """Return the moment as text, such as ``2026-11-20T09:00:00Z``; microseconds only when there are any."""
+    """Return the time as text, such as ``2026-11-20T09:00:00Z``; with microseconds only when they are not 0."""
     return datetime_of(us).isoformat().replace("+00:00", "Z")
 
 
@@ -139,5 +139,5 @@ def parse_rfc3339(text: str) -> int: ...
 @overload
 def parse_rfc3339(text: str | None) -> int | None: ...
 def parse_rfc3339(text: str | None) -> int | None:
-    """Return the microseconds from 1970 UTC to a moment that is given as text; None for None."""
+    """Return a time in RFC 3339 in microseconds since 1970 UTC; None for None."""
     return None if text is None else microseconds(datetime.fromisoformat(text))

@@ -1,27 +1,27 @@
-"""The errors of Recollect: one small tree, each message saying what to do.
+"""Errors: the tree of all exceptions that Recollect raises; each message tells the user what to do.
 
 RecollectError
-├── InvalidInput            the caller's input; nothing was written        HTTP 422, exit 2
+├── InvalidInput            the input is not valid; nothing was written    HTTP 422, exit 2
 │   ├── InvalidEvent        an event's field                               HTTP 422
 │   ├── InvalidNamespace    a namespace's name                             HTTP 422
 │   ├── TooLarge            over a stated limit                            HTTP 413
-│   ├── NotFound            what is named is not there                     HTTP 404
-│   └── NotSupported        what this version or backend cannot do         HTTP 501
-├── Conflict                the log holds something else; nothing written  HTTP 409, exit 2
+│   ├── NotFound            an object that does not exist                  HTTP 404
+│   └── NotSupported        not supported by this version or backend       HTTP 501
+├── Conflict                conflicts with the log; nothing was written    HTTP 409, exit 2
 │   ├── EventIdConflict     same id, other content
 │   └── VersionConflict     `expected_version` is not the head
 ├── StorageError            the disk or a file on it                       HTTP 503, exit 2
-│   ├── AppendUnknown       the append failed; it may be there all the same
-│   ├── DiskFull            no room left                                   HTTP 507
+│   ├── AppendUnknown       the append failed, but may be recorded all the same
+│   ├── DiskFull            no space left                                  HTTP 507
 │   ├── ReadOnly            the folder or file cannot be written
-│   ├── ForeignFile         a file of ours is not ours, or is damaged
-│   ├── LogMissing          the log of the data folder is gone, or is another one
-│   ├── NewerFile           a newer Recollect wrote it
-│   ├── LogRewound          the log lost what a read model has folded
-│   └── FolderInUse         another process holds the data folder for what only one may do
-├── StillBuilding           a read model of the past is not there yet; in `degraded` of a retrieval
-├── NotSettled              background work of a namespace is left           HTTP 500, exit 1
-└── ProjectionFailed        an event that a read model cannot fold         HTTP 500, exit 1
+│   ├── ForeignFile         a file is damaged, or another program wrote it
+│   ├── LogMissing          the log of the data folder is missing, or is another log
+│   ├── NewerFile           a newer version of Recollect wrote it
+│   ├── LogRewound          the log lost events that a read model has projected
+│   └── FolderInUse         another process holds the lock of the data folder
+├── StillBuilding           a read model of the past is not built yet; in `degraded` of a retrieval
+├── NotSettled              background work of a namespace is unfinished   HTTP 500, exit 1
+└── ProjectionFailed        an event could not be projected                HTTP 500, exit 1
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 
 class RecollectError(Exception):
-    """Anything that Recollect raises on purpose."""
+    """Base of every error that Recollect raises on purpose."""
 
 
 class InvalidInput(RecollectError):
     """The input was refused and nothing was written.
 
     Parameters:
-        message: what is wrong and what would be right.
-        field: where, as a dotted path such as ``events.3.payload.text``.
+        message: the problem and its solution.
+        field: dotted path of the field, such as ``events.3.payload.text``.
     """
 
     def __init__(self, message: str, *, field: str) -> None:
@@ -64,19 +64,19 @@ class TooLarge(InvalidInput):
 
 
 class NotFound(InvalidInput):
-    """What the caller names is not there."""
+    """The object that the caller names does not exist."""
 
 
 class NotSupported(InvalidInput):
-    """This version or this backend cannot do what is asked for; an event that asks for it would be a false promise."""
+    """This version or this backend does not support the operation or the event."""
 
 
 class Conflict(RecollectError):
-    """The log already holds something else; nothing was written."""
+    """The input conflicts with the log; nothing was written."""
 
 
 class EventIdConflict(Conflict):
-    """An event with this id, but other content, is in the log. Use a new id for new content."""
+    """The log has an event with this id and other content. Use a new id for new content."""
 
     def __init__(self, namespace: str, event_id: str, version: int) -> None:
         super().__init__(
@@ -89,7 +89,7 @@ class EventIdConflict(Conflict):
 
 
 class VersionConflict(Conflict):
-    """The namespace's head is not the expected version. Read what came in between, then append again."""
+    """The namespace's head is not the expected version. Read the events in between, then append again."""
 
     def __init__(self, namespace: str, expected: int, actual: int) -> None:
         super().__init__(
@@ -102,18 +102,18 @@ class VersionConflict(Conflict):
 
 
 class StorageError(RecollectError):
-    """The disk, or a file on it, does not let us work."""
+    """The disk, a file on it, or the database server reports an error."""
 
-    #: The file at fault, when SQLite named one.
+    #: The file at fault, where it is known.
     path: Path | None = None
 
 
 class AppendUnknown(StorageError):
-    """The append failed while it was written, so it may be there all the same. Send the same ids again."""
+    """The append failed while it was written, so it may be recorded all the same. Send the same ids again."""
 
 
 class DiskFull(StorageError):
-    """There is no room left on the disk. Free some; nothing acknowledged was lost."""
+    """The disk is full. Free some space; no acknowledged event was lost."""
 
 
 class ReadOnly(StorageError):
@@ -125,63 +125,63 @@ class ForeignFile(StorageError):
 
 
 class LogMissing(StorageError):
-    """The data folder was made from a log that is not there. Restore it, or begin anew with `recollect init --anew`."""
+    """The log of the data folder is missing. Restore it, or begin another with `recollect init --new-log`."""
 
 
 class NewerFile(StorageError):
-    """A newer Recollect wrote this file. Install that version or a later one."""
+    """A newer version of Recollect wrote this file. Install that version or a later one."""
 
 
 class LogRewound(StorageError):
-    """The log does not have an event that a read model has folded: an older copy of the log was put in its place.
+    """The log does not have an event that a read model has projected, since an older copy of the log replaced it.
 
-    What the read model says is no longer true, so it refuses to answer until it is rebuilt.
+    The read model holds data that the log does not have, so reading it is refused until it is rebuilt.
 
     Parameters:
-        namespace: whose read model.
-        version: the last event that it has folded.
+        namespace: the namespace of the read model.
+        version: the last event that the read model has projected.
     """
 
     def __init__(self, namespace: str, version: int) -> None:
         super().__init__(
-            f"the read model of namespace {namespace!r} has folded version {version}, which the log does not have or "
-            "has otherwise: it was restored from a backup. Rebuild with: recollect replay"
+            f"the read model of namespace {namespace!r} has projected version {version}, which the log does not have, "
+            "or has with other content: the log was restored from a backup. Rebuild with: recollect replay"
         )
         self.namespace = namespace
         self.version = version
 
 
 class FolderInUse(StorageError):
-    """Another process serves this data folder, or changes its model. Stop it, or use another folder."""
+    """Another process serves this data folder, or changes its embedding model. Stop it, or use another folder."""
 
 
 class StillBuilding(RecollectError):
-    """A read model of the past was not built in time; it is being built, so ask again."""
+    """A read model of the past was not built in time. It is being built in the background; send the request again."""
 
 
 class NotSettled(RecollectError):
-    """Background work of a namespace is left, mostly because others keep appending to it. Settle it again.
+    """Background work of a namespace is unfinished, mostly because other clients keep appending. Settle it again.
 
     Parameters:
-        namespace: whose work.
-        reason: why settling ended.
+        namespace: the namespace of the work.
+        reason: the reason why settling ended.
     """
 
     def __init__(self, namespace: str, reason: str) -> None:
         super().__init__(
-            f"the background work of namespace {namespace!r} did not come to its end: {reason}; call settle again "
-            "when no one appends to it"
+            f"the background work of namespace {namespace!r} is unfinished: {reason}; call settle again when no client "
+            "appends to it"
         )
         self.namespace = namespace
         self.reason = reason
 
 
 class ProjectionFailed(RecollectError):
-    """A read model could not fold an event.
+    """An event could not be projected to a read model.
 
     Parameters:
-        namespace: whose read model.
-        version: the event that failed.
+        namespace: the namespace of the read model.
+        version: the version of the event.
         reason: the failure, as text.
     """
 
@@ -193,10 +193,10 @@ class ProjectionFailed(RecollectError):
 
 
 def first_problem(error: ValidationError, *, root: str = "") -> InvalidInput:
-    """Return the first problem that pydantic found, as our error.
+    """Return the first problem of a pydantic error as an `InvalidInput`.
 
     Parameters:
-        root: the field's name when the problem is with the input as a whole.
+        root: the field's name when the problem concerns the input as a whole.
     """
     problem = error.errors(include_url=False, include_input=False)[0]
     field = ".".join(str(part) for part in problem["loc"]) or root
@@ -204,5 +204,5 @@ def first_problem(error: ValidationError, *, root: str = "") -> InvalidInput:
 
 
 def short_text(error: BaseException) -> str:
-    """Return the type of an error and its message on one line, cut at 200 characters: enough for a log or a reason."""
+    """Return the type of an error and its message on one line, for logs; the message is cut at 200 characters."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

@@ -1,12 +1,12 @@
-"""Progress: the callbacks of work that takes long."""
+"""Progress: the types of callbacks that report the progress of long operations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-#: Called with (steps done, steps in all).
+#: Called with (steps done, total steps).
 OnProgress = Callable[[int, int], None]
-#: Called with (steps done), where the steps in all are not known.
+#: Called with (steps done), where the total is unknown.
 OnCount = Callable[[int], None]
-#: Called with (the part of the work, its steps done, its steps in all; None when they are not known).
+#: Called with (name of the part, steps done, total steps or None when the total is unknown).
 OnPartProgress = Callable[[str, int, int | None], None]

@@ -1,8 +1,8 @@
-"""Validation of events: what a caller gives becomes an `EventDraft`, or is refused with the name of the field.
+"""Validation: converts the input of callers to `EventDraft`, or refuses it with the name of the invalid field.
 
-There are two doors. `producer_draft`, `producer_drafts` and `drafts_from_json` are for producers: HTTP, the command
-`append` and the Python API. `draft` and `drafts` take every type of the catalogue: they are for jobs, and for the
-import of an export, which holds what jobs wrote.
+`producer_draft`, `producer_drafts` and `drafts_from_json` are for producers: HTTP, the command `append` and the Python
+API. `draft` and `drafts` accept every type of the catalogue: they are for jobs, and for imports of an export, which
+holds derived events too.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _ERASED_TYPE = type_of(NamespaceErased)
 
 
 def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> EventDraft:
-    """Return `event` ready for the log.
+    """Return `event`, validated, as a draft for the log.
 
     Parameters:
-        event: a mapping in the shape of the catalogue, or an event of the catalogue.
-        field: where the event stands in the caller's input, for the error.
+        event: a mapping with the fields of an event class of the catalogue, or an instance of such a class.
+        field: path of the event in the caller's input, for the error.
 
     Raises:
         InvalidEvent: a field is missing, unknown or wrong. TooLarge: the payload is over `EVENT_BYTES_MAX`.
@@ -37,7 +37,7 @@ def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> Event
     payload = _encoded(cast(Any, valid).payload, field)
     if len(payload) > EVENT_BYTES_MAX:
         raise TooLarge(
-            f"{len(payload):,} bytes, more than the {EVENT_BYTES_MAX:,} an event may have; keep files elsewhere "
+            f"{len(payload):,} bytes, more than the {EVENT_BYTES_MAX:,} an event may have; store files elsewhere "
             "and put their uri in an attachment",
             field=f"{field}.payload",
         )
@@ -56,22 +56,22 @@ def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> Event
 
 
 def drafts(events: Sequence[Mapping[str, Any] | Envelope], *, field: str = "events") -> list[EventDraft]:
-    """Return a batch of events ready for the log; raise what `draft` raises, and `InvalidEvent` for an empty batch."""
+    """Return a batch of events as drafts; raise the errors of `draft`, and `InvalidEvent` for an empty batch."""
     _check_batch(events, field)
     return [draft(event, field=f"{field}.{index}") for index, event in enumerate(events)]
 
 
 def producer_draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> EventDraft:
-    """Return an event of a producer ready for the log.
+    """Return an event of a producer as a draft.
 
     Raises:
-        InvalidEvent: as `draft`, or only jobs may record this type. NotSupported: nothing acts on this type yet.
+        InvalidEvent: as `draft`, or only jobs may record this type. NotSupported: no handler exists for this type yet.
     """
     name = type_of(type(event)) if isinstance(event, Envelope) else _given_type(event)
     if name in _DERIVED_TYPES:
         raise InvalidEvent(
-            f"{name} is derived from other events and recorded by Recollect's own jobs; append what happened or what "
-            "is known instead, such as message.added or fact.stated. To take an export back: recollect import jsonl",
+            f"{name} is derived from other events and recorded by Recollect's own jobs; append an event of a producer "
+            "instead, such as message.added or fact.stated. To import an export: recollect import jsonl",
             field=f"{field}.type",
         )
     if name == _ERASED_TYPE:
@@ -85,25 +85,25 @@ def producer_draft(event: Mapping[str, Any] | Envelope, *, field: str = "event")
 
 
 def producer_drafts(events: Sequence[Mapping[str, Any] | Envelope], *, field: str = "events") -> list[EventDraft]:
-    """Return a batch of a producer ready for the log; raise what `producer_draft` and `drafts` raise."""
+    """Return a batch of a producer as drafts; raise the errors of `producer_draft` and `drafts`."""
     _check_batch(events, field)
     return [producer_draft(event, field=f"{field}.{index}") for index, event in enumerate(events)]
 
 
 def drafts_from_json(body: bytes) -> tuple[list[EventDraft], int | None]:
-    """Return the drafts and the expected version that the `body` of a producer's request holds.
+    """Return the drafts and the expected version in the `body` of a producer's request.
 
     The body is one event, or ``{"events": [...], "expected_version": n}``.
 
     Raises:
         InvalidEvent: not JSON in UTF-8, an event is wrong, or only jobs may record it. TooLarge: over a limit.
-        NotSupported: nothing acts on an event's type yet.
+        NotSupported: no handler exists for an event's type yet.
     """
     request = json_object(body)
     if "events" not in request:
         return [producer_draft(request)], None
     for unknown in request.keys() - {"events", "expected_version"}:
-        raise InvalidEvent("unknown field beside events and expected_version", field=unknown)
+        raise InvalidEvent("unknown field; a batch has events and expected_version only", field=unknown)
     events = request["events"]
     if not isinstance(events, list):
         raise InvalidEvent("give a list of events", field="events")
@@ -111,7 +111,7 @@ def drafts_from_json(body: bytes) -> tuple[list[EventDraft], int | None]:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in `body`; raise `InvalidInput` or `TooLarge` when it is none or is too large."""
+    """Return the JSON object in `body`; raise `InvalidInput` when it is not an object, `TooLarge` over the limit."""
     if len(body) > REQUEST_BYTES_MAX:
         raise TooLarge(f"over the {REQUEST_BYTES_MAX:,} bytes of one request; send several", field="body")
     try:
@@ -124,6 +124,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def _check_batch(events: Sequence[object], field: str) -> None:
+    """Raise `InvalidEvent` for an empty batch, `TooLarge` for one over `BATCH_EVENTS_MAX`."""
     if not events:
         raise InvalidEvent("give at least one event", field=field)
     if len(events) > BATCH_EVENTS_MAX:
@@ -134,21 +135,22 @@ def _check_batch(events: Sequence[object], field: str) -> None:
 
 
 def _given_type(event: object) -> str | None:
-    """Return the type that a mapping names; None when it names none, which `draft` refuses."""
+    """Return the type of an event that is a mapping; None when it is missing, which `draft` refuses."""
     name: object = cast(Mapping[str, Any], event).get("type") if isinstance(event, Mapping) else None
     return name if isinstance(name, str) else None
 
 
 def _encoded(payload: Any, field: str) -> bytes:
-    """Return `payload` as JSON without the fields at their default."""
+    """Return `payload` as JSON without fields that have their default value."""
     try:
         return payload.__pydantic_serializer__.to_json(payload, exclude_defaults=True)
     except PydanticSerializationError as error:
-        # Half of a surrogate pair, say: Python's text may hold it, UTF-8 cannot.
+        # For example half of a surrogate pair, which Python's str can hold and UTF-8 cannot.
         raise InvalidEvent(f"holds text that is not valid Unicode ({error})", field=f"{field}.payload") from None
 
 
 def _validated(event: object, field: str) -> Envelope:
+    """Return `event` as an instance of its event class; raise `InvalidEvent` when it is not valid."""
     if not isinstance(event, Mapping):
         raise InvalidEvent("an event is an object with a type and a payload", field=field)
     fields = cast(Mapping[str, Any], event)
@@ -163,6 +165,7 @@ def _validated(event: object, field: str) -> Envelope:
 
 
 def _unknown_type(name: object) -> str:
+    """Return the message for an unknown event type, with the most similar type."""
     if not isinstance(name, str):
         return "give the event's type, such as message.added"
     similar = difflib.get_close_matches(name, EVENT_CLASSES, n=1)
@@ -171,12 +174,13 @@ def _unknown_type(name: object) -> str:
 
 
 def _refusal(error: ValidationError, field: str) -> InvalidEvent:
-    """Return the first problem with the event `field`."""
+    """Return the first problem of an event, with the path of the field below `field`."""
     problem = first_problem(error)
     return InvalidEvent(problem.reason, field=f"{field}.{problem.field}" if problem.field else field)
 
 
 def _occurred_at_us(event: Envelope, field: str) -> int | None:
+    """Return `occurred_at` in microseconds since 1970 UTC; raise `InvalidEvent` when it lies too far in the future."""
     if event.occurred_at is None:
         return None
     occurred_at_us = microseconds(event.occurred_at)
@@ -189,6 +193,7 @@ def _occurred_at_us(event: Envelope, field: str) -> int | None:
 
 
 def _expected_version(value: object) -> int | None:
+    """Return a valid `expected_version`; raise `InvalidEvent` for any other value."""
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:

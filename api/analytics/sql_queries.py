@@ -1,4 +1,4 @@
-"""``recollect sql``: one question in SQL, read-only, over `events`, `episodes` and `traces`."""
+"""SQL queries: one read-only SELECT over the tables `events`, `episodes` and `traces`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Format = Literal["table", "json", "csv", "parquet"]
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """The rows of an answer, by the names of its columns."""
+    """The rows of a query and the names of its columns."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
@@ -31,10 +31,10 @@ class QueryResult:
 def run_query(tables: Tables, sql: str, *, on_progress: OnProgress | None = None) -> QueryResult:
     """Run one SELECT and return its rows.
 
-    Only the tables that it names are loaded. It sees nothing outside them: no file, no network, no setting.
+    Only the tables that it names are loaded. It has no access to other files, the network or settings.
 
     Raises:
-        InvalidInput: it is no single SELECT, or DuckDB refuses it.
+        InvalidInput: `sql` is not a single SELECT, or DuckDB refuses it.
     """
     try:
         statements = tables.connection.extract_statements(sql)
@@ -42,30 +42,30 @@ def run_query(tables: Tables, sql: str, *, on_progress: OnProgress | None = None
             duckdb.StatementType.SELECT,
             duckdb.StatementType.EXPLAIN,
         ):
-            raise InvalidInput("give one SELECT; nothing can be changed here", field="sql")
+            raise InvalidInput("give one SELECT; other statements are not allowed", field="sql")
         tables.load({name.lower() for name in tables.connection.get_table_names(sql)}, on_progress=on_progress)
         tables.lock()
-        found = tables.connection.execute(statements[0])
-        return QueryResult(tuple(column[0] for column in found.description or ()), found.fetchall())
+        cursor = tables.connection.execute(statements[0])
+        return QueryResult(tuple(column[0] for column in cursor.description or ()), cursor.fetchall())
     except duckdb.Error as error:
         raise InvalidInput(str(error).strip().replace("\n", " "), field="sql") from None
 
 
-def render(answer: QueryResult, kind: Format) -> bytes:
-    """Return the answer as text: `table`, `json` (a list of objects) or `csv` (with a header)."""
-    match kind:
+def render(result: QueryResult, output_format: Format) -> bytes:
+    """Return `result` as text: `table`, `json` (a list of objects) or `csv` (with a header)."""
+    match output_format:
         case "json":
-            rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+            rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
             return orjson.dumps(rows, default=str, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n"
         case "csv":
             text = io.StringIO()
             writer = csv.writer(text)
-            writer.writerow(answer.columns)
-            writer.writerows(answer.rows)
+            writer.writerow(result.columns)
+            writer.writerows(result.rows)
             return text.getvalue().encode()
         case _:
-            table = Table(*answer.columns)
-            for row in answer.rows:
+            table = Table(*result.columns)
+            for row in result.rows:
                 table.add_row(*("" if value is None else str(value) for value in row), style=None)
             text = io.StringIO()
             Console(file=text, width=200, markup=False, highlight=False).print(table)
@@ -73,12 +73,13 @@ def render(answer: QueryResult, kind: Format) -> bytes:
 
 
 def write_parquet(tables: Tables, sql: str, path: Path, *, on_progress: OnProgress | None = None) -> int:
-    """Run one SELECT, write its rows to the Parquet file `path`, and return how many they are.
+    """Run one SELECT, write its rows to the Parquet file `path`, and return their number.
 
     Raises:
-        InvalidInput: as `ask`, or the file cannot be written.
+        InvalidInput: as `run_query`, or the file cannot be written.
     """
-    # Checked as a question, kept as a table of the temporary database, and written by a connection that may write.
+    # The locked connection may not write files: it checks the query and stores the rows in a table of the temporary
+    # database, which another connection writes.
     run_query(tables, f"SELECT 1 FROM ({sql.rstrip().rstrip(';')}) LIMIT 0", on_progress=on_progress)
     try:
         tables.connection.execute(f"CREATE TABLE answer AS {sql}")

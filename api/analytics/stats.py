@@ -1,4 +1,4 @@
-"""``recollect stats``: how much there is, how it is spread, how far behind, how large."""
+"""Statistics: numbers of events and episodes, backlog and sizes of a data folder."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from recollect.api.analytics.tables import Tables
 from recollect.events.backends.log import EventLog, each_head
 from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import Archive
-from recollect.jobs.queue.backlog import unfolded
+from recollect.jobs.queue.backlog import namespaces_behind
 from recollect.projections.read_models.read_models import ReadModels
 
-#: Days shown, the newest ones.
+#: Days in the statistics, newest first.
 _DAYS = 31
-#: Namespaces shown, the largest ones.
+#: Namespaces in the statistics, largest first.
 _NAMESPACES = 50
 
 _QUERIES = {
@@ -37,21 +37,21 @@ def stats(
     *,
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
-    """Return the figures, in the shape that ``--json`` prints."""
-    # First: loading the episodes folds what is behind.
-    lag = unfolded(log, read_models)
+    """Return the statistics, in the form that ``recollect stats --json`` prints."""
+    # Read the lag first, because loading the episodes catches up with the log.
+    lag = namespaces_behind(log, read_models)
     tables.load(("events", "episodes"), on_progress=on_progress)
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name, query in _QUERIES.items():
         answer = tables.connection.execute(query)
         columns = [column[0] for column in answer.description or ()]
-        found[name] = [dict(zip(columns, row, strict=True)) for row in answer.fetchall()]
+        figures[name] = [dict(zip(columns, row, strict=True)) for row in answer.fetchall()]
     heads = list(each_head(log))
-    found["events"] = sum(head.version for head in heads)
-    found["namespaces"] = len(heads)
-    found["lag"] = lag
-    found["sizes"] = _sizes(heads_events=found["events"], archive=archive, log=log, data=data)
-    return found
+    figures["events"] = sum(head.version for head in heads)
+    figures["namespaces"] = len(heads)
+    figures["lag"] = lag
+    figures["sizes"] = _sizes(heads_events=figures["events"], archive=archive, log=log, data=data)
+    return figures
 
 
 def _sizes(*, heads_events: int, archive: Archive, log: EventLog, data: Path) -> dict[str, Any]:

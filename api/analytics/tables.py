@@ -1,4 +1,4 @@
-"""The tables that a user asks about, in DuckDB: `events`, `episodes` and `traces`."""
+"""Analytics tables: `events`, `episodes` and `traces` in a temporary DuckDB database."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import SEGMENT_COLUMNS, Archive
 from recollect.projections.read_models.read_models import ReadModels
 
-#: Rows handed to DuckDB at once.
+#: Rows per INSERT into DuckDB.
 _BATCH_ROWS = 8_192
-#: What a query may hold in memory before it goes to disk.
+#: Memory of a query before DuckDB spills it to disk.
 _MEMORY = "1GB"
 
 _EVENT_FIELDS: dict[str, str] = {
@@ -81,25 +81,25 @@ SELECT * EXCLUDE (occurred_at_us), make_timestamp(occurred_at_us) AS occurred_at
 
 
 class Tables:
-    """The tables of one memory in a temporary DuckDB database; see `opened_tables`.
+    """The tables of one data folder in a temporary DuckDB database; see `opened_tables`.
 
     Parameters:
         database: DuckDB's file, in a folder of its own.
-        archive: the sealed part of the log.
-        traces: the folder of the traces.
+        archive: the archive with the sealed segments of the log.
+        traces: the folder of the trace files.
     """
 
     def __init__(self, database: Path, log: EventLog, archive: Archive, read_models: ReadModels, traces: Path) -> None:
         self._log = log
         self._archive = archive
-        self._models = read_models
+        self._read_models = read_models
         self._traces = traces
         self.database = database
         self.connection = duckdb.connect(str(database), config=_config())
         self.connection.execute(f"SET memory_limit = '{_MEMORY}'; SET temp_directory = '{_quoted(database.parent)}'")
 
     def load(self, names: Collection[str], *, on_progress: OnProgress | None = None) -> None:
-        """Make those of the tables that `names` holds."""
+        """Create and fill the tables in `names`; other names are ignored."""
         if "events" in names:
             self._load_events(on_progress)
         if "episodes" in names:
@@ -108,7 +108,7 @@ class Tables:
             self._load_traces()
 
     def lock(self) -> None:
-        """Let queries read the segments and nothing else outside the database, from now on."""
+        """Restrict the connection to the database and the archive's segments, for good."""
         self.connection.execute(f"SET allowed_directories = ['{_quoted(self._archive.folder.resolve())}']")
         self.connection.execute("SET enable_external_access = false; SET lock_configuration = true")
 
@@ -137,8 +137,8 @@ class Tables:
         heads = list(each_head(self._log))
         columns = [name for name in _EPISODE_FIELDS if name != "namespace"]
         for number, head in enumerate(heads, start=1):
-            self._models.catch_up(head.namespace)
-            with self._models.reading(head.namespace) as snapshot:
+            self._read_models.catch_up(head.namespace)
+            with self._read_models.reading(head.namespace) as snapshot:
                 for batch in _batches((head.namespace, *row) for row in snapshot.episodes.columns(columns)):
                     self._insert("episode_rows", _EPISODE_FIELDS, batch)
             if on_progress is not None:
@@ -161,7 +161,7 @@ class Tables:
         self.connection.execute(f"CREATE TABLE {table} ({columns})")
 
     def _insert(self, table: str, fields: dict[str, str], rows: Sequence[tuple[Any, ...]]) -> None:
-        """Add rows by columns of numpy, which DuckDB takes a million a second of."""
+        """Insert rows as numpy columns, which DuckDB reads at a million rows per second."""
         if not rows:
             return
         batch: dict[str, Any] = {}
@@ -177,7 +177,7 @@ class Tables:
 
 @contextmanager
 def opened_tables(log: EventLog, archive: Archive, read_models: ReadModels, traces: Path) -> Generator[Tables]:
-    """Lend a database for the tables; it is removed afterwards."""
+    """Open a temporary database for the tables, and remove it at the end."""
     with tempfile.TemporaryDirectory(prefix="recollect-sql-") as folder:
         tables = Tables(Path(folder) / "tables.duckdb", log, archive, read_models, traces)
         try:
@@ -187,7 +187,7 @@ def opened_tables(log: EventLog, archive: Archive, read_models: ReadModels, trac
 
 
 def _config() -> dict[str, str | bool | int | float | list[str]]:
-    # Nothing is fetched from anywhere.
+    # DuckDB must not download extensions.
     return {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
 

@@ -1,4 +1,4 @@
 """Assembly: the parts of a data folder, opened and closed in one place.
 
-It may use `retrieval`, `settings`, `jobs` and `projections`; every way in takes the parts from it.
+It may use `retrieval`, `settings`, `jobs` and `projections`; every interface takes the parts from it.
 """

@@ -1,4 +1,4 @@
-"""Memory parts: everything that works on one data folder, opened together and closed together."""
+"""Memory parts: the components that work on one data folder, opened and closed together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import present
 from recollect.api.settings import Settings
 from recollect.events.backends.log import EventLog
-from recollect.events.integrity.log_identity import open_log_of
+from recollect.events.integrity.log_identity import open_log_of_folder
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.queue.backlog import BacklogMonitor
@@ -33,27 +33,28 @@ class MemoryParts:
 
     settings: Settings
     log: EventLog
+    #: The read models of all namespaces.
     read_models: ReadModels
     #: The embedding model in use, and its vectors.
     active_model: ActiveModel
-    #: Read models of the past.
+    #: The read models of past versions.
     history: History
-    #: The cross-encoder, if one is set.
+    #: The cross-encoder; None when none is set.
     reranker: Reranker | None
     retriever: Retriever
     trace_store: TraceStore
-    #: What jobs work with.
+    #: The parts that jobs use.
     job_context: JobContext
     #: How far the projections are behind the log.
     backlog: BacklogMonitor
-    #: Runs, attempts and dead letters of jobs, wherever they run.
+    #: Runs, attempts and dead letters of the jobs of all processes.
     run_store: RunStore
-    #: Worker and scheduler threads, or the sender of their messages; None when nobody else works on the folder.
+    #: Worker and scheduler threads of this process, or the sender of messages to other processes; None without either.
     workers: Workers | None
 
     @property
     def vectors(self) -> Vectors:
-        """Return the vectors in use; those of another model after a change, here or by another process."""
+        """Return the vectors of the embedding model in use, which this or another process may have changed."""
         return self.active_model.vectors()
 
     def close(self) -> None:
@@ -89,14 +90,14 @@ def open_parts(
     Parameters:
         workers: run worker threads.
         schedule: run the scheduler; with the workers when None.
-        clock: the present time of questions that name no other.
+        clock: the present time of retrievals that give none.
 
     Raises:
-        StorageError: the folder or the log cannot be used; `LogMissing` when the folder was made from a log that is
-            not there.
+        StorageError: the folder or the log cannot be used; `LogMissing` when the log that the folder was derived
+            from is missing.
     """
     data, limits = settings.storage.data, settings.read_models
-    log = open_log_of(data, settings.storage.log_url)
+    log = open_log_of_folder(data, settings.storage.log_url)
     read_models = ReadModels(data, log, open_files_max=limits.open_models_max)
     active_model = _open_active_model(settings, read_models)
     history = History(data, log, read_models, files_max=limits.as_of_files_max, bytes_max=limits.as_of_bytes_max)
@@ -110,8 +111,8 @@ def open_parts(
     )
     backlog = BacklogMonitor(log, read_models, active_model.vectors)
     run_store = open_run_store(settings.queue.broker, data)
-    # On a broker of its own others work, who have to be notified.
-    wanted = workers or schedule or settings.queue.broker != "memory://"
+    # On another broker the workers are other processes, which have to be notified.
+    active = workers or schedule or settings.queue.broker != "memory://"
     return MemoryParts(
         settings=settings,
         log=log,
@@ -124,7 +125,7 @@ def open_parts(
         job_context=job_context,
         backlog=backlog,
         run_store=run_store,
-        workers=_start_workers(job_context, run_store, backlog, work=workers, schedule=schedule) if wanted else None,
+        workers=_start_workers(job_context, run_store, backlog, work=workers, schedule=schedule) if active else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""The commands ``stats`` and ``sql``."""
+"""Analytics commands: stats and sql."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from recollect.api.cli.progress import bars
+from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import archive_of, load_cli_settings, open_cli_log
 from recollect.events.errors import InvalidInput
 
@@ -29,7 +29,7 @@ def sql(
     output_format: Annotated[str, typer.Option("--format", help="table, json, csv or parquet.")] = "table",
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
 ) -> None:
-    """Ask the log, the read models and the traces in SQL (DuckDB's), read-only."""
+    """Query the log, the read models and the traces in SQL (DuckDB's dialect), read-only."""
     from recollect.api.analytics.sql_queries import render, run_query, write_parquet  # noqa: PLC0415
 
     text = sys.stdin.read() if query == "-" else query
@@ -37,10 +37,9 @@ def sql(
         raise InvalidInput("give table, json, csv or parquet", field="--format")
     if output_format == "parquet" and output is None:
         raise InvalidInput("name the file for Parquet", field="--output")
-    with _opened(context) as (tables, *_), bars() as shown:
-        on_progress = partial(shown.show, "loading")
-        if output_format == "parquet":
-            assert output is not None
+    with _open_tables(context) as (tables, *_), progress_bars() as progress:
+        on_progress = partial(progress.show, "loading")
+        if output_format == "parquet" and output is not None:
             typer.echo(f"{write_parquet(tables, text, output, on_progress=on_progress)} rows are in {output}")
             return
         content = render(run_query(tables, text, on_progress=on_progress), output_format)
@@ -58,45 +57,46 @@ def stats(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
     from recollect.api.analytics.stats import stats as compute  # noqa: PLC0415
 
     settings = load_cli_settings(context.obj)
-    with _opened(context) as (tables, log, archive, models), bars() as shown:
-        found = compute(
+    with _open_tables(context) as (tables, log, archive, models), progress_bars() as progress:
+        figures = compute(
             tables,
             log,
             archive,
             models,
             settings.storage.data,
-            on_progress=partial(shown.show, "loading"),
+            on_progress=partial(progress.show, "loading"),
         )
     if as_json:
-        typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
+        typer.echo(orjson.dumps(figures, option=orjson.OPT_INDENT_2).decode())
     else:
-        _print(found)
+        _print(figures)
 
 
-#: What `stats` prints as lists, with their titles.
+#: The lists that `stats` prints: title and name.
 _LISTS = (("Types", "by_type"), ("Days", "by_day"), ("Namespaces", "by_namespace"), ("Tiers", "tiers"))
 
 
-def _print(found: dict[str, Any]) -> None:
-    typer.echo(f"{found['events']:,} events in {found['namespaces']:,} namespaces")
+def _print(figures: dict[str, Any]) -> None:
+    typer.echo(f"{figures['events']:,} events in {figures['namespaces']:,} namespaces")
     for title, name in _LISTS:
         typer.echo(f"\n{title}")
-        for row in found[name]:
+        for row in figures[name]:
             first, count, *rest = row.values()
             more = "  ".join(f"{value:,}" if isinstance(value, int) else str(value) for value in rest)
             typer.echo(f"  {first:<40} {count:>12,}  {more}")
     typer.echo("\nBehind the log")
-    for row in found["lag"]:
+    for row in figures["lag"]:
         typer.echo(f"  {row['namespace']:<40} {row['behind']:>12,}  {row['problem'] or ''}")
-    if not found["lag"]:
-        typer.echo("  nobody")
+    if not figures["lag"]:
+        typer.echo("  none")
     typer.echo("\nSizes")
-    for name, value in found["sizes"].items():
+    for name, value in figures["sizes"].items():
         typer.echo(f"  {name.replace('_', ' '):<40} {'unknown' if value is None else f'{value:,}':>12}")
 
 
 @contextmanager
-def _opened(context: typer.Context) -> Generator[tuple[Tables, EventLog, Archive, ReadModels]]:
+def _open_tables(context: typer.Context) -> Generator[tuple[Tables, EventLog, Archive, ReadModels]]:
+    """Open the tables with the log, its archive and the read models."""
     from recollect.api.analytics.tables import opened_tables  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 

@@ -1,19 +1,21 @@
-"""``recollect bench``: how good, on conversations of the user's own."""
+"""Benchmark commands: quality of retrieval and compaction on the user's own conversations."""
 
 from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
-from recollect.api.cli.progress import bars
+from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import load_cli_settings
-from recollect.api.retrieval.contract.request import Ranking
 from recollect.events.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recollect.api.retrieval.contract.request import Ranking
 
 app = typer.Typer(help="Benchmarks.", no_args_is_help=True)
 
@@ -26,7 +28,7 @@ def main() -> None:
 def _files(folder: Path) -> list[Path]:
     files = sorted(folder.glob("*.json"))
     if not files:
-        raise InvalidInput("there is no *.json in it", field=str(folder))
+        raise InvalidInput("has no *.json file", field=str(folder))
     return files
 
 
@@ -35,7 +37,8 @@ def compaction(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Conversations with questions: *.json.")],
     after: Annotated[
-        str, typer.Option(help="Days after the last message of a conversation at which it is compacted, rising.")
+        str,
+        typer.Option(help="Days from the last message to each compaction, ascending, with commas."),
     ] = "2,10,120",
 ) -> None:
     """Print tokens by tier, and recall at turn and session level, before and after compaction."""
@@ -46,14 +49,14 @@ def compaction(
     except ValueError:
         raise InvalidInput("give whole numbers of days with commas between them", field="--after") from None
     settings = load_cli_settings(context.obj)
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as data, bars() as shown:
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as data, progress_bars() as progress:
         stages, report = run_compaction_bench(
             _files(folder),
             Path(data),
             settings.embedding.embedding_model,
             days,
             settings,
-            shown.show,
+            progress.show,
             runtime=settings.embedding.embedding_runtime,
         )
     typer.echo(report.render())
@@ -69,31 +72,31 @@ def retrieval(
         Path | None, typer.Option(help="A folder for the data, so that a second run need not embed again.")
     ] = None,
     per_question: Annotated[
-        Path | None, typer.Option(help="A file for what was found for each question, a line of JSON each.")
+        Path | None, typer.Option(help="A file for the results of each question, one line of JSON each.")
     ] = None,
     rankings: Annotated[
-        str, typer.Option(help="What to compare, with commas: weighted, rrf, seeds, keyword, semantic; or all.")
+        str, typer.Option(help="The rankings to compare, with commas: weighted, rrf, seeds, keyword, semantic; or all.")
     ] = "all",
 ) -> None:
-    """Print recall at turn and session level, MRR, latency and what the gate does, by set, ranking and category."""
+    """Print recall at turn and session level, MRR, latency and effect of the gate, by set, ranking and category."""
     from recollect.api.evaluation.retrieval_benchmark import RANKINGS, run_retrieval_bench  # noqa: PLC0415
 
     files = _files(folder)
-    chosen: list[Ranking] = [one for one in RANKINGS if rankings == "all" or one in rankings.split(",")]
+    chosen: list[Ranking] = [name for name in RANKINGS if rankings == "all" or name in rankings.split(",")]
     if not chosen or (rankings != "all" and len(chosen) != len(set(rankings.split(",")))):
         raise InvalidInput(f"give some of {', '.join(RANKINGS)}, or all", field="--rankings")
     lines: list[dict[str, Any]] = []
     with ExitStack() as stack:
         data = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-bench-")))
-        shown = stack.enter_context(bars())
+        progress = stack.enter_context(progress_bars())
         settings = load_cli_settings(context.obj)
         report = run_retrieval_bench(
             files,
             data,
             settings.embedding.embedding_model,
-            shown.show,
+            progress.show,
             rankings=chosen,
-            keep=lines.append,
+            on_result=lines.append,
             runtime=settings.embedding.embedding_runtime,
         )
     typer.echo(report.render())

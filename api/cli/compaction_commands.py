@@ -1,4 +1,4 @@
-"""The command ``recollect compact``."""
+"""Compaction command: the nightly jobs, run at once."""
 
 from __future__ import annotations
 
@@ -7,40 +7,43 @@ from typing import Annotated
 
 import typer
 
-from recollect.api.cli.memory_commands import OneOrAll
-from recollect.api.cli.progress import bars
+from recollect.api.cli.memory_commands import NamespaceOption
+from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import iter_namespaces, open_cli_memory
-from recollect.projections.queries.episode_queries import TIERS
 
 
 def compact(
     context: typer.Context,
-    namespace: OneOrAll = None,
+    namespace: NamespaceOption = None,
     now: Annotated[
-        str | None, typer.Option(help="Do what is due at this time (RFC 3339); the present when not given.")
+        str | None, typer.Option(help="The time that is compared with due times (RFC 3339); the present when left out.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be done first, and do nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the events that each step would append first, and append nothing.")
+    ] = False,
 ) -> None:
-    """Do the nightly work: extract, compress, distill, expire, merge duplicates, let age."""
+    """Run the nightly jobs: extract, compress, distill, expire, merge duplicates, mark stale facts."""
     events: Counter[str] = Counter()
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
-    with open_cli_memory(context.obj) as memory, bars() as shown:
-        shown.show("loading the model", 0, 1)
+    with open_cli_memory(context.obj) as memory, progress_bars() as progress:
+        progress.show("loading the model", 0, 1)
         memory.parts.vectors.embedder.start()
         memory.parts.vectors.embedder.wait_ready(600)
         names = list(iter_namespaces(memory.parts.log, namespace))
         for number, name in enumerate(names):
-            shown.show("compacting", number, len(names))
-            held = memory.tiers(name)
+            progress.show("compacting", number, len(names))
+            totals_before = memory.tiers(name)
             events.update(memory.compact(name, now=now, dry_run=dry_run).events)
-            for count, tiers in ((before, held), (after, memory.tiers(name))):
+            for count, tiers in ((before, totals_before), (after, memory.tiers(name))):
                 for tier, totals in tiers.items():
                     count.update({f"{tier} episodes": totals.episodes, f"{tier} tokens": totals.tokens})
     would = "would be appended first" if dry_run else "appended"
     typer.echo(
         f"{len(names)} namespaces; events {would}: " + (", ".join(f"{n} {it}" for it, n in events.items()) or "none")
     )
+    from recollect.projections.queries.episode_queries import TIERS  # noqa: PLC0415
+
     for tier in TIERS:
         was, now_is = (
             f"{count[f'{tier} episodes']:,} episodes, {count[f'{tier} tokens']:,} tokens" for count in (before, after)

@@ -1,4 +1,4 @@
-"""The commands of the background: `recollect worker`, `scheduler`, `jobs`."""
+"""Job commands: worker, scheduler, jobs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import typer
 from recollect.api.cli.session import load_cli_settings, open_cli_memory
 from recollect.events.errors import InvalidInput
 
-app = typer.Typer(help="What runs in the background: runs, processes, dead letters.", invoke_without_command=True)
+app = typer.Typer(help="Background jobs: runs, processes, dead letters.", invoke_without_command=True)
 
 
 def worker(context: typer.Context) -> None:
-    """Work off messages until stopped: fold, embed, extract, compact. Several may run."""
+    """Process messages until stopped: project, embed, extract, compact. Several workers may run."""
     _run(context, work=True, schedule=False)
 
 
 def scheduler(context: typer.Context) -> None:
-    """Begin the nightly work when it is due, until stopped. Several may run: each slot is begun once."""
+    """Start the nightly jobs when they are due, until stopped. Several may run: each scheduled run is started once."""
     _run(context, work=False, schedule=True)
 
 
@@ -33,8 +33,8 @@ def _run(context: typer.Context, *, work: bool, schedule: bool) -> None:
     settings = load_cli_settings(context.obj)
     if settings.queue.broker == "memory://":
         raise InvalidInput(
-            "is memory://, which ends with its process; `recollect serve` works and schedules by itself there. For "
-            "processes of their own set it to redis://host:port/0, for the server too",
+            "is memory://, whose queues exist in one process: `recollect serve` runs worker and scheduler itself. For "
+            "separate processes set it to redis://host:port/0, for the server too",
             field="RECOLLECT_BROKER",
         )
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
@@ -58,29 +58,31 @@ def _stopping(stopped: threading.Event) -> Callable[[int, FrameType | None], Non
 
 @app.callback()
 def jobs(context: typer.Context) -> None:
-    """Show the last run of every job, the processes, the queues, and the dead letters."""
+    """Show the last run of every job, the processes, the backlog, and the dead letters."""
     if context.invoked_subcommand is not None:
         return
-    from recollect.api.operations.health import background_state, run_json  # noqa: PLC0415
+    from recollect.api.operations.background_state import background_state  # noqa: PLC0415
+    from recollect.api.operations.health import run_json  # noqa: PLC0415
     from recollect.events.envelope import now_us, rfc3339  # noqa: PLC0415
 
     with open_cli_memory(context.obj) as memory:
-        back = background_state(memory.parts)
-    for run in back.runs:
-        shown = run_json(run)
-        state = f"ended {shown['ended']}" if shown["ended"] else "goes on"
-        typer.echo(f"{run.job}: slot {shown['slot']}, began {shown['started']}, {state}")
+        state = background_state(memory.parts)
+    for run in state.runs:
+        fields = run_json(run)
+        end = f"ended {fields['ended']}" if fields["ended"] else "is running"
+        typer.echo(f"{run.job}: scheduled for {fields['slot']}, started {fields['started']}, {end}")
         counts = f"{run.namespaces} namespaces, {run.events} events, {run.errors} errors"
         typer.echo(f"  {counts} {run.error or ''}".rstrip())
-    for beat in back.beats:
-        alive = "alive" if beat.is_alive(now_us()) else "DEAD"
-        typer.echo(f"{beat.role} {beat.host} process {beat.pid}: {alive}, last heard of {rfc3339(beat.seen_at_us)}")
-    typer.echo(f"{len(back.behind)} of {back.namespaces} namespaces have something to do")
-    for letter in back.dead_letters:
+    for process in state.heartbeats:
+        alive = "alive" if process.is_alive(now_us()) else "DEAD"
+        last = rfc3339(process.seen_at_us)
+        typer.echo(f"{process.role} {process.host} process {process.pid}: {alive}, last heartbeat {last}")
+    typer.echo(f"{len(state.backlogs)} of {state.namespaces} namespaces have a backlog")
+    for letter in state.dead_letters:
         last = letter.error.strip().splitlines()[-1]
         typer.echo(f"dead letter {letter.id}: {letter.actor}{letter.arguments}, {rfc3339(letter.failed_at_us)}: {last}")
-    if back.problem:
-        typer.echo(back.problem, err=True)
+    if state.problem:
+        typer.echo(state.problem, err=True)
         raise typer.Exit(1)
 
 
@@ -88,11 +90,11 @@ def jobs(context: typer.Context) -> None:
 def show(context: typer.Context, letter_id: Annotated[str, typer.Argument(help="The id of a dead letter.")]) -> None:
     """Show a dead letter with its error."""
     with open_cli_memory(context.obj) as memory:
-        found = [letter for letter in memory.parts.run_store.dead_letters() if letter.id == letter_id]
-    if not found:
+        letters = [letter for letter in memory.parts.run_store.dead_letters() if letter.id == letter_id]
+    if not letters:
         raise InvalidInput("no dead letter has this id; `recollect jobs` lists them", field="letter_id")
-    typer.echo(f"{found[0].actor}{found[0].arguments} in queue {found[0].queue}")
-    typer.echo(found[0].error)
+    typer.echo(f"{letters[0].actor}{letters[0].arguments} in queue {letters[0].queue}")
+    typer.echo(letters[0].error)
 
 
 @app.command()
@@ -101,7 +103,7 @@ def requeue(
     letter_id: Annotated[str | None, typer.Argument(help="The id of a dead letter.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:
-    """Put dead letters back into their queues; on memory:// do their work here and now."""
+    """Send dead letters to their queues again; on memory:// run them at once in this process."""
     from recollect.api.operations.requeue import requeue as requeue_letters  # noqa: PLC0415
 
     if (letter_id is None) is not every:

@@ -1,56 +1,61 @@
-"""The commands that work on the log alone: init, verify, backup, restore, archive."""
+"""Log commands: init, verify, backup, restore, archive."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.api.cli.memory_commands import CORES, OneOrAll, Processes
-from recollect.api.cli.progress import bars
+from recollect.api.cli.memory_commands import CORES, NamespaceOption, Processes
+from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import archive_of, list_heads, load_cli_settings, open_cli_log
-from recollect.events.backends.open_log import sqlite_path
 from recollect.events.errors import InvalidInput, LogMissing
-from recollect.events.integrity.verify import VerifyResult
+
+if TYPE_CHECKING:
+    from recollect.events.integrity.verify import VerifyResult
 
 
 def init(
     context: typer.Context,
-    anew: Annotated[
+    new_log: Annotated[
         bool,
-        typer.Option("--anew", help="When the log is gone or is another one: put what was made from it aside."),
+        typer.Option(
+            "--new-log",
+            help="Begin a new log when the folder's log is missing or another one; files derived from the old log are "
+            "renamed, not deleted.",
+        ),
     ] = False,
 ) -> None:
-    """Make the data folder with an empty log, or check that its log is there."""
+    """Create the data folder with an empty log, or check that its log exists."""
     from recollect.api.folder_locks import serving_lock  # noqa: PLC0415
-    from recollect.events.integrity.log_identity import open_log_of, put_aside  # noqa: PLC0415
+    from recollect.events.integrity.log_identity import open_log_of_folder, rename_derived_data  # noqa: PLC0415
 
     settings = load_cli_settings(context.obj)
     with serving_lock(settings.storage.data):
         try:
-            log = open_log_of(settings.storage.data, settings.storage.log_url)
+            log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
         except LogMissing:
-            if not anew:
+            if not new_log:
                 raise
-            for path in put_aside(settings.storage.data, settings.storage.log_url):
+            for path in rename_derived_data(settings.storage.data, settings.storage.log_url):
                 typer.echo(f"put aside: {path}")
-            log = open_log_of(settings.storage.data, settings.storage.log_url)
+            log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
         log.close()
     typer.echo(f"{settings.storage.data} has the log {log.log_id}")
 
 
 def verify(
     context: typer.Context,
-    namespace: OneOrAll = None,
+    namespace: NamespaceOption = None,
     processes: Processes = CORES,
     anchor: Annotated[
-        Path | None, typer.Option(help="Compare with heads kept elsewhere: finds a log whose end was cut off.")
+        Path | None, typer.Option(help="Compare with heads stored elsewhere, to find a log whose end was cut off.")
     ] = None,
     save_anchor: Annotated[
-        Path | None, typer.Option(help="Write the verified heads to this file, to be kept elsewhere.")
+        Path | None, typer.Option(help="Write the verified heads to this file, to be stored elsewhere.")
     ] = None,
 ) -> None:
     """Recompute the hash chains of the log; exit 1 when something was altered, removed or reordered."""
@@ -59,15 +64,17 @@ def verify(
     from recollect.events.integrity.parallel_verify import verify_all  # noqa: PLC0415
 
     verdicts: list[VerifyResult] = []
-    with open_cli_log(context.obj) as log, bars() as shown:
+    with open_cli_log(context.obj) as log, progress_bars() as progress:
         heads = list_heads(log, namespace)
-        kept = None if anchor is None else read_anchor(anchor, log)
-        if kept is not None and namespace is not None:
-            kept = kept._replace(heads={name: head for name, head in kept.heads.items() if name == namespace})
+        expected = None if anchor is None else read_anchor(anchor, log)
+        if expected is not None and namespace is not None:
+            expected = expected._replace(
+                heads={name: head for name, head in expected.heads.items() if name == namespace}
+            )
         reopen = partial(open_log, load_cli_settings(context.obj).storage.log_url)
-        on_progress = partial(shown.show, "verifying")
+        on_progress = partial(progress.show, "verifying")
         for verdict in verify_all(
-            log, heads, open_log=reopen, processes=processes, anchor=kept, on_progress=on_progress
+            log, heads, open_log=reopen, processes=processes, anchor=expected, on_progress=on_progress
         ):
             verdicts.append(verdict)
             state = "intact" if verdict.is_intact else "BROKEN"
@@ -84,31 +91,39 @@ def backup(context: typer.Context, folder: Annotated[Path, typer.Argument(help="
     """Copy the log, its archive included, while it is in use; the copy is verified."""
     from recollect.events.integrity.backup import backup as backup_log  # noqa: PLC0415
 
-    with open_cli_log(context.obj), bars() as shown:
-        events = backup_log(_log_file(context), folder, on_progress=partial(shown.show, "copying"))
+    with open_cli_log(context.obj), progress_bars() as progress:
+        events = backup_log(_log_file(context), folder, on_progress=partial(progress.show, "copying"))
     typer.echo(f"{events} events, verified, are in {folder}")
 
 
-def restore(context: typer.Context, folder: Annotated[Path, typer.Argument(help="What `backup` wrote.")]) -> None:
-    """Put a verified backup in the place of the log; the log that was there is kept beside it."""
+def restore(
+    context: typer.Context, folder: Annotated[Path, typer.Argument(help="The folder that `backup` wrote.")]
+) -> None:
+    """Replace the log by a verified backup; the old log is renamed, not deleted."""
     from recollect.api.folder_locks import serving_lock  # noqa: PLC0415
     from recollect.events.backends.open_log import open_log  # noqa: PLC0415
     from recollect.events.integrity.backup import restore as restore_log  # noqa: PLC0415
-    from recollect.events.integrity.log_identity import remember_log_id  # noqa: PLC0415
+    from recollect.events.integrity.log_identity import write_log_id  # noqa: PLC0415
 
     log = _log_file(context)
     settings = load_cli_settings(context.obj)
-    with serving_lock(settings.storage.data), bars() as shown:
-        events = restore_log(folder, log, on_progress=partial(shown.show, "copying"))
+    with serving_lock(settings.storage.data), progress_bars() as progress:
+        events = restore_log(folder, log, on_progress=partial(progress.show, "copying"))
         with closing(open_log(settings.storage.log_url)) as restored:
-            remember_log_id(settings.storage.data, restored.log_id)
+            write_log_id(settings.storage.data, restored.log_id)
     typer.echo(f"{events} events, verified, are in {log}")
-    typer.echo("Read models that knew more refuse to answer now; rebuild them with: recollect replay")
+    typer.echo("Read models that are ahead of the restored log refuse to answer; rebuild them with: recollect replay")
 
 
 def _log_file(context: typer.Context) -> Path:
-    """Return the file of a log in SQLite."""
+    """Return the file of the log.
+
+    Raises:
+        InvalidInput: the log is in PostgreSQL.
+    """
     url = load_cli_settings(context.obj).storage.log_url
+    from recollect.events.backends.open_log import sqlite_path  # noqa: PLC0415
+
     path = sqlite_path(url)
     if path is None:
         raise InvalidInput(
@@ -120,23 +135,23 @@ def _log_file(context: typer.Context) -> Path:
 
 def archive(
     context: typer.Context,
-    namespace: OneOrAll = None,
+    namespace: NamespaceOption = None,
     min_events: Annotated[
-        int, typer.Option(min=1, help="Seal a namespace when it has at least so many events that are not sealed.")
+        int, typer.Option(min=1, help="Seal a namespace when it has at least this many unsealed events.")
     ] = 1_000,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Let sealed events go from the SQLite file; they stay a part of the log.")
+        bool, typer.Option("--prune", help="Remove sealed events from the SQLite file; they stay part of the log.")
     ] = False,
 ) -> None:
     """Seal the log into Parquet segments, each verified against the hash chain."""
     pruned = 0
-    with open_cli_log(context.obj) as log, bars() as shown:
+    with open_cli_log(context.obj) as log, progress_bars() as progress:
         if prune and log.archive is None:
             raise InvalidInput("only a log in SQLite can be pruned", field="--prune")
         sealed = archive_of(log, load_cli_settings(context.obj).storage.data)
         heads = list_heads(log, namespace)
         for number, head in enumerate(heads, start=1):
-            shown.show("sealing", number, len(heads))
+            progress.show("sealing", number, len(heads))
             new = sealed.seal(log, head.namespace, min_events=min_events)
             if new:
                 size = sum(segment.bytes for segment in new)
@@ -146,7 +161,7 @@ def archive(
                 left = head.version - sealed.sealed(head.namespace)
                 typer.echo(f"{head.namespace}: nothing to seal, {left} events since the last segment")
             if prune:
-                pruned += log.prune(head.namespace, on_progress=partial(shown.show, f"pruning {head.namespace}"))
+                pruned += log.prune(head.namespace, on_progress=partial(progress.show, f"pruning {head.namespace}"))
         if pruned:
             log.shrink()
             typer.echo(f"{pruned} events left the SQLite file")

@@ -1,9 +1,10 @@
-"""The command ``recollect``."""
+"""Command line: the application ``recollect`` with its commands and groups."""
 
 from __future__ import annotations
 
 import sys
 from copy import copy
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,18 +24,18 @@ from recollect.events.errors import ProjectionFailed, RecollectError
 
 
 class _DataGroup(TyperGroup):
-    """The memory_commands, each with ``--data`` after its name too; what stands there wins."""
+    """A group whose commands take ``--data`` too; there it overrides the ``--data`` before the command."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         option: Any = copy(next(param for param in self.params if param.name == "data"))
-        # The environment counts for the option before the command alone, which is asked first.
+        # Only the option before the command reads the environment; otherwise the variable would override it.
         option.envvar, option.expose_value, option.callback = None, False, _set_data
         _add_option(self, option)
 
 
 def _add_option(group: Any, option: Any) -> None:
-    """Add an option to the commands of a group of click, or of Typer's copy of it, and of the groups in it."""
+    """Add `option` to the commands of a click group (or Typer's copy of one), nested groups included."""
     for command in group.commands.values():
         command.params.append(option)
         if hasattr(command, "commands"):
@@ -75,22 +76,31 @@ app.command()(analytics_commands.stats)
 app.command()(analytics_commands.sql)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"recollect {version('recollect')}")
+        raise typer.Exit
+
+
 @app.callback()
 def main(
     context: typer.Context,
     data: Annotated[
         Path | None, typer.Option(help="The data folder.", envvar="RECOLLECT_DATA", show_default="recollect-data")
     ] = None,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
     """Long-term memory for chat bots and agents."""
     context.obj = data
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """Run the command line: exit 0 when all is well, 1 when a check failed, 2 when input or storage is at fault.
+    """Run the command line: exit 0 on success, 1 when a check failed, 2 when the input or the storage is at fault.
 
     Parameters:
-        arguments: those of the process when None.
+        arguments: the arguments; those of the process when None.
     """
     try:
         app(args=arguments)

@@ -1,4 +1,4 @@
-"""The commands that stand alone."""
+"""Memory commands: serve, append, retrieve, export, embed, replay."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from recollect.api.as_of import parse_as_of
-from recollect.api.cli.progress import Bars, bars
+from recollect.api.cli.progress import ProgressBars, progress_bars
 from recollect.api.cli.session import (
     iter_namespaces,
     list_heads,
@@ -24,30 +23,29 @@ from recollect.api.cli.session import (
     open_models,
 )
 from recollect.events.errors import InvalidInput
-from recollect.events.validation import drafts_from_json
 
 if TYPE_CHECKING:
     from recollect.api.memory.recollect import Recollect
 
-_Namespace = Annotated[str, typer.Argument(help="Whose memory: 1 to 200 letters, digits and . _ : @ -")]
-OneOrAll = Annotated[str | None, typer.Option("--namespace", help="Only this one; all when it is left out.")]
+_Namespace = Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")]
+NamespaceOption = Annotated[str | None, typer.Option("--namespace", help="Only this namespace; all when left out.")]
 _AsOf = Annotated[
-    str | None, typer.Option("--as-of", help="As it was: a version, or a time such as 2026-11-20T09:00:00Z.")
+    str | None, typer.Option("--as-of", help="A past state: a version, or a time such as 2026-11-20T09:00:00Z.")
 ]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-#: Processes at once, when nobody says.
+#: Default number of processes.
 CORES = os.cpu_count() or 1
-Processes = Annotated[int, typer.Option(min=1, help="How many processes work side by side.", show_default="cores")]
+Processes = Annotated[int, typer.Option(min=1, help="Number of parallel processes.", show_default="cores")]
 
-#: How long `retrieve` waits for the model; loading takes seconds, fetching it from the hub longer.
+#: Seconds that `retrieve` waits for the embedding model; loading takes seconds, a download longer.
 _MODEL_SECONDS_MAX = 300
 
 
 def serve(
     context: typer.Context,
     host: Annotated[str | None, typer.Option(help="The address to listen on.", show_default="127.0.0.1")] = None,
-    port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one.", show_default="8787")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 0 takes a free port.", show_default="8787")] = None,
     workers: Annotated[
         bool, typer.Option("--workers/--no-workers", help="Run worker and scheduler in this process.")
     ] = True,
@@ -56,7 +54,7 @@ def serve(
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
 
     settings = load_cli_settings(context.obj, host=host, port=port)
-    # What the server says of itself, such as which model it uses; of its libraries only warnings.
+    # Log the server's own messages, such as the model in use; of libraries only warnings.
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("recollect").setLevel(logging.INFO)
 
@@ -75,48 +73,52 @@ def append(
         str, typer.Argument(help='An event or {"events": […]} as JSON; - reads it from standard input.')
     ] = "-",
 ) -> None:
-    """Record one event, or a batch all or none."""
+    """Append one event, or a batch all or none."""
     from recollect.api.memory.references import check_references, has_references  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     body = sys.stdin.buffer.read() if event == "-" else event.encode(errors="surrogateescape")
+    from recollect.events.validation import drafts_from_json  # noqa: PLC0415
+
     drafts, expected_version = drafts_from_json(body)
     with open_cli_log(context.obj) as log:
         if has_references(drafts):
             with closing(ReadModels(load_cli_settings(context.obj).storage.data, log)) as models:
                 check_references(log, models, namespace, drafts)
-        for one in log.append(namespace, drafts, expected_version=expected_version):
-            typer.echo(f"{one.version}\t{one.id}{'	duplicate' if one.duplicate else ''}")
+        for appended in log.append(namespace, drafts, expected_version=expected_version):
+            typer.echo(f"{appended.version}\t{appended.id}{'	duplicate' if appended.duplicate else ''}")
 
 
 def retrieve(
     context: typer.Context,
     namespace: _Namespace,
-    query: Annotated[str, typer.Argument(help="What to remember something about.")],
-    limit: Annotated[int, typer.Option(min=1, max=100, help="Most items.")] = 10,
-    budget_tokens: Annotated[int, typer.Option(min=0, help="Most tokens in the context.")] = 3_500,
+    query: Annotated[str, typer.Argument(help="The question or topic.")],
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of items.")] = 10,
+    budget_tokens: Annotated[int, typer.Option(min=0, help="Maximum number of tokens of the context.")] = 3_500,
     as_of: _AsOf = None,
-    also: Annotated[list[str] | None, typer.Option(help="Another namespace that counts too; may be repeated.")] = None,
-    form: Annotated[str, typer.Option("--format", help="markdown, preamble or json: how the context is written.")] = (
+    also: Annotated[list[str] | None, typer.Option(help="Another namespace to search too; may be repeated.")] = None,
+    form: Annotated[str, typer.Option("--format", help="Format of the context: markdown, preamble or json.")] = (
         "markdown"
     ),
-    explain: Annotated[bool, typer.Option(help="Print the trace: why each memory came up, or did not.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print the trace: why each memory was returned or dropped.")
+    ] = False,
     as_json: _AsJson = False,
 ) -> None:
-    """Print what the memory has for a query. Waits for the model and embeds what is not embedded yet."""
-    with open_cli_memory(context.obj) as memory, bars() as shown:
+    """Print the memories for a query. Waits for the embedding model and embeds new episodes first."""
+    with open_cli_memory(context.obj) as memory, progress_bars() as progress:
         version = memory.version(namespace, as_of)
         if version is not None:
-            # Here there is time to wait for it, which the retrieval itself has not.
+            # Build the past read model first: it may take longer than the time budget of the retrieval.
             with memory.parts.history.reading(
-                namespace, version, on_progress=partial(shown.show, f"version {version}")
+                namespace, version, on_progress=partial(progress.show, f"version {version}")
             ):
                 pass
-        shown.show("loading the model", 0, None)
+        progress.show("loading the model", 0, None)
         memory.parts.vectors.embedder.start()
         memory.parts.read_models.catch_up(namespace)
         memory.parts.vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
-        memory.parts.vectors.embed_new(namespace, on_progress=partial(shown.show, "embedding"))
+        memory.parts.vectors.embed_new(namespace, on_progress=partial(progress.show, "embedding"))
         result = memory.retrieve(
             namespace, query, limit=limit, budget_tokens=budget_tokens, as_of=version, also=also or (), format=form
         )
@@ -134,13 +136,13 @@ def retrieve(
 
 def export(
     context: typer.Context,
-    namespace: OneOrAll = None,
+    namespace: NamespaceOption = None,
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
 ) -> None:
-    """Write the log as lines of JSON, which `import jsonl` takes back."""
+    """Write the log as lines of JSON, which `import jsonl` reads."""
     from recollect.api.pages.export import export_lines  # noqa: PLC0415
 
-    with open_cli_log(context.obj) as log, bars() as shown:
+    with open_cli_log(context.obj) as log, progress_bars() as progress:
         try:
             target = sys.stdout.buffer if output is None else output.open("wb")
         except OSError as error:
@@ -151,86 +153,94 @@ def export(
                 for done, line in enumerate(export_lines(log, name), start=1):
                     target.write(line)
                     if done % 1_000 == 0:
-                        shown.show(name, done, total)
+                        progress.show(name, done, total)
 
 
 def embed(
     context: typer.Context,
     model: Annotated[
         str | None,
-        typer.Option(help="Change to this model, a name or a path: embed everything with it beside the one in use."),
+        typer.Option(help="Change to this model, a name or a path; the old model serves until all is embedded."),
     ] = None,
-    namespace: OneOrAll = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Go back to the model before the last change.")] = False,
+    namespace: NamespaceOption = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Return to the model before the last change.")] = False,
 ) -> None:
-    """Embed what has no vectors yet, or change the model while everything goes on serving."""
+    """Embed episodes without vectors, or change the embedding model while the server keeps running."""
     if undo and (model or namespace):
-        raise InvalidInput("stands alone", field="--undo")
-    with open_cli_memory(context.obj) as memory, bars() as shown:
+        raise InvalidInput("cannot be combined with --model or --namespace", field="--undo")
+    with open_cli_memory(context.obj) as memory, progress_bars() as progress:
         if undo:
             typer.echo(f"{memory.undo_embed()} is in use again")
             return
-        done = memory.embed(model, namespace=namespace, on_progress=shown.show)
-        typer.echo(f"{done} episodes embedded with {model or memory.parts.vectors.embedder.name}")
+        episodes = memory.embed(model, namespace=namespace, on_progress=progress.show)
+        typer.echo(f"{episodes} episodes embedded with {model or memory.parts.vectors.embedder.name}")
     if model is not None:
         typer.echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
 
 
 def replay(
     context: typer.Context,
-    namespace: OneOrAll = None,
+    namespace: NamespaceOption = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Rebuild beside the live read models and compare; exit 1 on a difference.")
+        bool,
+        typer.Option("--check", help="Rebuild into other files and compare with those in use; exit 1 on a difference."),
     ] = False,
     as_of: _AsOf = None,
     processes: Processes = CORES,
 ) -> None:
-    """Rebuild read models from the log while they go on serving, or build those of a moment of the past.
+    """Rebuild read models from the log while they keep serving, or build those of a past version.
 
-    Exits with 1 when one cannot be built, or is different.
+    Exits with 1 when a read model cannot be built, or differs.
     """
     from recollect.projections.read_models.parallel_rebuild import rebuild_all  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     if as_of is not None:
         if check:
-            raise InvalidInput("stands alone", field="--check")
-        with open_cli_memory(context.obj) as memory, bars() as shown:
-            _replay_past(memory, namespace, as_of, shown)
+            raise InvalidInput("cannot be combined with --as-of", field="--check")
+        with open_cli_memory(context.obj) as memory, progress_bars() as progress:
+            _replay_past(memory, namespace, as_of, progress)
         return
     settings = load_cli_settings(context.obj)
     failed = 0
-    with open_cli_log(context.obj) as log, closing(ReadModels(settings.storage.data, log)) as models, bars() as shown:
+    with (
+        open_cli_log(context.obj) as log,
+        closing(ReadModels(settings.storage.data, log)) as models,
+        progress_bars() as progress,
+    ):
         heads = list_heads(log, namespace)
         reopen = partial(open_models, settings.storage.data, settings.storage.log_url)
-        on_progress = partial(shown.show, "checking" if check else "replaying")
+        on_progress = partial(progress.show, "checking" if check else "replaying")
         work = "check" if check else "replay"
-        for done in rebuild_all(
-            heads, models, open_models=reopen, work=work, processes=processes, on_progress=on_progress
+        for result in rebuild_all(
+            heads, models, open_read_models=reopen, mode=work, processes=processes, on_progress=on_progress
         ):
-            if done.error is not None:
+            if result.error is not None:
                 failed += 1
-                typer.echo(f"{done.namespace}: FAILED: {done.error}")
-            elif done.check is None:
-                typer.echo(f"{done.namespace}: {done.version} events replayed")
+                typer.echo(f"{result.namespace}: FAILED: {result.error}")
+            elif result.check is None:
+                typer.echo(f"{result.namespace}: {result.version} events replayed")
             else:
-                failed += not done.check.is_equal
-                verdict = "equal" if done.check.is_equal else "DIFFERENT"
-                typer.echo(f"{done.namespace}: {verdict} at version {done.version}, digest {done.check.live_digest}")
+                failed += not result.check.is_equal
+                verdict = "equal" if result.check.is_equal else "DIFFERENT"
+                digest = result.check.live_digest
+                typer.echo(f"{result.namespace}: {verdict} at version {result.version}, digest {digest}")
     raise typer.Exit(1 if failed else 0)
 
 
-def _replay_past(memory: Recollect, namespace: str | None, as_of: str, shown: Bars) -> None:
-    """Build or find the read models as of a moment; print the version, the digest and the file of each."""
-    named = parse_as_of(as_of)
+def _replay_past(memory: Recollect, namespace: str | None, as_of: str, progress: ProgressBars) -> None:
+    """Build the read models as of `as_of`, or reuse existing ones; print version, digest and file of each."""
+    from recollect.api.as_of import parse_as_of  # noqa: PLC0415
+
+    moment = parse_as_of(as_of)
     for name in iter_namespaces(memory.parts.log, namespace):
         head = memory.parts.log.head(name).version
-        if namespace is None and isinstance(named, int) and named > head:
-            typer.echo(f"{name}: has no version {named}, the newest is {head}")
+        if namespace is None and isinstance(moment, int) and moment > head:
+            typer.echo(f"{name}: has no version {moment}, the newest is {head}")
             continue
-        version = memory.version(name, named)
+        version = memory.version(name, moment)
         if not version:
             typer.echo(f"{name}: nothing at that time")
             continue
-        path, found = memory.parts.history.build(name, version, on_progress=partial(shown.show, name))
-        typer.echo(f"{name}: version {version}, digest {found}, {path}")
+        path, digest = memory.parts.history.build(name, version, on_progress=partial(progress.show, name))
+        typer.echo(f"{name}: version {version}, digest {digest}, {path}")

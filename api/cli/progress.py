@@ -1,4 +1,4 @@
-"""Progress of long work, on standard error: a bar on a terminal, nothing in a pipe."""
+"""Progress bars of long commands on standard error: shown on a terminal, not in a pipe."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from rich.progress import (
 from rich.text import Text
 
 
-class Bars:
-    """One bar for each kind of work, made when it is first heard of; those that are done make room for it."""
+class ProgressBars:
+    """One bar for each kind of work. A new bar hides the completed ones."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._tasks: dict[str, TaskID] = {}
 
-    def show(self, what: str, done: int, total: int | None) -> None:
-        """Show that `done` of `total` steps of `what` are done."""
-        if what not in self._tasks:
+    def show(self, name: str, done: int, total: int | None) -> None:
+        """Show that `done` of `total` steps of the work `name` are done; `total` is None when unknown."""
+        if name not in self._tasks:
             for task in self._progress.tasks:
-                # Where nobody knows how much there was, the next kind of work says that it is over.
+                # Work without a known total is over when the next kind of work begins.
                 task.visible = task.total is not None and not task.finished
-            # What was done before this run does not count for its rate.
-            self._tasks[what] = self._progress.add_task(what, total=total, completed=done)
-        self._progress.update(self._tasks[what], completed=done, total=total)
+            # The steps of earlier runs do not count for the rate.
+            self._tasks[name] = self._progress.add_task(name, total=total, completed=done)
+        self._progress.update(self._tasks[name], completed=done, total=total)
 
 
 class _Rate(ProgressColumn):
-    """Steps a second, and nothing before they are known."""
+    """A column with the steps per second, empty until they are known."""
 
     def render(self, task: Task) -> Text:
         return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
 
 
 @contextmanager
-def bars() -> Generator[Bars]:
-    """Lend bars that vanish when the work is done."""
+def progress_bars() -> Generator[ProgressBars]:
+    """Show progress bars, and remove them at the end."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        yield Bars(progress)
+        yield ProgressBars(progress)

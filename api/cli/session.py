@@ -1,4 +1,4 @@
-"""What every command needs: settings, the log, the memory. Imported late: a command loads only what it uses."""
+"""Session: the settings, the log and the memory of one command. Imports are late, so that a command starts fast."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.events.backends.log import EventLog, each_head
-from recollect.events.envelope import Head
-from recollect.events.integrity.log_identity import open_log_of
 from recollect.events.limits import check_namespace
-from recollect.events.storage.archive import Archive
 
 if TYPE_CHECKING:
     from recollect.api.memory.recollect import Recollect
     from recollect.api.settings import Settings
+    from recollect.events.backends.log import EventLog
+    from recollect.events.envelope import Head
+    from recollect.events.storage.archive import Archive
     from recollect.projections.read_models.read_models import ReadModels
 
 
 def load_cli_settings(data: Path | None, **values: str | int | None) -> Settings:
-    """Return the settings of the environment with the options of a command, as far as they are given, over them."""
+    """Return the settings of the environment, overridden by the options of a command that are not None."""
     from recollect.api.settings import load_settings  # noqa: PLC0415
 
     options = {"data": data, **values}
@@ -29,9 +28,11 @@ def load_cli_settings(data: Path | None, **values: str | int | None) -> Settings
 
 @contextmanager
 def open_cli_log(data: Path | None) -> Generator[EventLog]:
-    """Lend the log."""
+    """Open the log for one command."""
+    from recollect.events.integrity.log_identity import open_log_of_folder  # noqa: PLC0415
+
     settings = load_cli_settings(data)
-    log = open_log_of(settings.storage.data, settings.storage.log_url)
+    log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
     try:
         yield log
     finally:
@@ -40,7 +41,7 @@ def open_cli_log(data: Path | None) -> Generator[EventLog]:
 
 @contextmanager
 def open_cli_memory(data: Path | None) -> Generator[Recollect]:
-    """Lend the memory, without workers: a command does its work itself."""
+    """Open the memory for one command, without workers: the command does its work itself."""
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
     with Recollect(settings=load_cli_settings(data), workers=False) as memory:
@@ -49,6 +50,8 @@ def open_cli_memory(data: Path | None) -> Generator[Recollect]:
 
 def iter_namespaces(log: EventLog, namespace: str | None) -> Iterator[str]:
     """Yield `namespace`, or all of them when it is None."""
+    from recollect.events.backends.log import each_head  # noqa: PLC0415
+
     if namespace is not None:
         yield check_namespace(namespace)
     else:
@@ -57,16 +60,21 @@ def iter_namespaces(log: EventLog, namespace: str | None) -> Iterator[str]:
 
 def list_heads(log: EventLog, namespace: str | None) -> list[Head]:
     """Return the head of `namespace`, or all heads when it is None."""
+    from recollect.events.backends.log import each_head  # noqa: PLC0415
+
     return list(each_head(log)) if namespace is None else [log.head(check_namespace(namespace))]
 
 
 def open_models(data: Path, log_url: str) -> ReadModels:
-    """Open the read models of a data folder, in whatever process this is."""
+    """Open the read models of a data folder. It can be sent to another process."""
+    from recollect.events.integrity.log_identity import open_log_of_folder  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
-    return ReadModels(data, open_log_of(data, log_url))
+    return ReadModels(data, open_log_of_folder(data, log_url))
 
 
 def archive_of(log: EventLog, data: Path) -> Archive:
     """Return the archive of `log`: its own, or one in the data folder when it has none."""
+    from recollect.events.storage.archive import Archive  # noqa: PLC0415
+
     return log.archive or Archive(data / "archive", log.log_id)

@@ -1,4 +1,4 @@
-"""What compaction costs and saves: recall, tokens and time, some days after the last message of conversations."""
+"""Compaction benchmark: recall, tokens and time of compaction, days after the last message of conversations."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from recollect.projections.projection_settings import RuntimeChoice
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The memory at one time."""
+    """The totals of the memory before or after a compaction."""
 
-    #: ``before``, or how many days after the last message it was compacted.
+    #: ``before``, or ``after N days``: days between the last message and the compaction.
     name: str
-    #: Episodes and estimated tokens by tier.
+    #: Episodes by tier.
     episodes: dict[str, int]
+    #: Estimated tokens by tier.
     tokens: dict[str, int]
-    #: Seconds that the compaction took for 1,000 events of the log, without embedding the summaries.
+    #: Seconds of compaction per 1,000 events of the log, without embedding the summaries.
     seconds_per_1000: float
 
     def render(self) -> str:
         """Return one line."""
-        held = ", ".join(f"{tier} {self.episodes[tier]:,} / {self.tokens[tier]:,}" for tier in self.episodes)
-        return f"{self.name}: {held}; {self.seconds_per_1000:.2f} s for 1,000 events"
+        totals = ", ".join(f"{tier} {self.episodes[tier]:,} / {self.tokens[tier]:,}" for tier in self.episodes)
+        return f"{self.name}: {totals}; {self.seconds_per_1000:.2f} s for 1,000 events"
 
 
 def run_compaction_bench(
@@ -47,15 +48,18 @@ def run_compaction_bench(
     *,
     runtime: RuntimeChoice = "auto",
 ) -> tuple[list[Stage], Report]:
-    """Ask the questions of conversations before compaction, and again after each of `days`, which rise.
+    """Ask the questions of conversations before compaction, and again after compaction at each of `days`.
+
+    Parameters:
+        days: days after the last message of a conversation, ascending.
 
     Returns:
-        the stages, and one report whose sets are named after them, such as ``locomo +10d``.
+        the stages; a report whose sets are named after them, such as ``locomo +10d``.
 
     Raises:
-        InvalidInput: a file has another shape.
+        InvalidInput: a file is not a conversation with questions.
     """
-    conversations = [_in_the_past(read_conversation(file), max(days, default=0)) for file in files]
+    conversations = [_shift_to_past(read_conversation(file), max(days, default=0)) for file in files]
     bench = RetrievalBenchmark(data, embedding_model, runtime)
     try:
         bench.wait(on_progress)
@@ -67,26 +71,28 @@ def run_compaction_bench(
             started = time.perf_counter()
             if day is not None:
                 _compact(bench, conversations, day, settings, on_progress)
-            spent = time.perf_counter() - started
+            seconds = time.perf_counter() - started
             for conversation in conversations:
                 bench.embed(conversation, on_progress)
                 name = conversation.set_name + ("" if day is None else f" +{day}d")
                 scores += bench.ask(conversation, name, on_progress)
-            stages.append(_stage(bench, conversations, "before" if day is None else f"after {day} days", spent))
+            stages.append(_stage(bench, conversations, "before" if day is None else f"after {day} days", seconds))
         return stages, Report(tuple(scores), tuple(bench.degraded))
     finally:
         bench.close()
 
 
-def _in_the_past(conversation: Conversation, days: int) -> Conversation:
-    """Return a conversation that ended `days` ago at least, by whole weeks: the log takes nothing from the future."""
-    late = _last(conversation) + timedelta(days=days + 1) - datetime.now(UTC)
-    if late < timedelta():
+def _shift_to_past(conversation: Conversation, days: int) -> Conversation:
+    """Return the conversation, moved by whole weeks to end at least `days` ago: the log refuses times in the future."""
+    excess = _last(conversation) + timedelta(days=days + 1) - datetime.now(UTC)
+    if excess < timedelta():
         return conversation
-    shift = timedelta(weeks=late // timedelta(weeks=1) + 1)
+    shift = timedelta(weeks=excess // timedelta(weeks=1) + 1)
 
-    def earlier(one: dict[str, Any], name: str) -> dict[str, Any]:
-        return one | {name: (datetime.fromisoformat(one[name]) - shift).isoformat()} if one.get(name) else one
+    def earlier(record: dict[str, Any], name: str) -> dict[str, Any]:
+        if not record.get(name):
+            return record
+        return record | {name: (datetime.fromisoformat(record[name]) - shift).isoformat()}
 
     return conversation._replace(
         events=[earlier(event, "occurred_at") for event in conversation.events],
@@ -112,14 +118,14 @@ def _compact(
         on_progress(f"compacting after {day} days", number, len(conversations))
 
 
-def _stage(bench: RetrievalBenchmark, conversations: Sequence[Conversation], name: str, spent_seconds: float) -> Stage:
+def _stage(bench: RetrievalBenchmark, conversations: Sequence[Conversation], name: str, seconds: float) -> Stage:
     episodes: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
     events = 0
     for conversation in conversations:
         events += len(conversation.events)
         with bench.parts.read_models.reading(conversation.namespace) as snapshot:
-            for tier, held in snapshot.episodes.tier_totals().items():
-                episodes[tier] += held.episodes
-                tokens[tier] += held.tokens
-    return Stage(name, dict(episodes), dict(tokens), spent_seconds / events * 1_000)
+            for tier, totals in snapshot.episodes.tier_totals().items():
+                episodes[tier] += totals.episodes
+                tokens[tier] += totals.tokens
+    return Stage(name, dict(episodes), dict(tokens), seconds / events * 1_000)

@@ -1,4 +1,4 @@
-"""How well retrieval finds the evidence in conversations with known answers, how long it takes, what the gate does."""
+"""Retrieval benchmark: recall, latency and effect of the gate on conversations with known answers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.job_settings import JobSettings
 from recollect.projections.projection_settings import RuntimeChoice
 
-#: Items asked for: enough for ten distinct sessions.
+#: Items of a retrieval: enough for ten distinct sessions.
 _ITEMS = 100
-#: More than any answer needs, so that the token budget does not decide.
+#: Token budget: more than any answer needs, so that it drops nothing.
 _TOKENS = 100_000
+#: Seconds to wait for the embedding model, which may have to be downloaded.
 _MODEL_SECONDS_MAX = 600
-#: Of the files of a set, in order, every third one is held out: weights are fitted to the others (`ops/fit`).
+#: Every third file of a set, by name, is held out; weights are fitted to the others (`ops/fit`).
 _HELD_OUT_EVERY = 3
-#: Of another conversation's questions, every so many-th is asked to one that has no answer to it.
+#: Every sixth question of another conversation is asked as a question without an answer.
 _FOREIGN_EVERY = 6
 #: Every ranking, the default first.
 RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
@@ -42,36 +43,39 @@ RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
 class Conversation(NamedTuple):
     """A conversation, and questions that it answers."""
 
+    #: The name of the conversation.
     name: str
-    #: The file's name up to the first ``-``.
+    #: The data set: the file's name up to the first ``-``.
     set_name: str
+    #: Events in the form of the catalogue.
     events: list[dict[str, Any]]
+    #: Questions with ``query``, ``category``, ``gold`` and ``gold_sessions``.
     questions: list[dict[str, Any]]
 
     @property
     def namespace(self) -> str:
-        """Return where it is loaded."""
+        """Return the namespace that the conversation is loaded into."""
         return f"bench-{self.name}"
 
 
 class RetrievalBenchmark:
-    """A memory to measure: conversations loaded into namespaces of their own, and asked."""
+    """A data folder with a namespace for each conversation, and retrievals of their questions."""
 
     def __init__(self, data: Path, embedding_model: str, runtime: RuntimeChoice = "auto") -> None:
         settings = load_settings(
             data=data,
             embedding_model=embedding_model,
             embedding_runtime=runtime,
-            # Quality is measured, and a busy machine must not change it.
+            # Without a tight budget, so that a busy machine does not change the measured quality.
             retrieval_budget_ms=60_000,
         )
         self.parts = open_parts(settings, workers=False)
         self.parts.vectors.embedder.start()
-        #: What was missing while it ran.
+        #: Parts that were missing during the run, in the order of their first appearance.
         self.degraded: dict[str, None] = {}
 
     def wait(self, on_progress: OnPartProgress) -> None:
-        """Wait for the model."""
+        """Wait for the embedding model."""
         on_progress("loading the model", 0, 1)
         self.parts.vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
 
@@ -82,14 +86,14 @@ class RetrievalBenchmark:
         self.embed(conversation, on_progress)
 
     def embed(self, conversation: Conversation, on_progress: OnPartProgress) -> None:
-        """Read out of messages, fold and embed what is new, as workers do."""
-        # With the default settings, whatever the environment says.
+        """Extract from, project and embed new events, as workers do."""
+        # With the default settings, so that the environment does not change the result.
         context = replace(self.parts.job_context, settings=JobSettings())
         extract(context, conversation.namespace, now_us())
         self.parts.read_models.catch_up(conversation.namespace)
-        what = f"embedding {conversation.name}"
+        step = f"embedding {conversation.name}"
         self.parts.vectors.embed_new(
-            conversation.namespace, on_progress=lambda done, total: on_progress(what, done, total)
+            conversation.namespace, on_progress=lambda done, total: on_progress(step, done, total)
         )
 
     def ask(
@@ -101,12 +105,12 @@ class RetrievalBenchmark:
         ranking: Ranking = "weighted",
         gate: bool = True,
         held_out: bool = False,
-        keep: Callable[[dict[str, Any]], None] | None = None,
+        on_result: Callable[[dict[str, Any]], None] | None = None,
     ) -> list[Score]:
-        """Ask the questions of a conversation that have an answer in it.
+        """Ask the questions of a conversation; return a score for each.
 
         Parameters:
-            keep: called with what was found for each question.
+            on_result: called with the result of each question as JSON.
         """
         scores: list[Score] = []
         for done, question in enumerate(conversation.questions, start=1):
@@ -119,18 +123,18 @@ class RetrievalBenchmark:
                 set_name, question, ids, sessions, result.latency_ms, ranking=ranking, held_out=held_out
             )
             scores.append(score)
-            if keep is not None:
-                keep(_kept(conversation, question, score, result))
+            if on_result is not None:
+                on_result(_result_json(conversation, question, score, result))
             on_progress(f"asking {conversation.name} ({ranking})", done, len(conversation.questions))
         return scores
 
     def answers(self, conversation: Conversation, query: str) -> bool:
-        """Tell whether memory says anything on `query`."""
+        """Return whether a retrieval of `query` returns items."""
         request = RetrieveRequest(query=query, kinds=frozenset(("episode",)))
         return bool(self.parts.retriever.retrieve(conversation.namespace, request).items)
 
     def close(self) -> None:
-        """Close everything."""
+        """Close the data folder."""
         self.parts.close()
 
 
@@ -141,35 +145,40 @@ def run_retrieval_bench(
     on_progress: OnPartProgress,
     *,
     rankings: Sequence[Ranking] = ("weighted",),
-    keep: Callable[[dict[str, Any]], None] | None = None,
+    on_result: Callable[[dict[str, Any]], None] | None = None,
     runtime: RuntimeChoice = "auto",
 ) -> Report:
-    """Load each conversation into a namespace of its own, embed it, ask its questions.
+    """Load each conversation into a namespace, embed it, ask its questions; return the report.
 
     Parameters:
-        files: conversations in the shape of ``{"name", "events", "questions"}``.
-        data: a folder for the log and the read models; a second run with the same one embeds nothing again.
-        rankings: each asks every question.
-        keep: called with what was found for each question.
+        files: conversations in the form ``{"name", "events", "questions"}``.
+        data: a folder for the log and the read models; a second run with the same folder embeds nothing again.
+        rankings: the rankings to compare; each is asked every question.
+        on_result: called with the result of each question as JSON.
 
     Raises:
-        InvalidInput: a file has another shape.
+        InvalidInput: a file is not a conversation with questions.
     """
     bench = RetrievalBenchmark(data, embedding_model, runtime)
     try:
         bench.wait(on_progress)
         conversations = [read_conversation(file) for file in files]
-        held = held_out(conversations)
+        held_out_names = held_out(conversations)
         scores: list[Score] = []
         ungated: list[Score] = []
         for conversation in conversations:
             bench.load(conversation, on_progress)
-            out = conversation.name in held
+            is_held_out = conversation.name in held_out_names
             for ranking in rankings:
                 scores += bench.ask(
-                    conversation, conversation.set_name, on_progress, ranking=ranking, held_out=out, keep=keep
+                    conversation,
+                    conversation.set_name,
+                    on_progress,
+                    ranking=ranking,
+                    held_out=is_held_out,
+                    on_result=on_result,
                 )
-            ungated += bench.ask(conversation, conversation.set_name, on_progress, gate=False, held_out=out)
+            ungated += bench.ask(conversation, conversation.set_name, on_progress, gate=False, held_out=is_held_out)
         notes = [*_gate_notes(bench, conversations, on_progress), *_cost_notes(scores, ungated)]
         return Report(tuple(scores), tuple(bench.degraded), tuple(notes))
     finally:
@@ -178,63 +187,63 @@ def run_retrieval_bench(
 
 def held_out(conversations: Sequence[Conversation]) -> set[str]:
     """Return the names of the conversations that weights are not fitted to."""
-    place: Counter[str] = Counter()
-    found: set[str] = set()
+    position: Counter[str] = Counter()
+    names: set[str] = set()
     for conversation in conversations:
-        if place[conversation.set_name] % _HELD_OUT_EVERY == _HELD_OUT_EVERY - 1:
-            found.add(conversation.name)
-        place[conversation.set_name] += 1
-    return found
+        if position[conversation.set_name] % _HELD_OUT_EVERY == _HELD_OUT_EVERY - 1:
+            names.add(conversation.name)
+        position[conversation.set_name] += 1
+    return names
 
 
 def unanswerable_questions(
     conversation: Conversation, conversations: Sequence[Conversation]
 ) -> Iterator[tuple[str, str]]:
-    """Yield (kind, question) that `conversation` has no answer to.
+    """Yield (kind, question) pairs without an answer in `conversation`.
 
-    Of general knowledge and nonsense; of other conversations of its set, as they are; and those with the names of the
-    people who do speak here, or else the names alone would give them away.
+    The kinds: general knowledge and nonsense; questions of other conversations of the set; the same with the names of
+    this conversation's speakers, because unknown names alone would identify them.
     """
     for query in GENERAL_QUESTIONS:
         yield "general", query
-    peers = [one for one in conversations if one.set_name == conversation.set_name and one is not conversation]
+    peers = [peer for peer in conversations if peer.set_name == conversation.set_name and peer is not conversation]
     for number, other in enumerate(peers[:3]):
         for question in other.questions[number::_FOREIGN_EVERY]:
-            renamed = _renamed(question["query"], other, conversation)
+            renamed = _rename_speakers(question["query"], other, conversation)
             yield "others'", question["query"]
             if renamed != question["query"]:
                 yield "others', renamed", renamed
 
 
-def _renamed(query: str, other: Conversation, conversation: Conversation) -> str:
-    for theirs, ours in zip(_names(other), _names(conversation), strict=False):
-        query = re.sub(rf"\b{re.escape(theirs)}\b", ours, query)
+def _rename_speakers(query: str, other: Conversation, conversation: Conversation) -> str:
+    for other_name, name in zip(_speakers(other), _speakers(conversation), strict=False):
+        query = re.sub(rf"\b{re.escape(other_name)}\b", name, query)
     return query
 
 
-def _names(conversation: Conversation) -> list[str]:
+def _speakers(conversation: Conversation) -> list[str]:
     return list(dict.fromkeys(event["payload"]["name"] for event in conversation.events if "name" in event["payload"]))
 
 
 def _gate_notes(
     bench: RetrievalBenchmark, conversations: Sequence[Conversation], on_progress: OnPartProgress
 ) -> list[str]:
-    """Return how many foreign questions get no answer, by set and kind."""
-    asked: Counter[tuple[str, str]] = Counter()
+    """Return the share of unanswerable questions without items, by set and kind."""
+    total: Counter[tuple[str, str]] = Counter()
     silent: Counter[tuple[str, str]] = Counter()
     for done, conversation in enumerate(conversations, start=1):
         for kind, query in unanswerable_questions(conversation, conversations):
-            asked[conversation.set_name, kind] += 1
+            total[conversation.set_name, kind] += 1
             silent[conversation.set_name, kind] += not bench.answers(conversation, query)
-        on_progress("asking what is not there", done, len(conversations))
+        on_progress("asking unanswerable questions", done, len(conversations))
     return [
         f"gate: {name}, {kind} questions: nothing for {100 * silent[name, kind] / count:.1f} % of {count}"
-        for (name, kind), count in sorted(asked.items())
+        for (name, kind), count in sorted(total.items())
     ]
 
 
 def _cost_notes(gated: Sequence[Score], ungated: Sequence[Score]) -> list[str]:
-    """Return what the gate costs of recall at 10, by set."""
+    """Return recall at 10 with and without the gate, by set."""
     names = sorted({score.set_name for score in ungated})
     return [
         f"gate: {name}: recall@10 {_recall(ungated, name):.1f} without it, {_recall(gated, name):.1f} with it"
@@ -279,7 +288,9 @@ def _request(question: dict[str, Any], ranking: Ranking, gate: bool) -> Retrieve
     )
 
 
-def _kept(conversation: Conversation, question: dict[str, Any], score: Score, result: RetrieveResult) -> dict[str, Any]:
+def _result_json(
+    conversation: Conversation, question: dict[str, Any], score: Score, result: RetrieveResult
+) -> dict[str, Any]:
     return {
         "set": score.set_name,
         "conversation": conversation.name,

@@ -1,8 +1,8 @@
-"""Questions that no conversation of ours answers: what a memory has to say nothing to."""
+"""Unanswerable questions: general questions that no conversation answers, so that the memory must return nothing."""
 
 from __future__ import annotations
 
-#: General knowledge, things that were never spoken of, and nonsense. None is taken from a collection.
+#: General knowledge, invented topics and nonsense, none of them from a data set.
 GENERAL_QUESTIONS = (
     "What is the boiling point of tungsten?",
     "Who was the third emperor of the Ming dynasty?",

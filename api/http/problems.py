@@ -1,4 +1,4 @@
-"""Errors over HTTP, as problem details (RFC 9457)."""
+"""Problems: errors over HTTP as problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from recollect.events.errors import (
 
 _logger = logging.getLogger(__name__)
 
-#: The status of each error, the special before the general.
+#: The status of each error class, subclasses before their bases.
 _STATUS: tuple[tuple[type[RecollectError], int], ...] = (
     (TooLarge, 413),
     (NotFound, 404),
@@ -39,20 +39,20 @@ _STATUS: tuple[tuple[type[RecollectError], int], ...] = (
 
 
 def problem(status: int, detail: str, **extra: Any) -> Response:
-    """Return a problem: its title is the status, its detail says what to do."""
+    """Return a problem response: `detail` tells the user what to do, `extra` are further fields."""
     body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **extra}
     return Response(orjson.dumps(body), status_code=status, media_type="application/problem+json")
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Make `app` answer every error with a problem."""
-    app.add_exception_handler(RecollectError, _ours)
+    """Register handlers that answer every error with a problem."""
+    app.add_exception_handler(RecollectError, _recollect_error)
     app.add_exception_handler(RequestValidationError, _invalid_parameter)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _unforeseen)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _internal_error)
 
 
-async def _ours(_: Request, error: Exception) -> Response:
+async def _recollect_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, RecollectError)
     status = next(status for kind, status in _STATUS if isinstance(error, kind))
     extra = {"error": type(error).__name__}
@@ -68,13 +68,13 @@ async def _invalid_parameter(_: Request, error: Exception) -> Response:
     return problem(422, f"{field}: {first['msg']}", error="InvalidInput", field=field)
 
 
-async def _http(_: Request, error: Exception) -> Response:
+async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     response = problem(error.status_code, str(error.detail))
     response.headers.update(error.headers or {})
     return response
 
 
-async def _unforeseen(request: Request, error: Exception) -> Response:
+async def _internal_error(request: Request, error: Exception) -> Response:
     _logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return problem(500, "Internal error; the server's log has the details")

@@ -1,4 +1,4 @@
-"""Serve one memory over HTTP until told to stop."""
+"""HTTP server: serves the memory of one data folder until a signal stops it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recollect.api.memory.recollect import Recollect
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput
 
-#: How long a stop waits for requests at hand.
+#: Seconds that a stop waits for running requests.
 _STOP_SECONDS = 5
 
 
@@ -41,7 +41,7 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: b
         )
         host, port, *_ = listener.getsockname()
         on_listening(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-        # Uvicorn stops gracefully and then raises the signal again: that is how this ends, and a success.
+        # Uvicorn stops gracefully and then raises the signal again; that stop is a success, so the exit code is 0.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _end)
         uvicorn.Server(config).run(sockets=[listener])
@@ -52,7 +52,7 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; opened here so that a taken port is refused before anything is started."""
+    """Return a listening socket. It is opened before the memory, so that a port in use is refused at once."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2048)

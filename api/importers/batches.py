@@ -1,4 +1,4 @@
-"""Appending many events: in batches a namespace, each all or none."""
+"""Import batches: append many events in batches of one namespace, each all or none."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from recollect.events.progress import OnCount
 
 @dataclass(slots=True)
 class ImportResult:
-    """What an import did."""
+    """The numbers of new and duplicate events of an import."""
 
-    #: Events recorded now.
+    #: Events that the import appended.
     added: int = 0
-    #: Events that had been recorded before.
-    known: int = 0
+    #: Events that were in the log already.
+    duplicates: int = 0
 
 
 def append_all(log: EventLog, events: Iterable[tuple[str, EventDraft]], on_progress: OnCount) -> ImportResult:
-    """Append (namespace, event) pairs in their order, events of one namespace in a row as one batch.
+    """Append (namespace, event) pairs in their order; consecutive events of one namespace form a batch.
 
-    What comes before an error is recorded, the error included in nothing: `events` may raise.
+    `events` may raise: the events before the error are appended, then the error is raised.
     """
     imported = ImportResult()
     batch: list[EventDraft] = []
@@ -34,18 +34,18 @@ def append_all(log: EventLog, events: Iterable[tuple[str, EventDraft]], on_progr
         nonlocal size
         if batch:
             recorded = log.append(namespace, batch)
-            imported.known += sum(one.duplicate for one in recorded)
-            imported.added += sum(not one.duplicate for one in recorded)
+            imported.duplicates += sum(event.duplicate for event in recorded)
+            imported.added += sum(not event.duplicate for event in recorded)
             batch.clear()
             size = 0
-            on_progress(imported.added + imported.known)
+            on_progress(imported.added + imported.duplicates)
 
     try:
-        for owner, event in events:
-            full = len(batch) == BATCH_EVENTS_MAX or size + len(event.payload) > REQUEST_BYTES_MAX
-            if owner != namespace or full:
+        for event_namespace, event in events:
+            is_full = len(batch) == BATCH_EVENTS_MAX or size + len(event.payload) > REQUEST_BYTES_MAX
+            if event_namespace != namespace or is_full:
                 flush()
-                namespace = owner
+                namespace = event_namespace
             batch.append(event)
             size += len(event.payload)
     finally:

@@ -1,4 +1,4 @@
-"""Import lines of JSON, one event each: our own export, or events as the HTTP route takes them."""
+"""JSONL import: lines of JSON with one event each, from an export or in the form of the HTTP route."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from recollect.events.limits import check_namespace
 from recollect.events.progress import OnCount
 from recollect.events.validation import draft, json_object
 
-#: What the log gives to an event; a new log gives its own.
-_GIVEN_BY_LOG = ("version", "recorded_at", "hash")
+#: Fields that the log assigns; the importing log assigns its own.
+_ASSIGNED_BY_LOG = ("version", "recorded_at", "hash")
 
 
 def import_jsonl(log: EventLog, lines: Iterable[bytes], *, namespace: str | None, on_progress: OnCount) -> ImportResult:
-    """Append the events in `lines` and return how many were new. Importing the same again adds nothing.
+    """Append the events in `lines` and return how many were new. Importing the same lines again adds nothing.
 
     Parameters:
-        namespace: where all go; None takes each line's own ``namespace``.
+        namespace: the namespace of all events; None takes each line's own ``namespace``.
 
     Raises:
-        InvalidInput: a line is no event; it is named, and the lines before it are recorded.
+        InvalidInput: a line is not an event; `field` names it, and the lines before it are appended.
     """
     if namespace is not None:
         check_namespace(namespace)
@@ -39,27 +39,27 @@ def _events(lines: Iterable[bytes], namespace: str | None) -> Iterator[tuple[str
             yield _event(line, namespace)
         except InvalidInput as error:
             raise InvalidInput(
-                f"{error}. The lines before it are imported; mend it and import the file again, which adds only what "
-                "is missing",
+                f"{error}. The lines before it are imported; correct it and import the file again, which adds only the "
+                "missing events",
                 field=f"line {number}",
             ) from error
 
 
 def _event(line: bytes, namespace: str | None) -> tuple[str, EventDraft]:
     fields = json_object(line)
-    owner = fields.pop("namespace", None)
-    _drop_forged_through(fields)
-    for name in _GIVEN_BY_LOG:
+    line_namespace = fields.pop("namespace", None)
+    _drop_invalid_through(fields)
+    for name in _ASSIGNED_BY_LOG:
         fields.pop(name, None)
     if namespace is None:
-        if not isinstance(owner, str):
-            raise InvalidInput("the line has none; add it, or give --namespace", field="namespace")
-        check_namespace(owner)
-    return namespace or str(owner), draft(fields)
+        if not isinstance(line_namespace, str):
+            raise InvalidInput("the line has no namespace; add it, or give --namespace", field="namespace")
+        check_namespace(line_namespace)
+    return namespace or str(line_namespace), draft(fields)
 
 
-def _drop_forged_through(fields: dict[str, Any]) -> None:
-    """Remove a `through` beyond the version that the exporting log gave: the log refuses it, older programs did not."""
+def _drop_invalid_through(fields: dict[str, Any]) -> None:
+    """Remove a `through` beyond the event's exported version: this version refuses it, older ones recorded it."""
     payload, version = fields.get("payload"), fields.get("version")
     if isinstance(payload, dict) and isinstance(version, int):
         values = cast(dict[str, Any], payload)

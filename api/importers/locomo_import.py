@@ -1,4 +1,4 @@
-"""Import LoCoMo conversations (Maharana et al. 2024): the published file, or one conversation with questions."""
+"""LoCoMo import (Maharana et al. 2024): the published file, or a file of one conversation with questions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from recollect.events.validation import producer_draft
 
 _PREFIX = "locomo-"
 _SESSION = re.compile(r"session_(\d+)")
-#: The published file dates sessions only; its turns follow each other at this distance.
-_BETWEEN_TURNS = timedelta(seconds=20)
+#: The published file has times of sessions only; this interval is set between their turns.
+_TURN_INTERVAL = timedelta(seconds=20)
 
 
 def import_locomo(log: EventLog, path: Path, *, on_progress: OnCount) -> ImportResult:
     """Append the conversations in `path`, each to the namespace ``locomo-<sample_id>``, and return how many were new.
 
-    Event ids are ``<sample_id>:<dia_id>``, so importing the same again adds nothing.
+    Event ids are ``<sample_id>:<dia_id>``, so importing the same file again adds nothing.
 
     Raises:
-        InvalidInput: the file is not of either shape; nothing of it is recorded.
+        InvalidInput: the file has neither form; nothing is appended.
     """
     try:
         content: Any = orjson.loads(path.read_bytes())
@@ -61,9 +61,9 @@ def _recorded(sample: dict[str, Any]) -> Iterator[tuple[str, EventDraft]]:
 def _published(sample_id: str, conversation: dict[str, Any]) -> Iterator[tuple[str, EventDraft]]:
     sessions = sorted((int(match[1]), name) for name in conversation if (match := _SESSION.fullmatch(name)))
     for _, name in sessions:
-        begun = datetime.strptime(conversation[f"{name}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        start = datetime.strptime(conversation[f"{name}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
         for number, turn in enumerate(conversation[name]):
-            yield _PREFIX + sample_id, producer_draft(_turn(sample_id, name, turn, begun + number * _BETWEEN_TURNS))
+            yield _PREFIX + sample_id, producer_draft(_turn(sample_id, name, turn, start + number * _TURN_INTERVAL))
 
 
 def _turn(sample_id: str, session: str, turn: dict[str, Any], occurred_at: datetime) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Recollect for asyncio: the methods of `Recollect`, awaited."""
+"""Asynchronous memory: the methods of `Recollect` for asyncio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from recollect.api.as_of import AsOf
 from recollect.api.memory.recollect import Event, Recollect, listed
-from recollect.api.memory.references import has_references
+from recollect.api.memory.references import check_references, has_references
 from recollect.api.operations.model_change import no_progress
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page
 from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -28,7 +28,7 @@ from recollect.projections.read_models.read_models import ReplayCheck
 
 
 class AsyncRecollect:
-    """`Recollect` for asyncio: the same methods, awaited. Use it with ``async with``, or await `close`."""
+    """The methods of `Recollect` as coroutines. Use it with ``async with``, or await `close`."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class AsyncRecollect:
 
     @classmethod
     def over(cls, memory: Recollect) -> Self:
-        """Return the methods of a memory that is open already, awaited; closing one closes the other."""
+        """Return the asynchronous form of an open memory. Closing either closes both."""
         twin = cls.__new__(cls)
         twin.memory = memory
         return twin
@@ -57,16 +57,17 @@ class AsyncRecollect:
     async def append(
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Do what `Recollect.append` does; many at once share one transaction."""
+        """Do what `Recollect.append` does; concurrent calls share one transaction."""
         return await self.append_drafts(namespace, producer_drafts(listed(events)), expected_version=expected_version)
 
     async def append_drafts(
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Do what `Recollect.append_drafts` does; many at once share one transaction."""
+        """Do what `Recollect.append_drafts` does; concurrent calls share one transaction."""
+        parts = self.memory.parts
         if has_references(validated):
-            await asyncio.to_thread(self.memory.check_references, namespace, validated)
-        return await self.memory.parts.log.append_async(namespace, validated, expected_version=expected_version)
+            await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
+        return await parts.log.append_async(namespace, validated, expected_version=expected_version)
 
     async def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
         """Do what `Recollect.retrieve` does."""

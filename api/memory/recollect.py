@@ -1,4 +1,4 @@
-"""Recollect in process: the memory as a Python object."""
+"""Recollect: the memory in a data folder, as a Python object."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ from recollect.projections.read_models.read_models import ReplayCheck
 #: An event, as a mapping in the shape of the catalogue or as an instance of it.
 Event = Mapping[str, Any] | Envelope
 
-
-#: What a window can be fitted to, in tokens.
+#: Smallest and largest budget of a window, in tokens; language models have contexts of up to a million.
 WINDOW_TOKENS_MIN = 64
 WINDOW_TOKENS_MAX = 1_000_000
 
@@ -55,16 +54,16 @@ class Recollect:
     ...     print(memory.retrieve("ann", "what does she drink?").context)
 
     Parameters:
-        data: the data folder; the one of `settings` when None.
-        settings: everything else; from the environment when None.
-        workers: run worker threads, which embed and extract in the background. Without them an event is found in the
-            very next call just the same, by its words.
-        schedule: run the scheduler, which begins the nightly work; with the workers when None.
-        clock: the present time of questions that name no other; jobs and the log have the system's.
+        data: the data folder; that of `settings` when None.
+        settings: all other settings; from the environment when None.
+        workers: run worker threads, which embed and extract in the background. Without them the next retrieval finds
+            an event by its words only.
+        schedule: run the scheduler, which starts the nightly jobs; with the workers when None.
+        clock: the present time of retrievals that give none; jobs and the log use the system's clock.
 
     Raises:
-        InvalidInput: a setting is wrong. StorageError: the folder or the log cannot be used; `LogMissing` when
-            the folder was made from a log that is not there.
+        InvalidInput: a setting is wrong. StorageError: the folder or the log cannot be used; `LogMissing` when the
+            log that the folder was derived from is missing.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class Recollect:
         elif data is not None:
             storage = settings.storage.model_copy(update={"data": Path(data)})
             settings = settings.model_copy(update={"storage": storage})
-        #: Everything that works on the folder; see `MemoryParts`.
+        #: The components that work on the folder; see `MemoryParts`.
         self.parts = open_parts(settings, workers=workers, schedule=schedule, clock=clock)
 
     def __enter__(self) -> Self:
@@ -93,12 +92,12 @@ class Recollect:
     def append(
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Record one event or a batch, all or none, and return where each one is once they are on disk.
+        """Append one event, or a batch all or none; return the version of each once they are on disk.
 
         Raises:
             InvalidEvent: an event does not fit the catalogue, or only jobs may record it. TooLarge: over a limit.
-            NotSupported: nothing acts on an event of this type yet. InvalidNamespace: the name.
-            NotFound: a memory that an event names by id is not there.
+            NotSupported: this version does not apply events of this type. InvalidNamespace: the name.
+            NotFound: a memory that an event names by id does not exist.
             EventIdConflict: an id is taken by other content. VersionConflict: the head is not `expected_version`.
             StorageError: the disk failed.
         """
@@ -107,72 +106,65 @@ class Recollect:
     def append_drafts(
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Do what `append` does with events that were validated already."""
-        self.check_references(namespace, validated)
+        """Append validated events; errors are those of `append` after validation."""
+        if has_references(validated):
+            check_references(self.parts.log, self.parts.read_models, namespace, validated)
         return self.parts.log.append(namespace, validated, expected_version=expected_version)
 
-    def check_references(self, namespace: str, drafts: Sequence[EventDraft]) -> None:
-        """Check that memories which the events name by id are there.
-
-        Raises:
-            NotFound: an id is unknown. InvalidNamespace: the name.
-        """
-        if has_references(drafts):
-            check_references(self.parts.log, self.parts.read_models, namespace, drafts)
-
     def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
-        """Return what the memory has for `query`.
+        """Return the memories for `query`, best first, and a context for the prompt.
 
         Parameters:
             options: the other fields of `RetrieveRequest`, such as ``limit=5``, or ``as_of=`` a version or an aware
-                time: what the memory would have answered then.
+                time: the answer as of then.
 
         Raises:
-            InvalidInput: an option is wrong, or `as_of` is not there yet. InvalidNamespace: the name. Nothing else.
+            InvalidInput: an option is wrong, or `as_of` lies in the future. InvalidNamespace: the name. Other failures
+            are reported in `degraded`.
         """
         check_namespace(namespace)
         request = query if isinstance(query, RetrieveRequest) else _request({"query": query, **options})
-        return self._traced(namespace, request)
+        return self._retrieve(namespace, request)
 
     def append_and_retrieve(
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None, **options: Any
     ) -> tuple[list[Appended], RetrieveResult | None]:
-        """Record events, and return what belongs to the last message among them: in one call for one turn of a bot.
+        """Append events and return the memories for the last message among them, in one call for one turn of a bot.
 
-        The retrieval is a passive one: its query is the message, its session the message's.
+        The retrieval is passive: its query is the text of the message, its session that of the message.
 
         Parameters:
             options: other fields of `RetrieveRequest`, such as ``budget_tokens=1_000``.
 
         Returns:
-            where the events are; the retrieval, None when none of them is a message.
+            the appended events; the retrieval, None when none of them is a message.
 
         Raises:
-            what `append` raises, before anything is recorded; InvalidInput: an option is wrong, likewise.
+            the errors of `append`. InvalidInput: an option is wrong; no event is appended then.
         """
-        made = producer_drafts(listed(events))
-        asked = turn_request(made, options)
-        recorded = self.append_drafts(namespace, made, expected_version=expected_version)
-        return recorded, None if asked is None else self.retrieve_for(namespace, asked, recorded)
+        validated = producer_drafts(listed(events))
+        request = turn_request(validated, options)
+        recorded = self.append_drafts(namespace, validated, expected_version=expected_version)
+        return recorded, None if request is None else self.retrieve_for(namespace, request, recorded)
 
     def retrieve_for(self, namespace: str, request: RetrieveRequest, recorded: Sequence[Appended]) -> RetrieveResult:
-        """Return what belongs to a turn that was just recorded; the turn itself is not among it."""
-        return self._traced(namespace, request, exclude=[one.id for one in recorded])
+        """Return the memories for a turn that was just appended, without the turn itself."""
+        return self._retrieve(namespace, request, exclude=[event.id for event in recorded])
 
     def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
-        """Return how a retrieval came about.
+        """Return the trace of a retrieval: candidates, features, gate, budget, and the reason of every drop.
 
         Raises:
-            NotFound: there is no such trace, or it has given way to newer ones. InvalidNamespace: the name.
+            NotFound: no such trace is stored; old traces are removed for new ones. InvalidNamespace: the name.
         """
         self.parts.trace_store.flush()
-        found = find_trace(self.parts.settings.storage.data / "traces", check_namespace(namespace), trace_id)
-        if found is None:
-            raise NotFound("there is no such trace here; old ones give way to new ones", field="trace_id")
-        return found
+        trace = find_trace(self.parts.settings.storage.data / "traces", check_namespace(namespace), trace_id)
+        if trace is None:
+            raise NotFound("no such trace is stored; old traces are removed for new ones", field="trace_id")
+        return trace
 
     def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
-        """Return a page of the latest retrievals, newest first; `after` is the id of the last one before."""
+        """Return a page of the latest retrievals, newest first; `after` is the last trace id of the page before."""
         check_namespace(namespace)
         self.parts.trace_store.flush()
         items = list_traces(self.parts.settings.storage.data / "traces", namespace, after, checked_limit(limit))
@@ -196,11 +188,11 @@ class Recollect:
         return self.list(namespace, "entities", after=after, limit=limit, as_of=as_of)
 
     def facts(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Return a page of facts, in the order of the log; what no longer holds has another status than active."""
+        """Return a page of facts, in the order of the log. An outdated fact has another status than active."""
         return self.list(namespace, "facts", after=after, limit=limit, as_of=as_of)
 
     def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
-        """Return what is related to an entity within `depth` steps, 1 to 5; errors are those of `list`."""
+        """Return the entities and documents within `depth` steps (1 to 5) of an entity; errors are those of `list`."""
         with self._reading(namespace, as_of) as snapshot:
             return entity_neighbourhood(snapshot, entity, depth)
 
@@ -209,54 +201,56 @@ class Recollect:
         return list_namespaces(self.parts.log, after, limit)
 
     def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Return a page of one of `page_queries.LISTS`, caught up with the log, or as it was.
+        """Return a page of the list `name`, one of `page_queries.LISTS`.
 
         Parameters:
-            as_of: a version, an aware time, or either as text: only what was recorded by then. The first call for a
-                moment builds its read model, which takes as long as a replay; those after it find it.
+            as_of: a version, an aware time, or either as text: the list as of then. The first call for a version
+                builds its read model, which takes as long as a replay; later calls reuse it.
 
         Raises:
-            InvalidInput: a parameter is wrong, or there is no such version or time yet. InvalidNamespace: the name.
-            ProjectionFailed: the read model of that moment cannot be built. StorageError: the disk.
+            InvalidInput: a parameter is wrong, or `as_of` lies in the future. InvalidNamespace: the name.
+            ProjectionFailed: the read model of that version cannot be built. StorageError: the disk.
         """
         with self._reading(namespace, as_of) as snapshot:
             return list_rows(snapshot, name, after, limit)
 
     def version(self, namespace: str, as_of: AsOf) -> int | None:
-        """Return the version that `as_of` means: the last one recorded by then, 0 before the first; None for None.
+        """Return the version of `as_of`: the last one recorded by then, 0 before the first event; None for None.
 
         Raises:
-            InvalidInput: it is neither a version nor a time, or not there yet.
+            InvalidInput: it is neither a version nor a time, or lies in the future.
         """
-        named = parse_as_of(as_of)
-        return None if named is None else self.parts.history.version(check_namespace(namespace), named)
+        moment = parse_as_of(as_of)
+        return None if moment is None else self.parts.history.version(check_namespace(namespace), moment)
 
     def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
-        """Do the nightly work on `namespace`; return the events it appended, by step.
+        """Run the nightly jobs on `namespace`; return the number of appended events, by step.
 
         Parameters:
-            now: do what was due at this time, aware or as text; what is due at present when None.
+            now: the time that is compared with due times, aware or as text; the present when None.
             dry_run: append nothing, and return what each step would append first.
 
         Raises:
-            InvalidInput: `now` is no time, or lies in the future. InvalidNamespace: the name. StorageError: the disk.
+            InvalidInput: `now` is not a time, or lies in the future. InvalidNamespace: the name.
+            StorageError: the disk.
         """
-        at_us = parse_past_us(now, field="now")
-        work = preview if dry_run else compact_steps
-        return work(self.parts.job_context, check_namespace(namespace), at_us)
+        now_us = parse_past_us(now, field="now")
+        run = preview if dry_run else compact_steps
+        return run(self.parts.job_context, check_namespace(namespace), now_us)
 
     def settle(self, namespace: str, *, now: datetime | str | None = None) -> None:
-        """Bring the background work on `namespace` to its end in this thread: catch up, extract, observe, embed.
+        """Complete the background work on `namespace` in this thread: catch up, extract, observe, embed.
 
         It waits until the embedding model is loaded. Afterwards the memory is as the workers leave it at `now`:
-        messages that a job holds back until more are said are still held back.
+        messages that a job defers until more messages follow are still deferred.
 
         Parameters:
-            now: the time that jobs work for, aware or as text; the present when None.
+            now: the present time of the jobs, aware or as text; the system's when None.
 
         Raises:
-            InvalidInput: `now` is no time, or lies in the future; or the model cannot be loaded. InvalidNamespace: the
-            name. ProjectionFailed: the namespace is parked. NotSettled: others keep appending. StorageError: the disk.
+            InvalidInput: `now` is not a time, or lies in the future; or the model cannot be loaded. InvalidNamespace:
+            the name. ProjectionFailed: the namespace is parked. NotSettled: other callers keep appending.
+            StorageError: the disk.
         """
         now_us = parse_past_us(now, field="now")
         check_namespace(namespace)
@@ -265,7 +259,7 @@ class Recollect:
         settle(self.parts.job_context, self.parts.backlog, namespace, now_us)
 
     def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
-        """Fit a running conversation to a budget; when it is nearly full, its oldest turns are summed up for good.
+        """Fit a running conversation to a token budget. When nearly full, its oldest turns are summarised for good.
 
         Raises:
             InvalidInput: the budget is not from 64 to 1,000,000. InvalidNamespace: the name. StorageError: the disk.
@@ -282,7 +276,7 @@ class Recollect:
             return snapshot.episodes.tier_totals()
 
     def sources(self, namespace: str, episode_id: str) -> list[Source]:
-        """Return the exact words behind a summary, in order, expired or not; nothing for an episode that is none.
+        """Return the original messages of a summary, in order, expired or not; an empty list when it is not a summary.
 
         Raises:
             InvalidNamespace: the name. StorageError: the disk.
@@ -291,15 +285,15 @@ class Recollect:
             return [*read_sources(episode_id, snapshot, self.parts.log, namespace)]
 
     def replay(self, namespace: str) -> int:
-        """Rebuild the read model of `namespace` from the log; return the events folded.
+        """Rebuild the read model of `namespace` from the log; return the number of events applied.
 
         Raises:
-            ProjectionFailed: an event cannot be folded; the read model stays as it was.
+            ProjectionFailed: an event cannot be projected; the read model in use stays unchanged.
         """
         return self.parts.read_models.replay(check_namespace(namespace))
 
     def check(self, namespace: str) -> ReplayCheck:
-        """Rebuild the read model beside the live one and compare the two."""
+        """Rebuild the read model in a second file and compare it with the one in use."""
         return self.parts.read_models.check(check_namespace(namespace))
 
     def verify(self, namespace: str) -> VerifyResult:
@@ -309,16 +303,16 @@ class Recollect:
     def embed(
         self, model: str | None = None, *, namespace: str | None = None, on_progress: OnPartProgress = no_progress
     ) -> int:
-        """Embed what has no vectors yet, with the model in use or with another one; return how many episodes.
+        """Embed episodes without vectors, with the embedding model in use or another; return how many episodes.
 
-        With `model`, every namespace is embedded anew while all who use the folder go on with the vectors they have;
-        when that is done they change over, in this process at once, in others as soon as the model is loaded there.
-        Called again after it was stopped, it goes on where it was.
+        With `model`, every namespace is embedded with it while every process keeps using the vectors of the old model.
+        Then this process changes to the new vectors at once, other processes as soon as they have loaded the model.
+        A call after an interrupted one continues its work.
 
         Parameters:
-            model: a name or a path; the one in use when None.
-            namespace: only this one; a model is changed for all of them.
-            on_progress: called with (what is done, steps done, steps in all) now and then.
+            model: a name or a path; the model in use when None.
+            namespace: embed only this namespace; not allowed with `model`, which is changed for all.
+            on_progress: called with (name of the step, done, total) after each batch.
 
         Raises:
             InvalidInput: the model cannot be loaded; nothing has changed. FolderInUse: another process changes it.
@@ -328,8 +322,8 @@ class Recollect:
             vectors = self.parts.active_model.vectors()
             wait_for_model(vectors.embedder, on_progress)
             names = (head.namespace for head in each_head(self.parts.log))
-            chosen = names if namespace is None else [check_namespace(namespace)]
-            return embed_missing(self.parts.read_models, vectors, chosen, on_progress)
+            namespaces = names if namespace is None else [check_namespace(namespace)]
+            return embed_missing(self.parts.read_models, vectors, namespaces, on_progress)
         if namespace is not None:
             raise InvalidInput("a model is changed for all namespaces; leave it out", field="namespace")
         return change_model(
@@ -342,23 +336,23 @@ class Recollect:
         )
 
     def undo_embed(self) -> str:
-        """Go back to the model before the last change, whose vectors are still there; return its name.
+        """Return to the embedding model before the last change, whose vectors are kept; return its name.
 
-        What was appended since has no vectors of that model yet: workers, or `embed`, make them.
+        Events appended since have no vectors of that model yet: workers, or `embed`, compute them.
 
         Raises:
-            InvalidInput: no model came before, or its files are not what they were; nothing has changed.
+            InvalidInput: the model was never changed, or its files have changed; nothing has changed.
             FolderInUse: another process changes the model. StorageError: the folder cannot be read or written.
         """
         return undo_change(self.parts.settings.storage.data)
 
     def close(self) -> None:
-        """Finish what was begun and release the files."""
+        """Finish running work and release the files."""
         self.parts.close()
 
     @contextmanager
     def _reading(self, namespace: str, as_of: AsOf = None) -> Generator[Snapshot]:
-        """Lend the read model, caught up with the log, or as it was."""
+        """Open the read model: caught up with the log, or as of a past version."""
         version = self.version(check_namespace(namespace), as_of)
         if version is None:
             self.parts.read_models.catch_up(namespace)
@@ -370,7 +364,7 @@ class Recollect:
         with reading as snapshot:
             yield snapshot
 
-    def _traced(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:
+    def _retrieve(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:
         self.parts.vectors.embedder.start()
         if self.parts.reranker is not None:
             self.parts.reranker.start()
@@ -380,7 +374,7 @@ class Recollect:
 
 
 def listed(events: Event | Sequence[Event]) -> Sequence[Event]:
-    """Return `events` as a sequence, one event too."""
+    """Return `events` as a sequence; a single event becomes a sequence of one."""
     return [events] if isinstance(events, Mapping | Envelope) else events
 
 

@@ -1,4 +1,4 @@
-"""References of events to memories: an id that the namespace does not have is refused, as it would have no effect."""
+"""References: check that events name memories that exist, because an unknown id would have no effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.events.limits import check_namespace
 from recollect.projections.queries.memory_id_queries import Referent
 from recollect.projections.read_models.read_models import ReadModels
 
-#: Which field of a payload refers to what, by event type.
+#: The payload field that holds an id, and the kind of memory it refers to, by event type.
 _FIELDS: dict[str, tuple[str, Referent]] = {
     "fact.retracted": ("fact_id", "fact"),
     "fact.corrected": ("corrects", "fact"),
@@ -22,12 +22,12 @@ _FIELDS: dict[str, tuple[str, Referent]] = {
     "document.removed": ("document_id", "document"),
     "memory.pinned": ("memory_id", "memory"),
     "memory.invalidated": ("memory_id", "memory"),
-    # Its trace may have given way to newer ones, so the trace's id is not checked.
+    # The trace may have been removed for newer ones, so its id is not checked.
     "retrieval.rated": ("memory_ids", "item"),
 }
-#: Where the ids of each kind are listed.
-_LISTED: dict[Referent, str] = {
-    "fact": "`facts` lists the ids; a fact that was stated again keeps its first id",
+#: The advice of the error, by kind: the lists that have the ids.
+_ADVICE: dict[Referent, str] = {
+    "fact": "`facts` lists the ids; a repeated fact keeps its first id",
     "procedure": "`procedures` lists the ids",
     "document": "`documents` lists the ids",
     "memory": "`episodes`, `facts`, `preferences`, `procedures` and `relationships` list the ids",
@@ -36,47 +36,49 @@ _LISTED: dict[Referent, str] = {
 
 
 class _Reference(NamedTuple):
+    """An id in a payload."""
+
     referent: Referent
     id: str
     field: str
 
 
 def has_references(drafts: Sequence[EventDraft]) -> bool:
-    """Return whether `check_references` has anything to check: most batches pay for nothing but this."""
+    """Return whether a draft refers to a memory. Most batches do not, and skip `check_references`."""
     return any(draft.type in _FIELDS for draft in drafts)
 
 
 def check_references(log: EventLog, read_models: ReadModels, namespace: str, drafts: Sequence[EventDraft]) -> None:
-    """Check that what the events of a producer refer to is there: in the caught-up read model, or in the same batch.
+    """Check that the memories that events refer to exist: in the caught-up read model, or in the same batch.
 
-    An event that is recorded already is not checked, since it is answered as a duplicate. A read model that cannot be
-    brought up to date refuses nothing: it cannot tell what is unknown.
+    Events that are in the log already are not checked, because the append returns them as duplicates. Nothing is
+    refused when the read model cannot catch up with the log, because the missing events may have the ids.
 
     Raises:
-        NotFound: an id is unknown; its field is named. InvalidNamespace: the name.
+        NotFound: an id is unknown; `field` names it. InvalidNamespace: the name.
     """
     check_namespace(namespace)
-    wanted = list(_references(log, namespace, drafts))
-    if not wanted:
+    references = list(_references(log, namespace, drafts))
+    if not references:
         return
     try:
         if read_models.catch_up(namespace).behind > 0:
             return
         with read_models.reading(namespace) as snapshot:
-            unknown = next((one for one in wanted if not snapshot.memory_ids.is_known(one.referent, one.id)), None)
+            unknown = next((it for it in references if not snapshot.memory_ids.exists(it.referent, it.id)), None)
     except StorageError:
         # An append depends on the log alone.
         return
     if unknown is not None:
         noun = "memory" if unknown.referent == "item" else unknown.referent
         raise NotFound(
-            f"namespace {namespace!r} has no {noun} with the id {unknown.id!r}; {_LISTED[unknown.referent]}",
+            f"namespace {namespace!r} has no {noun} with the id {unknown.id!r}; {_ADVICE[unknown.referent]}",
             field=unknown.field,
         )
 
 
 def _references(log: EventLog, namespace: str, drafts: Sequence[EventDraft]) -> Iterator[_Reference]:
-    """Yield the ids that have to be looked up."""
+    """Yield the references of new events to memories outside the batch."""
     new = {draft.id for draft in drafts if draft.id is not None}
     new |= {orjson.loads(draft.payload)["document_id"] for draft in drafts if draft.type == "document.added"}
     for number, draft in enumerate(drafts):
@@ -87,7 +89,7 @@ def _references(log: EventLog, namespace: str, drafts: Sequence[EventDraft]) -> 
         value: str | list[str] | None = payload.get(name)
         field = f"events.{number}.payload.{name}"
         if isinstance(value, str):
-            named = [(value, field)]
+            ids = [(value, field)]
         else:
-            named = [(id, f"{field}.{at}") for at, id in enumerate(value or ())]
-        yield from (_Reference(referent, id, where) for id, where in named if id not in new)
+            ids = [(id, f"{field}.{index}") for index, id in enumerate(value or ())]
+        yield from (_Reference(referent, id, path) for id, path in ids if id not in new)

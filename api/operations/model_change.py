@@ -1,4 +1,4 @@
-"""Embedding what is missing, and the change to another embedding model while others go on serving."""
+"""Model change: embeds missing episodes, and changes the embedding model while other processes keep serving."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from recollect.projections.read_models.read_models import ReadModels
 
 _logger = logging.getLogger(__name__)
 
-#: Looks for what was appended while the look before was embedded. Each is shorter than the one before; a bot that
-#: never stops writing must not keep the change from coming, and what is left then is embedded after it.
-_LOOKS_MAX = 10
+#: Passes over all namespaces, each of which embeds the events appended during the pass before and is shorter. The limit
+#: lets the change complete while a bot keeps appending; the events that are left are embedded after it.
+_PASSES_MAX = 10
 
 
-def no_progress(_what: str, _done: int, _total: int | None) -> None:
-    """Show nothing."""
+def no_progress(_name: str, _done: int, _total: int | None) -> None:
+    """Ignore the progress."""
 
 
 def wait_for_model(embedder: Embedder, on_progress: OnPartProgress) -> None:
-    """Wait until the model is ready, however long it is fetched.
+    """Wait until the model is loaded, without a time limit, because it may have to be downloaded.
 
     Raises:
-        InvalidInput: it cannot be loaded, or embeddings are turned off.
+        InvalidInput: the model cannot be loaded, or embeddings are turned off.
     """
     embedder.start()
     on_progress(f"loading {embedder.name}", 0, None)
@@ -50,12 +50,16 @@ def wait_for_model(embedder: Embedder, on_progress: OnPartProgress) -> None:
 def embed_missing(
     read_models: ReadModels, vectors: Vectors, namespaces: Iterable[str], on_progress: OnPartProgress
 ) -> int:
-    """Fold and embed what `namespaces` have and `vectors` have not; return how many episodes. The model is ready."""
-    done = 0
+    """Catch up with the log and embed the episodes of `namespaces` without vectors; return the number of episodes.
+
+    Parameters:
+        vectors: vectors whose model is loaded.
+    """
+    episodes = 0
     for namespace in namespaces:
         read_models.catch_up(namespace)
-        done += vectors.embed_new(namespace, on_progress=partial(on_progress, namespace))
-    return done
+        episodes += vectors.embed_new(namespace, on_progress=partial(on_progress, namespace))
+    return episodes
 
 
 def change_model(
@@ -66,10 +70,10 @@ def change_model(
     name: str,
     on_progress: OnPartProgress,
 ) -> int:
-    """Embed everything with the model `name` beside the one in use, then make it the one in use.
+    """Embed every namespace with the model `name` while the old model serves, then make it the model in use.
 
     Returns:
-        The episodes embedded.
+        The number of episodes embedded.
 
     Raises:
         InvalidInput: the model cannot be loaded; nothing has changed. FolderInUse: another process changes it.
@@ -79,73 +83,75 @@ def change_model(
             "name a model or its path; to turn embeddings off, set RECOLLECT_EMBEDDING_MODEL to none", field="model"
         )
     with model_change_lock(data):
-        embedder = active_model.embedder(model_name(name))
+        embedder = active_model.new_embedder(model_name(name))
         wait_for_model(embedder, on_progress)
-        vectors = active_model.open(embedder)
+        vectors = active_model.open_vectors(embedder)
         try:
-            done = _embed_all(log, read_models, vectors, on_progress)
+            episodes = _embed_all(log, read_models, vectors, on_progress)
             _swap(data, log, active_model, vectors)
         finally:
             if active_model.vectors() is not vectors:
                 vectors.close()
-    return done
+    return episodes
 
 
 def undo_change(data: Path) -> str:
-    """Make the model before the last change the one in use again; return its name.
+    """Make the model before the last change the model in use again; return its name.
 
     Raises:
-        InvalidInput: there is none, or its files are not what they were. FolderInUse: another process changes it.
+        InvalidInput: the model was never changed, or its files have changed. FolderInUse: another process changes the
+            model.
     """
     with model_change_lock(data):
-        choice = read_model_record(data)
-        if choice is None or choice.previous is None:
-            raise InvalidInput("the model was never changed, or there was none before", field="undo")
-        previous = choice.previous
+        record = read_model_record(data)
+        if record is None or record.previous is None:
+            raise InvalidInput("no earlier model is recorded: the model was never changed", field="undo")
+        previous = record.previous
         try:
-            tag = model_fingerprint(previous.name)
+            fingerprint = model_fingerprint(previous.name)
         except (OSError, ValueError) as error:
             raise InvalidInput(f"the files of {previous.name} cannot be read: {error}", field="undo") from error
-        if tag != previous.fingerprint:
+        if fingerprint != previous.fingerprint:
             raise InvalidInput(
-                f"{previous.name} is another model now, whose vectors would not fit; put back its files, or embed "
-                "with it as with any new one (--model)",
+                f"the files of {previous.name} have changed, so its vectors do not fit any more; restore the files, or "
+                "embed with it as a new model (--model)",
                 field="undo",
             )
-        write_model_record(data, ModelRecord(current=previous, previous=choice.current))
+        write_model_record(data, ModelRecord(current=previous, previous=record.current))
     return previous.name
 
 
 def _embed_all(log: EventLog, read_models: ReadModels, vectors: Vectors, on_progress: OnPartProgress) -> int:
-    """Embed every namespace, and again what came meanwhile, until nothing did; return how many episodes."""
-    done = 0
-    for _ in range(_LOOKS_MAX):
+    """Embed every namespace, in passes until nothing was appended during one; return the number of episodes."""
+    episodes = 0
+    for _ in range(_PASSES_MAX):
         embedded = embed_missing(read_models, vectors, (head.namespace for head in each_head(log)), on_progress)
-        done += embedded
+        episodes += embedded
         if not embedded:
             break
-    return done
+    return episodes
 
 
 def _swap(data: Path, log: EventLog, active_model: ActiveModel, vectors: Vectors) -> None:
-    """Make the model of `vectors` the one in use, and remove the vectors that nobody can go back to."""
+    """Make the model of `vectors` the model in use, and remove vectors of models older than the previous one."""
     new = RecordedModel(vectors.embedder.name, vectors.embedder.fingerprint)
     recorded, before = read_model_record(data), active_model.model()
     if recorded is not None and recorded.current == new:
         return
     if before is not None and before.fingerprint == new.fingerprint:
-        # The same model by another name, or named for the first time: what came before it stays so.
+        # The same model under another name, or recorded for the first time: the previous model stays the same.
         before = None if recorded is None else recorded.previous
     active_model.activate(vectors, before)
-    # Nothing is removed at the first change: until then the environment named the model, and a server may have
+    # The first change removes nothing: before it the environment named the model, and a running server may have
     # another environment than this process.
     if recorded is not None:
         _remove_others(log, vectors, {new.fingerprint} if before is None else {new.fingerprint, before.fingerprint})
 
 
 def _remove_others(log: EventLog, vectors: Vectors, kept: set[str]) -> None:
+    """Remove the vectors of all models but those with the fingerprints `kept`."""
     try:
         for head in each_head(log):
             vectors.remove_other_models(head.namespace, kept)
     except StorageError:
-        _logger.warning("vectors of earlier models are still there; the next change removes them", exc_info=True)
+        _logger.warning("vectors of earlier models could not be removed; the next change removes them", exc_info=True)

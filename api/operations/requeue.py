@@ -1,4 +1,4 @@
-"""Dead letters on their way back into the queues."""
+"""Requeue: sends dead letters to their queues again."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from recollect.jobs.queue.broker import open_broker
 
 
 def requeue(parts: MemoryParts, letter_id: str | None) -> int:
-    """Send dead letters again, one or all; return how many. On ``memory://`` they are worked off before this returns.
+    """Send the dead letter `letter_id` again, or all when it is None; return how many. On ``memory://`` run them here.
 
-    A letter is removed after its message was sent, so a kill between the two loses none. The message may then come
-    twice, which is safe: it carries only names, and the work is done from what the log and the read models hold.
+    A letter is removed after its message was sent, so a kill between the two loses none. The message may then be sent
+    twice, which is safe: it carries only names, and the actor reads its work from the log and the read models.
 
     Raises:
-        Exception: on ``memory://``, what the work raises; the letter stays a dead letter.
+        Exception: on ``memory://``, the error of the actor; the letter stays a dead letter.
     """
     broker = open_broker(parts.run_store, parts.settings.queue)
     declared = declare_actors(broker, parts.job_context, parts.run_store)

@@ -1,4 +1,4 @@
-"""Pages: the public lists, the entity graph and the export, a page or a line at a time.
+"""Pages: the public lists and the entity graph in pages, and the export line by line.
 
 It may use `projections.queries` and `events`.
 """

@@ -1,4 +1,4 @@
-"""The graph of what is related to an entity: relationships, and documents that bear on it."""
+"""Entity neighbourhood: the graph of relationships and documents around an entity."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from recollect.events.errors import InvalidInput
 from recollect.projections.queries.snapshot import Snapshot
 
-#: Steps from the entity, at most.
+#: Largest number of steps from the entity; the number of edges grows with each step.
 DEPTH_MAX = 5
-#: Edges in one answer.
+#: Edges in one answer; the nearest ones are returned.
 _EDGES_MAX = 500
 
 
 def entity_neighbourhood(snapshot: Snapshot, entity: str, depth: int) -> dict[str, Any]:
-    """Return what is related to `entity`, a name, an alias or a document's id, within `depth` steps.
+    """Return the nodes and edges within `depth` steps of `entity`: a name, an alias or the id of a document.
 
-    Each edge has its weight, by type, and its distance. What contradicts is shown and not gone on from.
+    Each edge has the weight of its type, and its distance. Contradictions are returned but not followed.
 
     Raises:
         InvalidInput: `depth` is not from 1 to 5.

@@ -1,4 +1,4 @@
-"""Export: the log as lines of JSON, which `import jsonl` takes back."""
+"""Export: the log as lines of JSON, which `import jsonl` reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of what a read model holds, in pages."""
+"""List pages: the rows of a read model, the events and the namespaces, as pages of JSON."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from recollect.events.errors import InvalidInput
 from recollect.projections.queries.page_queries import LISTS
 from recollect.projections.queries.snapshot import Snapshot
 
-#: Items in a page when nobody says, and at most.
+#: Default number of items of a page.
 PAGE_ITEMS = 100
+#: Largest number of items of a page, so that a response stays small.
 PAGE_ITEMS_MAX = 1_000
 
 #: ``{"items": […], "next": what `after` takes for the next page, None at the end}``.
@@ -22,16 +23,16 @@ Page = dict[str, Any]
 
 
 def list_events(log: EventLog, namespace: str, after: str, limit: int, until: int | None = None) -> Page:
-    """Return events with versions over `after`, up to `until` when it is given, in order."""
-    start, most = _number(after), checked_limit(limit)
+    """Return a page of events with versions over `after`, up to `until` when it is given, in order."""
+    start, count = _number(after), checked_limit(limit)
     if until is not None:
-        most = min(most, until - start)
-    events = log.read(namespace, after=start, limit=most) if most > 0 else []
+        count = min(count, until - start)
+    events = log.read(namespace, after=start, limit=count) if count > 0 else []
     return _page([event.as_json() for event in events], limit, lambda item: item["version"])
 
 
 def list_namespaces(log: EventLog, after: str, limit: int) -> Page:
-    """Return namespaces with names over `after`, by name, each with its head."""
+    """Return a page of namespaces with names over `after`, by name, each with its head."""
     items = [
         {"namespace": head.namespace, "version": head.version, "hash": head.hash.hex()}
         for head in log.heads(after=after, limit=checked_limit(limit))
@@ -42,37 +43,38 @@ def list_namespaces(log: EventLog, after: str, limit: int) -> Page:
 def list_rows(snapshot: Snapshot, name: str, after: str, limit: int) -> Page:
     """Return a page of the list `name`, one of `page_queries.LISTS`."""
     limit = checked_limit(limit)
-    listed = LISTS[name]
+    definition = LISTS[name]
     rows = snapshot.pages.rows(name, _cursor(name, after), limit=limit)
-    following = str(rows[-1][listed.cursor]) if len(rows) == limit else None
-    if listed.hides_cursor:
+    following = str(rows[-1][definition.cursor]) if len(rows) == limit else None
+    if definition.hides_cursor:
         for row in rows:
-            del row[listed.cursor]
+            del row[definition.cursor]
     return {"items": [_item(row) for row in rows], "next": following}
 
 
 def _cursor(name: str, after: str) -> str | int:
-    """Return the cursor that the rows of a page come after."""
+    """Return the cursor `after` in the type of the list's cursor column."""
     if not LISTS[name].is_number:
         return after
     # Clusters are numbered from 0, the rows of other lists from 1.
     return -1 if name == "clusters" and not after else _number(after)
 
 
+#: Columns that hold JSON.
 _JSON_COLUMNS = frozenset(("aliases", "metadata", "source_events", "steps", "chunks", "relations", "memory_ids"))
-
-_FLAGS = frozenset(("pinned", "standing"))
+#: Columns that hold 0 or 1.
+_FLAG_COLUMNS = frozenset(("pinned", "standing"))
 
 
 def _item(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as clients see it: RFC 3339 times, JSON as JSON."""
+    """Return a row as JSON: times in RFC 3339, flags as booleans, JSON columns decoded."""
     item: dict[str, Any] = {}
     for column, value in row.items():
         if column.endswith("_us"):
             item[column.removesuffix("_us")] = None if value is None else rfc3339(value)
         elif column in _JSON_COLUMNS:
             item[column] = None if value is None else orjson.loads(value)
-        elif column in _FLAGS:
+        elif column in _FLAG_COLUMNS:
             item[column] = bool(value)
         else:
             item[column] = value
@@ -84,7 +86,11 @@ def _page(items: list[dict[str, Any]], limit: int, cursor: Callable[[dict[str, A
 
 
 def checked_limit(limit: int) -> int:
-    """Return `limit`, or raise `InvalidInput`: a page has from 1 to 1,000 items."""
+    """Return `limit`.
+
+    Raises:
+        InvalidInput: it is not from 1 to 1,000.
+    """
     if not 1 <= limit <= PAGE_ITEMS_MAX:
         raise InvalidInput(f"give a number from 1 to {PAGE_ITEMS_MAX:,}", field="limit")
     return limit
@@ -94,5 +100,5 @@ def _number(after: str) -> int:
     if not after:
         return 0
     if not after.isdecimal() or int(after) >= 1 << 36:
-        raise InvalidInput("give what the previous page has as next: a whole number", field="after")
+        raise InvalidInput("give the `next` of the previous page: a whole number", field="after")
     return int(after)

@@ -237,7 +237,7 @@ def _graph_strength(context: SearchContext) -> NDArray[np.float64]:
     strength_by_version = episodes_naming(entities, spread_activation(entities, context.query.entities))
     versions = np.fromiter(strength_by_version, np.int64, len(strength_by_version))
     order = np.argsort(versions)
-    rows, live = context.episodes.live(versions[order])
+    rows, live = context.episodes.live_rows(versions[order])
     strength = np.zeros(len(context.episodes))
     strength[rows] = np.fromiter(strength_by_version.values(), np.float64, len(strength_by_version))[order][live]
     return strength

@@ -1,4 +1,4 @@
-"""What the backends have in common: appends that wait for a group's commit, and listeners that hear of it."""
+"""Base log: the base class of both backends, which appends through group commit and notifies listeners."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recollect.events.limits import BATCH_EVENTS_MAX, check_namespace
 
 
 class GroupCommitLog(ABC):
-    """A log whose appends go through one writer thread. See `log.EventLog` for what the methods promise.
+    """A log whose appends go through one writer thread. `log.EventLog` has the contract of the methods.
 
     Parameters:
         clock: microseconds since 1970 UTC, for `recorded_at`.
@@ -30,7 +30,7 @@ class GroupCommitLog(ABC):
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Record `drafts`, all or none; see `log.EventLog.append`."""
-        _check(namespace, drafts)
+        _check_batch(namespace, drafts)
         recorded = threading.Lock()
         recorded.acquire()
         request = AppendRequest(namespace, drafts, expected_version, recorded)
@@ -41,8 +41,8 @@ class GroupCommitLog(ABC):
     async def append_async(
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Do what `append` does without blocking the event loop."""
-        _check(namespace, drafts)
+        """Append without blocking the event loop; see `log.EventLog.append`."""
+        _check_batch(namespace, drafts)
         recorded = asyncio.get_running_loop().create_future()
         request = AppendRequest(namespace, drafts, expected_version, recorded)
         self._writer.submit(request)
@@ -55,15 +55,17 @@ class GroupCommitLog(ABC):
 
     @abstractmethod
     def _commit(self, requests: list[AppendRequest]) -> None:
-        """Write `requests` in one transaction and set each one's outcome. The writer's thread runs this."""
+        """Write `requests` in one transaction and set the outcome of each request. The writer thread calls this."""
 
-    def _tell(self, heads: Sequence[StagedHead]) -> None:
+    def _notify_listeners(self, heads: Sequence[StagedHead]) -> None:
+        """Call the listeners for each namespace that has new events."""
         for head in heads:
             for listener in self._listeners:
                 listener(head.namespace)
 
 
-def _check(namespace: str, drafts: Sequence[EventDraft]) -> None:
+def _check_batch(namespace: str, drafts: Sequence[EventDraft]) -> None:
+    """Raise `InvalidInput` for an invalid namespace, an empty batch or one over `BATCH_EVENTS_MAX`."""
     check_namespace(namespace)
     if not drafts:
         raise InvalidEvent("give at least one event", field="events")

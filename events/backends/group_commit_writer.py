@@ -1,6 +1,6 @@
-"""Group commit: one thread writes, and every append that waits when it looks goes into the same transaction.
+"""Group commit: one thread writes all appends that wait in its queue in one transaction.
 
-One fsync costs about 0.3 ms whatever it covers, so the appends of many clients share it.
+An fsync costs about 0.3 ms independent of the amount of data, so the appends of many clients share one.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from queue import Empty, SimpleQueue
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import AppendUnknown, StorageError
 
-#: Events in one transaction. Enough for 256 clients with small batches; keeps the wait of the last one under 50 ms.
+#: Events in one transaction: enough for 256 clients with small batches, and written in under 50 ms.
 GROUP_EVENTS_MAX = 4_096
 
 
 class AppendRequest:
-    """One append on its way through the writer: what is wanted, who waits for it, then what came of it."""
+    """An append in the writer's queue: its events, the waiting caller and, later, the outcome."""
 
     __slots__ = ("drafts", "error", "expected_version", "namespace", "recorded", "waiter")
 
@@ -32,13 +32,13 @@ class AppendRequest:
         self.namespace = namespace
         self.drafts = drafts
         self.expected_version = expected_version
-        #: A task's future, or the lock that a thread waits for.
+        #: The future that a task awaits, or the lock that a thread waits for.
         self.waiter = waiter
         self.recorded: list[Appended] | None = None
         self.error: Exception | None = None
 
     def answer(self) -> list[Appended]:
-        """Return what was recorded, or raise why nothing was."""
+        """Return the recorded events, or raise the error of the append."""
         if self.error is not None:
             raise self.error
         if self.recorded is None:
@@ -47,7 +47,7 @@ class AppendRequest:
 
 
 def _wake(requests: Sequence[AppendRequest]) -> None:
-    """Wake everyone who waits for `requests`: one call a loop, since waking a loop is a system call."""
+    """Wake the callers of `requests`, with one call for each event loop, since waking a loop is a system call."""
     by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for request in requests:
         waiter = request.waiter
@@ -61,13 +61,14 @@ def _wake(requests: Sequence[AppendRequest]) -> None:
 
 
 def _finish(futures: Sequence[asyncio.Future[None]]) -> None:
+    """Set the result of `futures`, on their event loop."""
     for future in futures:
         if not future.done():
             future.set_result(None)
 
 
 class GroupCommitWriter:
-    """The writer thread. It hands groups of requests to `commit`, which fills in each request's outcome.
+    """The writer thread. It passes groups of requests to `commit`, which sets the outcome of each request.
 
     Parameters:
         commit: writes a group in one transaction and sets `recorded` or `error` on each request; it does not raise.
@@ -89,7 +90,7 @@ class GroupCommitWriter:
             self._queue.put(request)
 
     def close(self) -> None:
-        """Write everything that was submitted, then end the thread."""
+        """Write all submitted requests, then end the thread."""
         with self._closing:
             if not self._closed:
                 self._closed = True
@@ -97,6 +98,7 @@ class GroupCommitWriter:
         self._thread.join()
 
     def _run(self) -> None:
+        """Commit groups of requests until the writer is closed."""
         while True:
             first = self._queue.get()
             if first is None:
@@ -108,7 +110,7 @@ class GroupCommitWriter:
                 return
 
     def _gather(self, first: AppendRequest) -> tuple[list[AppendRequest], bool]:
-        """Return `first` and what waits behind it, and whether the end of the queue was seen."""
+        """Return `first` with the requests queued behind it, and whether the writer was closed after them."""
         group = [first]
         events = len(first.drafts)
         while events < GROUP_EVENTS_MAX:

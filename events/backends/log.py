@@ -1,6 +1,6 @@
-"""The port of the log: what every backend does, and what it promises.
+"""Log port: the interface of the event log, with the guarantees that every backend gives.
 
-`tests/integration/test_log_contract.py` states the promises and runs on every backend.
+`tests/integration/test_log_contract.py` tests the guarantees on every backend.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class EventLog(Protocol):
-    """An append-only log of events, in one stream a namespace. Safe to use from any thread.
+    """An append-only log of events, with one stream for each namespace. Safe to use from any thread.
 
     Guarantees:
         * An append is atomic, and durable before it returns.
-        * Versions are 1, 2, 3 … within a namespace, whatever fails or races.
+        * Versions are 1, 2, 3 … within a namespace without gaps, also after failures and concurrent appends.
         * The same id with the same content is recorded once; with other content it is refused.
-        * Nobody can change or remove an event.
+        * Recorded events cannot be changed or removed.
     """
 
-    #: Names this log for ever; a read model of another log is not ours.
+    #: The permanent id of this log. A read model stores the id of its log, and refuses another log.
     log_id: str
 
     @property
@@ -36,24 +36,24 @@ class EventLog(Protocol):
     def append(
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Record `drafts`, all or none, and return where each one is once they are on disk.
+        """Record `drafts`, all or none, and return the version of each once they are on disk.
 
         Parameters:
             namespace: a valid name (`limits.check_namespace`).
             drafts: 1 to `limits.BATCH_EVENTS_MAX` validated events (`validation.draft`).
-            expected_version: the head the caller decided on; None appends after whatever is there.
+            expected_version: the head that the caller has read (optimistic concurrency); None appends at any head.
 
         Raises:
             EventIdConflict: an id is taken by other content. VersionConflict: the head has moved.
             InvalidInput: a limit is exceeded. In these three cases nothing was written.
-            StorageError: the disk failed; `AppendUnknown` when the events may be there all the same.
+            StorageError: the disk failed; `AppendUnknown` when the events may be recorded all the same.
         """
         ...
 
     async def append_async(
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Do what `append` does without blocking the event loop."""
+        """Append without blocking the event loop; see `append`."""
         ...
 
     def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
@@ -61,7 +61,7 @@ class EventLog(Protocol):
         ...
 
     def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
-        """Return the event with this id, if the namespace has it."""
+        """Return the event of `namespace` with this id, or None."""
         ...
 
     def head(self, namespace: str) -> Head:
@@ -80,7 +80,7 @@ class EventLog(Protocol):
 
         Raises:
             NotSupported: the backend cannot prune; see `archive`.
-            ForeignFile: a segment is damaged, or not what the database holds. StorageError: the disk failed.
+            ForeignFile: a segment is damaged, or differs from the database. StorageError: the disk failed.
         """
         ...
 
@@ -89,24 +89,27 @@ class EventLog(Protocol):
         ...
 
     def shrink(self) -> None:
-        """Give the room of pruned events back to the disk."""
+        """Release the disk space of pruned events."""
         ...
 
     def size_bytes(self) -> int | None:
-        """Return the size of the database's files, without the archive; None where a server keeps them."""
+        """Return the size of the database's files without the archive; None when a server stores them."""
         ...
 
     def on_append(self, listener: Callable[[str], None]) -> None:
-        """Call `listener(namespace)` after each commit with new events. It must be quick and must not raise."""
+        """Call `listener(namespace)` after each commit with new events.
+
+        The listener must return quickly, since the writer waits for it, and must not raise.
+        """
         ...
 
     def close(self) -> None:
-        """Finish what was accepted, then release the files."""
+        """Write the accepted appends, then release the files."""
         ...
 
 
 def each_head(log: EventLog) -> Iterator[Head]:
-    """Yield the heads of all namespaces, by name, a page at a time."""
+    """Yield the heads of all namespaces in the order of their names, read in pages."""
     after = ""
     while page := log.heads(after=after):
         yield from page
@@ -114,9 +117,9 @@ def each_head(log: EventLog) -> Iterator[Head]:
 
 
 def version_recorded_by(log: EventLog, namespace: str, moment_us: int) -> int:
-    """Return the newest version that was recorded at or before `moment_us`; 0 when none was.
+    """Return the newest version that was recorded at or before `moment_us`; 0 when there is none.
 
-    By binary search: within a namespace, the time of recording never goes back.
+    A binary search finds it, since the time of recording never decreases within a namespace.
 
     Parameters:
         moment_us: microseconds since 1970 UTC.

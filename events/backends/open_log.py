@@ -1,4 +1,4 @@
-"""Which backend holds the log, by its URL."""
+"""Log opening: opens the backend that the URL of a log names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def open_log(url: str) -> EventLog:
     if path is not None:
         return SqliteLog(path)
     if url.startswith(("postgresql://", "postgres://")):
-        # Late, since it loads a driver that most installations never use.
+        # Imported here: it loads a driver that most installations do not use.
         from recollect.events.backends.postgres_log import PostgresLog  # noqa: PLC0415
 
         return PostgresLog(url)

@@ -1,8 +1,8 @@
-"""The log in PostgreSQL: where several machines share one.
+"""PostgreSQL log: stores the log in PostgreSQL, so that several machines can share it.
 
-An append locks the heads of its namespaces, so versions are given out in the order of commits and a reader that goes by
-versions sees no gap. Nobody reads by a sequence over namespaces, and nobody is told by NOTIFY, which would take a lock
-on the whole server at every commit: readers compare heads.
+An append locks the heads of its namespaces, so versions are assigned in the order of commits and a reader in the order
+of versions sees no gap. There is no sequence over namespaces, and no NOTIFY, which takes a lock on the whole server at
+every commit; readers compare heads.
 """
 
 from __future__ import annotations
@@ -40,16 +40,17 @@ from recollect.events.progress import OnProgress
 
 _logger = logging.getLogger(__name__)
 
-#: The oldest server that is tested.
+#: The oldest server version that is tested.
 SERVER_VERSION_MIN = 150_000
-#: The schema that holds the tables, so that the log can live beside other programs in one database.
+#: The schema of the tables, so that the log can share a database with other programs.
 _SCHEMA = "recollect"
-#: How long an append waits for another one on the same namespace, and how long a dead one may hold it up.
+#: Seconds that an append waits for another append to the same namespace; an append takes milliseconds.
 LOCK_SECONDS_MAX = 10
+#: Seconds after which the server ends an idle transaction, whose client has probably died.
 _IDLE_SECONDS_MAX = 30
-#: How long the log tries to reach the server before it gives up on an append or a read.
+#: Seconds that an append or a read tries to reach the server: enough for a restart of the server.
 RECONNECT_SECONDS_MAX = 10.0
-#: Connections for reading. As many threads read at once; more wait for their turn.
+#: Connections for reading, and so the number of concurrent reads.
 _READERS_MAX = 8
 
 _COLUMNS = (
@@ -63,12 +64,12 @@ _ARRAYS = (
 _INSERT = f"INSERT INTO events ({_COLUMNS}) SELECT * FROM unnest({_ARRAYS})"
 _READ = f"SELECT {_COLUMNS} FROM events WHERE namespace = %s AND version > %s ORDER BY version LIMIT %s"
 _FIND = f"SELECT {_COLUMNS} FROM events WHERE namespace = %s AND id = %s"
-_KNOWN = (
+_FIND_ALL = (
     f"SELECT {_COLUMNS} FROM events JOIN unnest(%s::text[], %s::text[]) AS wanted (namespace, id) USING (namespace, id)"
 )
 _HEAD = "SELECT version, hash FROM heads WHERE namespace = %s"
 _HEADS = "SELECT namespace, version, hash FROM heads WHERE namespace > %s ORDER BY namespace LIMIT %s"
-#: In the order of names: two writers that want the same namespaces cannot wait for each other in a circle.
+#: Locks in the order of names, so that two writers with the same namespaces cannot deadlock.
 _LOCK_HEADS = (
     "SELECT namespace, namespace, version, hash, recorded_at_us FROM heads "
     "WHERE namespace = ANY(%s) ORDER BY namespace FOR UPDATE"
@@ -76,8 +77,8 @@ _LOCK_HEADS = (
 _BEGIN_HEADS = (
     "INSERT INTO heads SELECT name, 0, %s, 0 FROM unnest(%s::text[]) AS name ORDER BY name ON CONFLICT DO NOTHING"
 )
-#: Compare and set: a head moves only from where this transaction found it. Anything else fails by a division by zero,
-#: since statements that are sent together cannot wait for each other's counts.
+#: Compare and set: a head moves only from the version that this transaction has read. Otherwise the statement fails by
+#: a division by zero, since a pipeline sends the COMMIT before the client has read the count of this statement.
 _MOVE_HEADS = """
 WITH moved AS (
     UPDATE heads SET version = new.version, hash = new.hash, recorded_at_us = new.recorded_at_us
@@ -92,22 +93,22 @@ _DROP_UNUSED_HEADS = "DELETE FROM heads WHERE namespace = ANY(%s) AND version = 
 
 
 class PostgresLog(GroupCommitLog):
-    """The log in the PostgreSQL database at `url`. See `log.EventLog` for what it promises.
+    """The log in the PostgreSQL database at `url`. `log.EventLog` has the contract of the methods.
 
-    Any number of processes and machines may work on one database.
+    Any number of processes and machines may use one database.
 
     Parameters:
         url: ``postgresql://user:password@host:port/database``, with libpq's parameters.
         clock: microseconds since 1970 UTC, for `recorded_at`.
-        lock_seconds_max: how long an append waits for another one on the same namespace.
-        reconnect_seconds_max: how long an append or a read tries to reach the server.
+        lock_seconds_max: seconds that an append waits for another append to the same namespace.
+        reconnect_seconds_max: seconds that an append or a read tries to reach the server.
 
     Raises:
-        StorageError: the server cannot be reached or used; `NewerFile` when a newer program wrote the log.
-        InvalidInput: the URL is not understood.
+        StorageError: the server cannot be reached or used; `NewerFile` when a newer version wrote the log.
+        InvalidInput: the URL is not valid.
     """
 
-    #: Pruning is not supported, so the log is read from nowhere else.
+    #: Pruning is not supported, so there is no archive.
     archive = None
 
     def __init__(
@@ -118,16 +119,16 @@ class PostgresLog(GroupCommitLog):
         lock_seconds_max: int = LOCK_SECONDS_MAX,
         reconnect_seconds_max: float = RECONNECT_SECONDS_MAX,
     ) -> None:
-        self._conninfo, self._place = _conninfo(url, lock_seconds_max)
+        self._conninfo, self._location = _conninfo(url, lock_seconds_max)
         self._reconnect_seconds_max = reconnect_seconds_max
         self._closed = False
-        self._writing: psycopg.Connection[StoredEvent] | None = None
+        self._write_connection: psycopg.Connection[StoredEvent] | None = None
         with self._storage_errors():
-            self._writing = self._connect()
+            self._write_connection = self._connect()
             try:
-                self.log_id = _prepare(self._writing, self._place)
+                self.log_id = _migrate(self._write_connection, self._location)
             except BaseException:
-                self._writing.close()
+                self._write_connection.close()
                 raise
         self._readers = ConnectionPool(
             self._conninfo,
@@ -147,7 +148,7 @@ class PostgresLog(GroupCommitLog):
         return [RecordedEvent(*row) for row in self._select(_READ, (namespace, after, limit))]
 
     def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
-        """Return the event with this id, if the namespace has it."""
+        """Return the event of `namespace` with this id, or None."""
         rows = self._select(_FIND, (namespace, event_id))
         return RecordedEvent(*rows[0]) if rows else None
 
@@ -161,7 +162,7 @@ class PostgresLog(GroupCommitLog):
         return [Head(*row) for row in self._select(_HEADS, (after, limit))]
 
     def prune(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:  # noqa: ARG002 -- the protocol's
-        """Refuse: PostgreSQL keeps every event."""
+        """Raise `NotSupported`: PostgreSQL keeps every event."""
         raise NotSupported("only a log in SQLite can be pruned", field="log")
 
     def pruned(self, namespace: str) -> int:  # noqa: ARG002 -- the protocol's
@@ -172,166 +173,174 @@ class PostgresLog(GroupCommitLog):
         """Do nothing: nothing is ever pruned."""
 
     def size_bytes(self) -> None:
-        """Return None: the server keeps the files."""
+        """Return None: the server stores the files."""
         return
 
     def close(self) -> None:
-        """Finish what was accepted, then close the connections."""
+        """Write the accepted appends, then close the connections."""
         if self._closed:
             return
         self._closed = True
         self._writer.close()
         self._readers.close()
-        if self._writing is not None:
-            self._writing.close()
+        if self._write_connection is not None:
+            self._write_connection.close()
 
     def _connect(self) -> psycopg.Connection[StoredEvent]:
+        """Return a new connection in autocommit mode."""
         return psycopg.connect(self._conninfo, autocommit=True)
 
     def _select(self, query: LiteralString, values: Sequence[Any]) -> list[StoredEvent]:
+        """Return all rows of a query, read by a connection of the pool."""
         if self._closed:
             raise StorageError("the log is closed")
         with self._storage_errors(), self._readers.connection() as reader:
             return reader.execute(query, values, binary=True).fetchall()
 
     def _commit(self, requests: list[AppendRequest]) -> None:
-        # With ids of their own, events that were recorded by a commit whose answer got lost are known again.
-        made = _with_ids(requests)
-        asked_to_commit = False
-        until = time.monotonic() + self._reconnect_seconds_max
+        """Write `requests` in one transaction, set the outcome of each, then notify the listeners."""
+        # With an id, an event that was recorded by a commit without an answer is recognised by the next attempt.
+        generated_ids = _assign_ids(requests)
+        commit_requested = False
+        deadline = time.monotonic() + self._reconnect_seconds_max
         while True:
             try:
                 with self._storage_errors():
-                    moved = self._write(requests, fresh=set() if asked_to_commit else made)
-            except _Lost as lost:
-                asked_to_commit |= lost.committing
-                if time.monotonic() < until and self._reconnect(until):
+                    moved = self._write(requests, new_ids=set() if commit_requested else generated_ids)
+            except _TransactionLost as lost:
+                commit_requested |= lost.committing
+                if time.monotonic() < deadline and self._reconnect(deadline):
                     continue
-                self._give_up(requests, lost.why, asked_to_commit)
+                self._fail_requests(requests, lost.why, commit_requested)
                 return
             except Exception as error:
-                self._give_up(requests, error, asked_to_commit)
+                self._fail_requests(requests, error, commit_requested)
                 return
-            _unmark(requests, made)
-            self._tell(moved)
+            _clear_duplicate_flags(requests, generated_ids)
+            self._notify_listeners(moved)
             return
 
-    def _write(self, requests: list[AppendRequest], *, fresh: set[str]) -> list[StagedHead]:
-        """Record `requests` in one transaction and return the heads that moved; raise `_Lost` with the connection.
+    def _write(self, requests: list[AppendRequest], *, new_ids: set[str]) -> list[StagedHead]:
+        """Record `requests` in one transaction and return the heads that moved.
 
         Parameters:
-            fresh: ids that cannot be in the log yet, so that nobody looks for them.
+            new_ids: ids that cannot be in the log yet and are not searched for.
+
+        Raises `_TransactionLost` when the transaction may be tried again.
         """
-        connection = self._writing
+        connection = self._write_connection
         if connection is None or connection.closed:
-            raise _Lost(StorageError(f"{self._place}: the connection is closed"), committing=False)
+            raise _TransactionLost(StorageError(f"{self._location}: the connection is closed"), committing=False)
         committing = False
         try:
-            heads, known = _lock(connection, requests, fresh)
-            before = {head.namespace: head.version for head in heads}
-            staging = Staging(self._clock(), heads, str, lambda key, stored_id: known.get((key, stored_id)))
+            heads, recorded = _lock_heads(connection, requests, new_ids)
+            versions_before = {head.namespace: head.version for head in heads}
+            staging = Staging(self._clock(), heads, str, lambda key, stored_id: recorded.get((key, stored_id)))
             staging.stage(requests)
-            moved = staging.moved()
+            moved = staging.moved_heads()
             committing = bool(moved)
-            _finish(connection, staging, moved, before)
+            _write_and_commit(connection, staging, moved, versions_before)
             return moved
         except (pg.DeadlockDetected, pg.SerializationFailure) as error:
             connection.rollback()
-            raise _Lost(error, committing=False) from error
+            raise _TransactionLost(error, committing=False) from error
         except psycopg.OperationalError as error:
             if connection.closed or connection.broken:
-                raise _Lost(error, committing=committing) from error
+                raise _TransactionLost(error, committing=committing) from error
             raise
 
-    def _reconnect(self, until: float) -> bool:
-        """Open the writer's connection again, if it is needed and works before `until`."""
-        if self._writing is not None and not self._writing.closed:
+    def _reconnect(self, deadline: float) -> bool:
+        """Open the writer's connection again if it is closed; return whether it is open before `deadline`."""
+        if self._write_connection is not None and not self._write_connection.closed:
             return True
         pause_seconds = 0.05
-        while time.monotonic() < until:
+        while time.monotonic() < deadline:
             try:
-                self._writing = self._connect()
+                self._write_connection = self._connect()
                 return True
             except psycopg.OperationalError:
                 time.sleep(pause_seconds)
                 pause_seconds = min(1.0, 2 * pause_seconds)
         return False
 
-    def _give_up(self, requests: list[AppendRequest], error: Exception, asked_to_commit: bool) -> None:
-        """Undo the transaction and tell every request why."""
+    def _fail_requests(self, requests: list[AppendRequest], error: Exception, commit_requested: bool) -> None:
+        """Roll the transaction back and set the error of every request that has none."""
         try:
             with self._storage_errors():
                 raise error
         except RecollectError as ours:
-            why: RecollectError = ours
+            failure: RecollectError = ours
         except Exception:
-            _logger.exception("append failed in an unforeseen way")
-            why = StorageError(f"{self._place}: the append failed ({error!r}); nothing of it was recorded")
-        if asked_to_commit:
-            why = AppendUnknown(
-                f"{self._place}: the server went away while it committed ({error}), so the append may be there all "
-                "the same; send the same ids again, which is always safe"
+            _logger.exception("unexpected error in an append")
+            failure = StorageError(f"{self._location}: the append failed ({error!r}); nothing was recorded")
+        if commit_requested:
+            failure = AppendUnknown(
+                f"{self._location}: the connection broke during the commit ({error}), so the append may be recorded "
+                "all the same; send the same ids again, which is always safe"
             )
         try:
-            if self._writing is not None and not self._writing.closed:
-                self._writing.rollback()
+            if self._write_connection is not None and not self._write_connection.closed:
+                self._write_connection.rollback()
         except psycopg.Error:
-            self._writing = None
+            self._write_connection = None
         for request in requests:
-            request.error = request.error or why
+            request.error = request.error or failure
 
     @contextmanager
     def _storage_errors(self) -> Generator[None]:
-        """Turn what PostgreSQL reports into a `StorageError`, keeping the cause."""
+        """Translate an error of PostgreSQL into a `StorageError`, with the cause."""
         try:
             yield
         except (psycopg.Error, PoolTimeout) as error:
-            raise _storage_error(error, self._place) from error
+            raise _storage_error(error, self._location) from error
 
 
-class _Lost(Exception):
-    """The transaction cannot go on, but another attempt may: the connection broke, or the server chose a victim."""
+class _TransactionLost(Exception):
+    """The transaction failed and may be tried again: the connection broke, or the server resolved a deadlock."""
 
     def __init__(self, why: Exception, *, committing: bool) -> None:
         super().__init__(str(why))
         self.why = why
-        #: Whether the server had been asked to commit: then it may have.
+        #: Whether COMMIT was sent, after which the events may be recorded.
         self.committing = committing
 
 
-def _lock(
-    connection: psycopg.Connection[StoredEvent], requests: Sequence[AppendRequest], fresh: set[str]
+def _lock_heads(
+    connection: psycopg.Connection[StoredEvent], requests: Sequence[AppendRequest], new_ids: set[str]
 ) -> tuple[list[StagedHead], dict[tuple[Key, StoredId], StoredEvent]]:
-    """Begin a transaction; lock the heads of `requests`, made where they are new, and find the events known already."""
+    """Begin a transaction; return the heads of `requests`, locked, and the recorded events by (namespace, id)."""
     names = sorted({request.namespace for request in requests})
     pairs = {
         (request.namespace, draft.id)
         for request in requests
         for draft in request.drafts
-        if draft.id is not None and draft.id not in fresh
+        if draft.id is not None and draft.id not in new_ids
     }
     with connection.pipeline():
         connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         connection.execute(_BEGIN_HEADS, (GENESIS, names))
         locked = connection.execute(_LOCK_HEADS, (names,), binary=True)
-        known: dict[tuple[Key, StoredId], StoredEvent] = {}
+        recorded: dict[tuple[Key, StoredId], StoredEvent] = {}
         if pairs:
-            # After the lock, and in a snapshot of its own: what another writer has just recorded is seen.
+            # READ COMMITTED takes a new snapshot after the lock, which has the events of the writer before.
             wanted = ([name for name, _ in pairs], [event_id for _, event_id in pairs])
-            found = connection.execute(_KNOWN, wanted, binary=True)
-            known = {(row[0], row[2]): row for row in found}
+            rows = connection.execute(_FIND_ALL, wanted, binary=True)
+            recorded = {(row[0], row[2]): row for row in rows}
         heads = [StagedHead(*row) for row in locked]
-    return heads, known
+    return heads, recorded
 
 
-def _finish(
-    connection: psycopg.Connection[StoredEvent], staging: Staging, moved: Sequence[StagedHead], before: dict[str, int]
+def _write_and_commit(
+    connection: psycopg.Connection[StoredEvent],
+    staging: Staging,
+    moved: Sequence[StagedHead],
+    versions_before: dict[str, int],
 ) -> None:
     """Write what was staged, move the heads and commit."""
     if not moved:
         connection.execute("ROLLBACK")
         return
-    unused = [name for name, version in before.items() if version == 0 and not staging.heads[name].moved]
+    unused_heads = [name for name, version in versions_before.items() if version == 0 and not staging.heads[name].moved]
     with connection.pipeline():
         connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
         connection.execute(
@@ -341,46 +350,48 @@ def _finish(
                 [head.version for head in moved],
                 [head.hash for head in moved],
                 [head.recorded_at_us for head in moved],
-                [before[head.namespace] for head in moved],
+                [versions_before[head.namespace] for head in moved],
                 len(moved),
             ),
         )
-        if unused:
-            connection.execute(_DROP_UNUSED_HEADS, (unused,))
+        if unused_heads:
+            connection.execute(_DROP_UNUSED_HEADS, (unused_heads,))
         connection.execute("COMMIT")
 
 
-def _with_ids(requests: Sequence[AppendRequest]) -> set[str]:
-    """Give every event an id and return those that were made here."""
-    made: set[str] = set()
+def _assign_ids(requests: Sequence[AppendRequest]) -> set[str]:
+    """Generate an id for every event without one, and return the generated ids."""
+    generated_ids: set[str] = set()
     for request in requests:
-        drafts = [draft if draft.id else draft._replace(id=str(uuid_utils.uuid7())) for draft in request.drafts]
-        made.update(ours.id for ours, given in zip(drafts, request.drafts, strict=True) if given.id is None and ours.id)
-        request.drafts = drafts
-    return made
+        ids = [draft.id or str(uuid_utils.uuid7()) for draft in request.drafts]
+        generated_ids.update(id for id, draft in zip(ids, request.drafts, strict=True) if draft.id is None)
+        request.drafts = [draft._replace(id=id) for id, draft in zip(ids, request.drafts, strict=True)]
+    return generated_ids
 
 
-def _unmark(requests: Sequence[AppendRequest], made: set[str]) -> None:
-    """Events with an id made here are no duplicates, even when a second attempt found them recorded by the first."""
+def _clear_duplicate_flags(requests: Sequence[AppendRequest], generated_ids: set[str]) -> None:
+    """Clear the flag of events with generated ids: only an earlier attempt of this append can have recorded them."""
     for request in requests:
-        if request.recorded and any(one.duplicate for one in request.recorded):
+        if request.recorded and any(appended.duplicate for appended in request.recorded):
             request.recorded = [
-                one._replace(duplicate=one.duplicate and one.id not in made) for one in request.recorded
+                appended._replace(duplicate=appended.duplicate and appended.id not in generated_ids)
+                for appended in request.recorded
             ]
 
 
-def _prepare(connection: psycopg.Connection[StoredEvent], place: str) -> str:
-    """Bring the schema up to date and return the log's id."""
+def _migrate(connection: psycopg.Connection[StoredEvent], location: str) -> str:
+    """Apply the missing migrations and return the log's id."""
     if connection.info.server_version < SERVER_VERSION_MIN:
-        raise StorageError(f"{place} runs PostgreSQL {connection.info.server_version // 10_000}; 15 or newer is needed")
+        major_version = connection.info.server_version // 10_000
+        raise StorageError(f"{location} runs PostgreSQL {major_version}; install version 15 or newer")
     migrations = sorted(files(__package__).joinpath("migrations", "postgres").iterdir(), key=lambda file: file.name)
     with connection.transaction():
-        # Two programs that start at once take turns.
+        # Programs that start at the same time migrate one after the other.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('recollect.log'))")
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
-        applied = _migrations_applied(connection, place)
+        applied = _migrations_applied(connection, location)
         if applied > len(migrations):
-            raise NewerFile(f"{place} was written by a newer Recollect; install that version or a later one")
+            raise NewerFile(f"{location} was written by a newer Recollect; install that version or a later one")
         for migration in migrations[applied:]:
             connection.execute(migration.read_bytes())
         if not applied:
@@ -391,47 +402,48 @@ def _prepare(connection: psycopg.Connection[StoredEvent], place: str) -> str:
     return rows[0][0]
 
 
-def _migrations_applied(connection: psycopg.Connection[StoredEvent], place: str) -> int:
-    """Return how many migrations the schema has seen; raise `ForeignFile` when it is somebody else's."""
+def _migrations_applied(connection: psycopg.Connection[StoredEvent], location: str) -> int:
+    """Return the number of migrations that were applied; raise `ForeignFile` for another program's schema."""
     tables = connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = %s LIMIT 1", (_SCHEMA,)).fetchall()
     if not tables:
         return 0
     try:
         rows = connection.execute("SELECT migration FROM log").fetchall()
     except pg.UndefinedTable as error:
-        raise ForeignFile(f"{place} has a schema {_SCHEMA!r} that is not ours; name another database") from error
+        raise ForeignFile(f"{location} has a schema {_SCHEMA!r} of another program; name another database") from error
     return rows[0][0]
 
 
 def _conninfo(url: str, lock_seconds_max: int) -> tuple[str, str]:
-    """Return what libpq wants, and the log's place for messages, which holds no password."""
+    """Return the connection string of libpq, and the log's location for messages, without the password."""
     try:
-        given = conninfo_to_dict(url)
+        url_parameters = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
-        raise InvalidInput(f"no PostgreSQL URL: {error}", field="log") from None
+        raise InvalidInput(f"not a valid PostgreSQL URL: {error}", field="log") from None
     settings = {
         "search_path": _SCHEMA,
-        # Durable means on disk, whatever the server's default.
+        # A commit must be on disk, also when the server's default is otherwise.
         "synchronous_commit": "on",
         "lock_timeout": f"{lock_seconds_max}s",
         "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS_MAX}s",
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
     defaults: dict[str, Any] = {"connect_timeout": 10, "application_name": "recollect", "keepalives_idle": 30}
-    options = f"{given.get('options') or ''} {options}".strip()
-    place = f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
-    return make_conninfo(**cast(dict[str, Any], defaults | given | {"options": options})), place
+    options = f"{url_parameters.get('options') or ''} {options}".strip()
+    location = f"postgresql://{url_parameters.get('host') or 'localhost'}/{url_parameters.get('dbname') or ''}"
+    return make_conninfo(**cast(dict[str, Any], defaults | url_parameters | {"options": options})), location
 
 
-def _storage_error(error: Exception, place: str) -> StorageError:
+def _storage_error(error: Exception, location: str) -> StorageError:
+    """Return the `StorageError` for an error of PostgreSQL."""
     match error:
         case pg.DiskFull():
-            return DiskFull(f"{place}: the server's disk is full; free some space, then send the same again")
+            return DiskFull(f"{location}: the server's disk is full; free some space, then send the same again")
         case pg.ReadOnlySqlTransaction() | pg.InsufficientPrivilege():
-            return ReadOnly(f"{place}: the server does not let us write ({error}); check the role and the server")
+            return ReadOnly(f"{location}: the server refuses writes ({error}); check the role and the server")
         case pg.LockNotAvailable():
-            return StorageError(f"{place}: another program holds a lock for too long ({str(error).strip()}); end it")
+            return StorageError(f"{location}: another program holds a lock for too long ({str(error).strip()}); end it")
         case psycopg.OperationalError() | PoolTimeout():
-            return StorageError(f"{place} cannot be reached ({str(error).strip()}); check that the server runs")
+            return StorageError(f"{location} cannot be reached ({str(error).strip()}); check that the server runs")
         case _:
-            return StorageError(f"{place}: the server reports an error ({str(error).strip()}); nothing was recorded")
+            return StorageError(f"{location}: the server reports an error ({str(error).strip()}); nothing was recorded")

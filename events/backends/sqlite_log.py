@@ -1,4 +1,4 @@
-"""The log in one SQLite file: the default backend."""
+"""SQLite log: stores the log in one SQLite file; the default backend."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from recollect.events.storage.database import connect, storage_errors
 
 _logger = logging.getLogger(__name__)
 
-#: "RCLG" in the file's header (PRAGMA application_id): this file is a log of ours.
+#: "RCLG" in the file's header (PRAGMA application_id) marks a log of Recollect.
 APPLICATION_ID = 0x52434C47
 #: Bits of a position that hold the version: 68 billion events a namespace, 134 million namespaces.
 _VERSION_BITS = 36
 _VERSION_MASK = (1 << _VERSION_BITS) - 1
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-#: Events that leave in one transaction: an append waits for it, some tens of milliseconds.
+#: Events pruned in one transaction, for which an append waits some tens of milliseconds.
 PRUNED_EVENTS = 4_096
 #: WAL pages before SQLite copies them into the file (16 MiB): fewer interruptions of the writer than the default 1,000.
 CHECKPOINT_PAGES = 4_000
@@ -55,7 +55,7 @@ _INSERT = (
 _READ = f"SELECT {_ROW} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 _FIND = f"SELECT {_ROW} FROM events WHERE position >> {_VERSION_BITS} = ? AND id = ?"
 _HEAD = "SELECT key, version, hash, pruned FROM heads WHERE namespace = ?"
-_KEEP_IDS = (
+_COPY_PRUNED_IDS = (
     f"INSERT INTO pruned_ids SELECT position >> {_VERSION_BITS}, id, position & {_VERSION_MASK} "
     "FROM events WHERE position > ? AND position <= ?"
 )
@@ -72,20 +72,20 @@ _MOVE_HEAD = (
 
 
 class SqliteLog(GroupCommitLog):
-    """The log in the SQLite file `path`. See `log.EventLog` for what it promises.
+    """The log in the SQLite file `path`. `log.EventLog` has the contract of the methods.
 
-    Several processes may work on one file: heads are read inside each transaction, which holds SQLite's write lock.
+    Several processes may use one file: heads are read inside each transaction, which holds SQLite's write lock.
 
     Parameters:
-        path: the file; made, with its folder, when it is not there.
+        path: the file, which is created with its folder when it is missing.
         clock: microseconds since 1970 UTC, for `recorded_at`.
-        block_events, segment_events_max: those of the archive.
+        block_events, segment_events_max: parameters of the archive.
         pruned_events: events removed in one transaction.
-        checkpoint_pages: pages in the WAL from which on a commit writes them back.
+        checkpoint_pages: size of the WAL in pages at which a commit copies it into the file.
 
     Raises:
-        StorageError: the file cannot be used; `ForeignFile` when it is no log of ours, `NewerFile` when a newer
-            program wrote it.
+        StorageError: the file cannot be used; `ForeignFile` when it is not a log of Recollect, `NewerFile` when a
+            newer version wrote it.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class SqliteLog(GroupCommitLog):
         self._connection = connect(path, synchronous="FULL")
         try:
             with _log_errors(path):
-                self.log_id = _prepare(self._connection, path, checkpoint_pages)
-                #: Where events go that leave this file.
+                self.log_id = _migrate(self._connection, path, checkpoint_pages)
+                #: Holds the events that are pruned from this file.
                 self.archive = Archive(
                     path.parent / "archive",
                     self.log_id,
@@ -126,7 +126,7 @@ class SqliteLog(GroupCommitLog):
         with self._reader() as reader:
             reader.execute("BEGIN")
             try:
-                # In one look: what is pruned meanwhile is still there in this one.
+                # One snapshot for all queries: events that are pruned meanwhile are still in it.
                 head = reader.execute(_HEAD, (namespace,)).fetchone()
                 if head is None:
                     return []
@@ -136,51 +136,51 @@ class SqliteLog(GroupCommitLog):
                     sealed = self.archive.read(namespace, after=after, limit=min(limit, pruned - after))
                 span = (base + max(after, pruned), base | _VERSION_MASK, limit - len(sealed))
                 rows: list[StoredEvent] = reader.execute(_READ, span).fetchall()
-                # SQLite trusts the order of its tree: a damaged key would be handed out as if it were ours.
+                # SQLite does not check the order of its B-tree, so a damaged key may belong to another namespace.
                 if any(row[0] != head[0] for row in rows):
                     raise apsw.CorruptError("a row is not where its position says")
-                return [*sealed, *[_recorded(namespace, row) for row in rows]]
+                return [*sealed, *[_recorded_event(namespace, row) for row in rows]]
             finally:
                 reader.execute("ROLLBACK")
 
     def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
-        """Return the event with this id, if the namespace has it."""
+        """Return the event of `namespace` with this id, or None."""
         with self._reader() as reader:
             head = reader.execute(_HEAD, (namespace,)).fetchone()
             if head is None:
                 return None
             row = reader.execute(_FIND, (head[0], _stored_id(event_id))).fetchone()
             if row is not None:
-                return _recorded(namespace, row)
+                return _recorded_event(namespace, row)
             pruned = reader.execute(_FIND_PRUNED, (head[0], _stored_id(event_id))).fetchone()
-            return None if pruned is None else self._archived(namespace, pruned[0])
+            return None if pruned is None else self._read_archived(namespace, pruned[0])
 
     def head(self, namespace: str) -> Head:
         """Return the newest version; version 0 when the namespace has no events."""
         with self._reader() as reader:
             row = reader.execute(_HEAD, (namespace,)).fetchone()
-            return Head(namespace, 0, GENESIS) if row is None else _head(namespace, row[1], row[2])
+            return Head(namespace, 0, GENESIS) if row is None else _checked_head(namespace, row[1], row[2])
 
     def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
         """Return the heads of up to `limit` namespaces with names over `after`, by name."""
         with self._reader() as reader:
-            return [_head(*row) for row in reader.execute(_HEADS, (after, limit))]
+            return [_checked_head(*row) for row in reader.execute(_HEADS, (after, limit))]
 
     def prune(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:
-        """Let the sealed events of `namespace` go from this file and return how many that were.
+        """Remove the sealed events of `namespace` from this file and return their number.
 
-        Reading, verifying and recognising ids go on as before, through the archive.
+        Reads, verification and the detection of duplicate ids use the archive for them.
 
         Parameters:
-            on_progress: called with (events gone, events to go).
+            on_progress: called with (events removed, events to remove).
 
         Raises:
-            ForeignFile: a segment is damaged, or not what this file holds. StorageError: the disk failed.
+            ForeignFile: a segment is damaged, or differs from this file. StorageError: the disk failed.
         """
         segments = self.archive.segments(namespace)
         key, _, _, pruned = self._head_row(namespace)
         total = max(0, self.archive.sealed(namespace) - pruned)
-        gone = 0
+        removed = 0
         for segment in segments:
             if segment.last_version <= pruned:
                 continue
@@ -189,30 +189,30 @@ class SqliteLog(GroupCommitLog):
                 last = min(segment.last_version, pruned + self._pruned_events)
                 with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
                     self._prune(connection, namespace, key, pruned, last)
-                gone += last - pruned
+                removed += last - pruned
                 pruned = last
                 if on_progress is not None:
-                    on_progress(gone, total)
-        return gone
+                    on_progress(removed, total)
+        return removed
 
     def pruned(self, namespace: str) -> int:
-        """Return the last version that is in the archive only; 0 when nothing was pruned."""
+        """Return the last version that only the archive holds; 0 when nothing was pruned."""
         return self._head_row(namespace)[3]
 
     def shrink(self) -> None:
-        """Give the room of pruned events back to the disk. The file is copied, so it needs as much room again."""
+        """Release the disk space of pruned events. SQLite copies the file, so it needs as much free space meanwhile."""
         with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
             connection.execute("VACUUM")
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def size_bytes(self) -> int | None:
-        """Return the size of the file, and of what SQLite keeps beside it."""
+        """Return the size of the database file, its WAL and its shared memory file."""
         files = (Path(f"{self._path}{part}") for part in ("", "-wal", "-shm"))
         with storage_errors(self._path):
             return sum(file.stat().st_size for file in files if file.exists())
 
     def close(self) -> None:
-        """Finish what was accepted, then release the file."""
+        """Write the accepted appends, then release the file."""
         with self._closing:
             if self._closed:
                 return
@@ -225,7 +225,7 @@ class SqliteLog(GroupCommitLog):
 
     @contextmanager
     def _reader(self) -> Generator[apsw.Connection]:
-        """Lend a connection for reading; there are as many as threads that ever read at once."""
+        """Lend a connection for reading. The pool grows to the largest number of concurrent readers."""
         if self._closed:
             raise StorageError("the log is closed")
         reader = self._readers.pop() if self._readers else connect(self._path, readonly=True)
@@ -233,7 +233,7 @@ class SqliteLog(GroupCommitLog):
             with _log_errors(self._path):
                 yield reader
         except BaseException:
-            # A query that was cut short would hold the connection to its moment.
+            # An unfinished query would keep the connection in its old snapshot.
             reader.close()
             raise
         if self._closed:
@@ -242,36 +242,38 @@ class SqliteLog(GroupCommitLog):
             self._readers.append(reader)
 
     def _commit(self, requests: list[AppendRequest]) -> None:
+        """Write `requests` in one transaction, set the outcome of each, then notify the listeners."""
         try:
             with storage_errors(self._path):
                 staging = self._write(requests)
         except Exception as error:
-            self._give_up(requests, error)
+            self._fail_requests(requests, error)
             return
-        self._tell(staging.moved())
+        self._notify_listeners(staging.moved_heads())
 
     def _write(self, requests: list[AppendRequest]) -> Staging:
+        """Record `requests` in one transaction and return what was staged for it."""
         self._connection.execute("BEGIN IMMEDIATE")
         heads = self._read_heads({request.namespace for request in requests})
         staging = Staging(self._clock(), heads, _stored_id, self._find)
         staging.stage(requests)
         self._connection.executemany(_INSERT, staging.rows)
-        self._connection.executemany(_MOVE_HEAD, [_head_row(head) for head in staging.moved()])
+        self._connection.executemany(_MOVE_HEAD, [_head_parameters(head) for head in staging.moved_heads()])
         try:
             self._connection.execute("COMMIT")
         except (apsw.FullError, apsw.ReadOnlyError):
             raise
         except apsw.Error as error:
             raise AppendUnknown(
-                f"{self._path}: the append failed while it was written ({error}) and may be there all the same; "
+                f"{self._path}: the append failed while it was written ({error}) and may be recorded all the same; "
                 "send the same ids again, which is always safe"
             ) from error
         return staging
 
     def _read_heads(self, namespaces: set[str]) -> list[StagedHead]:
-        """Return the heads that a transaction works on; a new namespace gets the next free key.
+        """Return the heads of `namespaces`; a new namespace gets the next free key.
 
-        The key is taken only if the namespace gets an event in this transaction.
+        The key is stored only if the namespace gets an event in this transaction.
         """
         marks = ", ".join("?" * len(namespaces))
         rows: list[StoredEvent] = self._connection.execute(_HEADS_OF.format(marks=marks), tuple(namespaces)).fetchall()
@@ -283,54 +285,59 @@ class SqliteLog(GroupCommitLog):
         return heads
 
     def _find(self, key: Key, stored_id: StoredId) -> StoredEvent | None:
+        """Return the recorded row with a stored id, from the file or the archive, or None."""
         row: StoredEvent | None = self._connection.execute(_FIND, (key, stored_id)).fetchone()
         if row is not None:
             return row
         pruned: StoredEvent | None = self._connection.execute(_FIND_PRUNED, (key, stored_id)).fetchone()
         if pruned is None:
             return None
-        event = self._archived(pruned[1], pruned[0])
+        event = self._read_archived(pruned[1], pruned[0])
         return (key, event.version, stored_id, *event[3:])
 
-    def _archived(self, namespace: str, version: int) -> RecordedEvent:
+    def _read_archived(self, namespace: str, version: int) -> RecordedEvent:
+        """Return a pruned event."""
         return self.archive.read(namespace, after=version - 1, limit=1)[0]
 
     def _head_row(self, namespace: str) -> StoredEvent:
+        """Return the row of a head: key, version, hash, pruned; zeros for a namespace without events."""
         with self._reader() as reader:
             row: StoredEvent | None = reader.execute(_HEAD, (namespace,)).fetchone()
         return row or (0, 0, GENESIS, 0)
 
     def _prune(self, connection: apsw.Connection, namespace: str, key: int, pruned: int, last: int) -> None:
-        """Delete versions over `pruned` up to `last` in one transaction, and keep their ids."""
+        """Delete the versions over `pruned` up to `last` in one transaction, and store their ids in `pruned_ids`."""
         sealed = self.archive.read(namespace, after=last - 1, limit=1)
         span = ((key << _VERSION_BITS) + pruned, (key << _VERSION_BITS) + last)
         connection.execute("BEGIN IMMEDIATE")
         try:
-            found: StoredEvent | None = connection.execute(
+            newest_row: StoredEvent | None = connection.execute(
                 "SELECT hash FROM events WHERE position = ?", span[1:]
             ).fetchone()
-            if found is None or [event.hash for event in sealed] != [found[0]]:
-                raise ForeignFile(f"{self._path}: version {last} of {namespace!r} is not what was sealed; run verify")
-            connection.execute(_KEEP_IDS, span)
-            # Only this transaction may delete: the trigger is back before anybody else sees the file.
+            if newest_row is None or [event.hash for event in sealed] != [newest_row[0]]:
+                raise ForeignFile(
+                    f"{self._path}: version {last} of {namespace!r} differs from the sealed event; run verify"
+                )
+            connection.execute(_COPY_PRUNED_IDS, span)
+            # Only this transaction may delete: it restores the trigger before other connections see the change.
             trigger: StoredEvent = connection.execute(_DELETE_TRIGGER).fetchall()[0]
             connection.execute("DROP TRIGGER events_refuse_delete")
             connection.execute("DELETE FROM events WHERE position > ? AND position <= ?", span)
             connection.execute(trigger[0])
             connection.execute("UPDATE heads SET pruned = ? WHERE key = ? AND pruned = ?", (last, key, pruned))
             if connection.changes() != 1:
-                raise StorageError(f"{self._path}: somebody else prunes {namespace!r} at the same time; try again")
+                raise StorageError(f"{self._path}: another process prunes {namespace!r} at the same time; try again")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
 
-    def _give_up(self, requests: list[AppendRequest], error: Exception) -> None:
-        """Undo the transaction and tell every request why."""
+    def _fail_requests(self, requests: list[AppendRequest], error: Exception) -> None:
+        """Roll the transaction back and set the error of every request that has none."""
         if not isinstance(error, RecollectError):
-            _logger.exception("append failed in an unforeseen way")
-            error = StorageError(f"{self._path}: the append failed ({error!r}); nothing of it was recorded")
+            _logger.exception("unexpected error in an append")
+            error = StorageError(f"{self._path}: the append failed ({error!r}); nothing was recorded")
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -342,7 +349,10 @@ class SqliteLog(GroupCommitLog):
 
 @contextmanager
 def _log_errors(path: Path) -> Generator[None]:
-    """Do what `storage_errors` does; our SQL is constant, so an error in it means that the file's schema is damaged."""
+    """Translate errors as `storage_errors` does, and SQL errors to `ForeignFile`.
+
+    The SQL is constant, so an SQL error means that the file's schema is damaged.
+    """
     try:
         with storage_errors(path):
             yield
@@ -350,8 +360,8 @@ def _log_errors(path: Path) -> Generator[None]:
         raise ForeignFile(f"{path} is damaged ({error}); restore it from a backup") from error
 
 
-def _prepare(connection: apsw.Connection, path: Path, checkpoint_pages: int) -> str:
-    """Bring the file to the newest schema and return the log's id."""
+def _migrate(connection: apsw.Connection, path: Path, checkpoint_pages: int) -> str:
+    """Apply the missing migrations and return the log's id."""
     migrations = sorted(files(__package__).joinpath("migrations", "sqlite").iterdir(), key=lambda file: file.name)
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -371,43 +381,48 @@ def _prepare(connection: apsw.Connection, path: Path, checkpoint_pages: int) -> 
     return row[0]
 
 
-def _migrations_applied(connection: apsw.Connection, path: Path, known: int) -> int:
-    """Return how many migrations the file has seen; raise `ForeignFile` or `NewerFile` when it is not for us."""
+def _migrations_applied(connection: apsw.Connection, path: Path, newest: int) -> int:
+    """Return the number of migrations that were applied to the file, 0 for a new file.
+
+    Raises:
+        ForeignFile: another program's database. NewerFile: over `newest` migrations.
+    """
     application_id = connection.pragma("application_id")
     if application_id != APPLICATION_ID:
         if application_id or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
             raise ForeignFile(f"{path} is a database of another program; move it away, or name another data folder")
         return 0
     applied = connection.pragma("user_version")
-    if applied > known:
+    if applied > newest:
         raise NewerFile(f"{path} was written by a newer Recollect; install that version or a later one")
     return applied
 
 
 def _stored_id(event_id: str) -> str | bytes:
-    """Return the id as it is stored: a UUID as its 16 bytes, any other text as it is."""
+    """Return the stored form of an id: the 16 bytes of a UUID, any other text unchanged."""
     return bytes.fromhex(event_id.replace("-", "")) if _UUID.fullmatch(event_id) else event_id
 
 
-def _given_id(stored_id: str | bytes) -> str:
-    """Return the id as the producer gave it."""
+def _original_id(stored_id: str | bytes) -> str:
+    """Return the text of a stored id."""
     if not isinstance(stored_id, bytes):
         return stored_id
     digits = stored_id.hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def _head_row(head: StagedHead) -> StoredEvent:
+def _head_parameters(head: StagedHead) -> StoredEvent:
     """Return the parameters of `_MOVE_HEAD`."""
     return head.key, head.namespace, head.version, head.hash, head.recorded_at_us
 
 
-def _head(namespace: Any, version: Any, chain_hash: Any) -> Head:
-    """Return what is stored as a head; a damaged file may hold values of other types than its schema allows."""
+def _checked_head(namespace: Any, version: Any, chain_hash: Any) -> Head:
+    """Return a head, or raise `CorruptError`: a damaged file may hold values of types that its schema excludes."""
     if not (isinstance(namespace, str) and isinstance(version, int) and isinstance(chain_hash, bytes)):
-        raise apsw.CorruptError("a head is none")
+        raise apsw.CorruptError("invalid row in the table heads")
     return Head(namespace, version, chain_hash)
 
 
-def _recorded(namespace: str, row: StoredEvent) -> RecordedEvent:
-    return RecordedEvent(namespace, row[1], _given_id(row[2]), *row[3:])
+def _recorded_event(namespace: str, row: StoredEvent) -> RecordedEvent:
+    """Return the event in a row of `_ROW`."""
+    return RecordedEvent(namespace, row[1], _original_id(row[2]), *row[3:])

@@ -1,4 +1,4 @@
-"""What one transaction is about to write: versions, hashes and duplicates, decided alike for every backend."""
+"""Staging: computes the rows of one transaction, with versions, hashes and duplicates, for every backend."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from recollect.events.chain import GENESIS, leaf, link
 from recollect.events.envelope import ENCODING_JSON, Appended, EventDraft
 from recollect.events.errors import EventIdConflict, InvalidEvent, RecollectError, VersionConflict
 
-#: How a backend names a namespace in its tables.
+#: A backend's key of a namespace in its tables.
 Key = int | str
-#: How a backend stores an id.
+#: A backend's stored form of an event id.
 StoredId = str | bytes
-#: An event as it is stored: key, version, stored id, type, schema_version, occurred_at_us, recorded_at_us, session_id,
+#: A row of the events table: key, version, stored id, type, schema_version, occurred_at_us, recorded_at_us, session_id,
 #: actor, causation_id, correlation_id, encoding, payload, leaf, hash.
 StoredEvent = tuple[Any, ...]
 
 
 class StagedHead:
-    """A head while a transaction works on it. Read from the log in every transaction, never kept."""
+    """A namespace's head within one transaction. It is read in every transaction and never cached."""
 
     __slots__ = ("hash", "key", "moved", "namespace", "recorded_at_us", "version")
 
@@ -39,11 +39,11 @@ class StagedHead:
         self.moved = False
 
     def state(self) -> tuple[int, bytes, int, bool]:
-        """Return what `restore` takes back."""
+        """Return the state for `restore`."""
         return self.version, self.hash, self.recorded_at_us, self.moved
 
     def restore(self, state: tuple[int, bytes, int, bool]) -> None:
-        """Go back to an earlier state."""
+        """Restore an earlier state."""
         self.version, self.hash, self.recorded_at_us, self.moved = state
 
 
@@ -53,8 +53,8 @@ class Staging:
     Parameters:
         now_us: the time of recording.
         heads: the heads of all namespaces in the transaction, by name.
-        stored_id: how the backend stores an id.
-        find: the recorded row with a key and a stored id, or None.
+        stored_id: returns the backend's stored form of an id.
+        find: returns the recorded row with a key and a stored id, or None.
     """
 
     __slots__ = ("_by_id", "_find", "_now_us", "_stored_id", "heads", "rows")
@@ -71,26 +71,27 @@ class Staging:
         self._find = find
         self.heads = {head.namespace: head for head in heads}
         self.rows: list[StoredEvent] = []
-        #: Staged rows with a producer's id, by (key, stored id): it may come twice in one transaction.
+        #: Staged rows with a producer's id, by (key, stored id), since one transaction may hold an id twice.
         self._by_id: dict[tuple[Key, StoredId], StoredEvent] = {}
 
     def stage(self, requests: Sequence[AppendRequest]) -> None:
-        """Give each request's events their versions and rows, or the request its refusal."""
+        """Stage the events of each request, or set the error of a refused request."""
         for request in requests:
             try:
                 request.recorded = self._stage(request)
             except RecollectError as refusal:
                 request.error = refusal
 
-    def moved(self) -> list[StagedHead]:
-        """Return the heads that get events."""
+    def moved_heads(self) -> list[StagedHead]:
+        """Return the heads of the namespaces that get new events."""
         return [head for head in self.heads.values() if head.moved]
 
     def _stage(self, request: AppendRequest) -> list[Appended]:
+        """Stage all events of `request`, or none when one of them is refused."""
         head = self.heads[request.namespace]
         rows_before, head_before = len(self.rows), head.state()
         try:
-            return [self._place(head, request, at, head_before[0]) for at in range(len(request.drafts))]
+            return [self._stage_draft(head, request, index, head_before[0]) for index in range(len(request.drafts))]
         except RecollectError:
             for row in self.rows[rows_before:]:
                 self._by_id.pop((row[0], row[2]), None)
@@ -98,21 +99,21 @@ class Staging:
             head.restore(head_before)
             raise
 
-    def _place(self, head: StagedHead, request: AppendRequest, at: int, version_before: int) -> Appended:
-        """Return where the draft `at` is recorded already, or else stage it as the head's next version."""
-        draft = request.drafts[at]
+    def _stage_draft(self, head: StagedHead, request: AppendRequest, index: int, version_before: int) -> Appended:
+        """Return the recorded version of the draft `index`, or stage it as the head's next version."""
+        draft = request.drafts[index]
         if draft.id is not None and head.version:
             stored_id = self._stored_id(draft.id)
-            known = self._by_id.get((head.key, stored_id)) or self._find(head.key, stored_id)
-            if known is not None:
-                if not _same_content(known, draft):
-                    raise EventIdConflict(request.namespace, draft.id, known[1])
-                return Appended(draft.id, known[1], known[6], known[14], True)
+            recorded_row = self._by_id.get((head.key, stored_id)) or self._find(head.key, stored_id)
+            if recorded_row is not None:
+                if not _same_content(recorded_row, draft):
+                    raise EventIdConflict(request.namespace, draft.id, recorded_row[1])
+                return Appended(draft.id, recorded_row[1], recorded_row[6], recorded_row[14], True)
         expected = request.expected_version
         if expected is not None and expected != version_before:
             raise VersionConflict(request.namespace, expected, version_before)
         if draft.type in THROUGH_TYPES and draft.encoding == ENCODING_JSON:
-            _check_through(draft, head.version + 1, at)
+            _check_through(draft, head.version + 1, index)
         return self._add(head, draft)
 
     def _add(self, head: StagedHead, draft: EventDraft) -> Appended:
@@ -148,19 +149,19 @@ class Staging:
         return Appended(event_id, version, recorded_at_us, chain_hash, False)
 
 
-def _check_through(draft: EventDraft, version: int, at: int) -> None:
-    """Refuse a `through` beyond the event's own version: the job would skip the events up to it for good."""
+def _check_through(draft: EventDraft, version: int, index: int) -> None:
+    """Refuse a `through` over the event's own version, since the job would skip all events up to it."""
     through = orjson.loads(draft.payload).get("through")
     if through is not None and through > version:
         raise InvalidEvent(
-            f"{through} is beyond version {version}, which the event itself gets, so events that are not there yet "
-            "would count as read; leave `through` out",
-            field=f"events.{at}.payload.through",
+            f"{through} is over {version}, the version of this event, so events that are not recorded yet would count "
+            "as read; leave `through` out",
+            field=f"events.{index}.payload.through",
         )
 
 
 def _same_content(row: StoredEvent, draft: EventDraft) -> bool:
-    """Tell whether a recorded row says what `draft` says. A time that the producer left out is the log's own."""
+    """Return whether a recorded row and `draft` have the same content; a draft without a time equals any time."""
     return row[3:5] == (draft.type, draft.schema_version) and (
         draft.occurred_at_us in (None, row[5])
         and row[7:13]

@@ -1,6 +1,6 @@
-"""Anchors: the heads of a log, kept elsewhere. They prove later that nothing up to them was removed or rewritten.
+"""Anchors: store the heads of a log in a file, which later proves that no event up to them was removed or rewritten.
 
-The hash chain alone cannot tell a log whose end was cut off, heads included, from one that never had it.
+The hash chain alone cannot prove this: a log whose last events and heads were removed together has a valid chain.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ class Anchor(NamedTuple):
     heads: dict[str, Head]
 
     def find_problem(self, log: EventLog, namespace: str) -> ChainProblem | None:
-        """Return what is not as the anchor says: the event that was the head is missing or is another one now."""
-        kept = self.heads.get(namespace)
-        if kept is None:
+        """Return the difference between the anchor and the log: the anchored event is missing or was rewritten."""
+        anchored = self.heads.get(namespace)
+        if anchored is None:
             return None
-        events = log.read(namespace, after=kept.version - 1, limit=1)
-        if not events or events[0].version != kept.version:
-            what = f"removed: the anchor knows version {kept.version}, which is missing"
-        elif events[0].hash != kept.hash:
-            what = f"rewritten: the hash at version {kept.version} is not the anchor's"
+        events = log.read(namespace, after=anchored.version - 1, limit=1)
+        if not events or events[0].version != anchored.version:
+            message = f"removed: the anchor has version {anchored.version}, which the log does not have"
+        elif events[0].hash != anchored.hash:
+            message = f"rewritten: the hash at version {anchored.version} is not the anchor's"
         else:
             return None
-        return ChainProblem(version=kept.version, message=what)
+        return ChainProblem(version=anchored.version, message=message)
 
 
-def write_anchor(path: Path, log_id: str, verdicts: Iterable[VerifyResult]) -> None:
-    """Write the ends of verified chains to `path`, as a whole or not at all.
+def write_anchor(path: Path, log_id: str, results: Iterable[VerifyResult]) -> None:
+    """Write the heads of verified chains to `path` atomically.
 
     Raises:
         InvalidInput: the file cannot be written.
     """
-    heads = {verdict.namespace: {"version": verdict.version, "hash": verdict.hash.hex()} for verdict in verdicts}
+    heads = {result.namespace: {"version": result.version, "hash": result.hash.hex()} for result in results}
     content = orjson.dumps({"log_id": log_id, "heads": heads}, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
     try:
         write_atomically(path, content)
@@ -58,17 +58,19 @@ def read_anchor(path: Path, log: EventLog) -> Anchor:
     """Return the anchor in `path`.
 
     Raises:
-        InvalidInput: the file cannot be read, is no anchor, or is one of another log.
+        InvalidInput: the file cannot be read, is not an anchor, or is the anchor of another log.
     """
     try:
         content = orjson.loads(path.read_bytes())
-        kept = cast(dict[str, dict[str, Any]], content["heads"])
-        heads = {name: Head(name, int(head["version"]), bytes.fromhex(head["hash"])) for name, head in kept.items()}
+        entries = cast(dict[str, dict[str, Any]], content["heads"])
+        heads = {name: Head(name, int(head["version"]), bytes.fromhex(head["hash"])) for name, head in entries.items()}
         log_id = str(content["log_id"])
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", field=str(path)) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidInput(f"is no anchor ({error}); verify --save-anchor writes one", field=str(path)) from error
+        raise InvalidInput(
+            f"is not an anchor ({error}); `recollect verify --save-anchor FILE` writes an anchor", field=str(path)
+        ) from error
     if log_id != log.log_id:
-        raise InvalidInput(f"is an anchor of another log, {log_id}; this one is {log.log_id}", field=str(path))
+        raise InvalidInput(f"is an anchor of another log, {log_id}; this log is {log.log_id}", field=str(path))
     return Anchor(log_id, heads)

@@ -1,4 +1,4 @@
-"""Verify all namespaces of a log, in several processes: a walk is nothing but arithmetic."""
+"""Parallel verification: verifies all namespaces of a log in several processes, since hashing is bound by the CPU."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from recollect.events.integrity.verify import PROBLEMS_MAX, VerifyResult, verify
 from recollect.events.progress import OnProgress
 from recollect.events.storage.process_pool import process_pool
 
-#: Events in one task: about a third of a second, so that progress moves and processes end together.
+#: Events in one task: about 0.3 s of work, so that progress is reported often and processes finish together.
 TASK_EVENTS = 50_000
 
 
 class _Span(NamedTuple):
-    """A part of a chain: versions over `after` up to `until`; the last part has no end but the head."""
+    """A part of a chain: the versions over `after` up to `until`."""
 
     namespace: str
     after: int
+    #: None for the last part, which ends at the head.
     until: int | None
+    #: Number of events in the part.
     events: int
 
 
@@ -38,36 +40,36 @@ def verify_all(
     task_events: int = TASK_EVENTS,
     on_progress: OnProgress | None = None,
 ) -> Iterator[VerifyResult]:
-    """Yield the verdict on each of `heads`' namespaces, in their order; a long chain is walked in parts side by side.
+    """Yield the result for the namespace of each of `heads`, in their order; parts of a long chain run in parallel.
 
     Parameters:
         open_log: opens the log in another process; it must be picklable.
-        processes: how many at once; 1 works in this one.
-        anchor: heads kept elsewhere, compared as well. A namespace that only the anchor knows gets a verdict too.
+        processes: number of processes; 1 verifies in this process.
+        anchor: an anchor of the log to compare with. A namespace that only the anchor has gets a result too.
         task_events: events in one task.
-        on_progress: called with (events checked, events in all).
+        on_progress: called with (events checked, total events).
     """
-    wanted = list(heads)
-    total = sum(head.version for head in wanted)
-    tasks = list(_tasks(wanted, task_events))
-    done = 0
+    all_heads = list(heads)
+    total = sum(head.version for head in all_heads)
+    tasks = list(_tasks(all_heads, task_events))
+    events_done = 0
     parts: list[VerifyResult] = []
-    for task, verdicts in zip(tasks, _run(log, tasks, open_log, processes), strict=True):
-        for span, verdict in zip(task, verdicts, strict=True):
-            done += span.events
-            parts.append(verdict)
+    for task, results in zip(tasks, _run(log, tasks, open_log, processes), strict=True):
+        for span, result in zip(task, results, strict=True):
+            events_done += span.events
+            parts.append(result)
             if span.until is None:
-                yield _joined(parts, log, anchor)
+                yield _joined_result(parts, log, anchor)
                 parts = []
         if on_progress is not None:
-            on_progress(done, total)
-    known = {head.namespace for head in wanted}
-    for name in sorted(anchor.heads.keys() - known) if anchor else ():
-        yield _joined([verify(log, name)], log, anchor)
+            on_progress(events_done, total)
+    listed = {head.namespace for head in all_heads}
+    for name in sorted(anchor.heads.keys() - listed) if anchor else ():
+        yield _joined_result([verify(log, name)], log, anchor)
 
 
 def _tasks(heads: list[Head], task_events: int) -> Iterator[_Task]:
-    """Cut the chains into tasks of about `task_events`: long chains into parts, short ones together."""
+    """Yield tasks of about `task_events`: a long chain is split, short chains are combined."""
     task: _Task = []
     events = 0
     for head in heads:
@@ -88,28 +90,31 @@ def _tasks(heads: list[Head], task_events: int) -> Iterator[_Task]:
 def _run(
     log: EventLog, tasks: list[_Task], open_log: Callable[[], EventLog], processes: int
 ) -> Iterator[list[VerifyResult]]:
+    """Yield the results of each task, computed in this process or in a pool."""
     if processes == 1 or len(tasks) < 2:
-        yield from (_walk(log, task) for task in tasks)
+        yield from (_verify_task(log, task) for task in tasks)
         return
     with process_pool(min(processes, len(tasks)), open_log, _close) as pool:
-        yield from pool.map(_walk, tasks)
+        yield from pool.map(_verify_task, tasks)
 
 
 def _close(log: EventLog) -> None:
+    """Close the log of a process; a function of the module, so that it is picklable."""
     log.close()
 
 
-def _walk(log: EventLog, task: _Task) -> list[VerifyResult]:
+def _verify_task(log: EventLog, task: _Task) -> list[VerifyResult]:
+    """Return the result for each span of `task`."""
     return [verify(log, span.namespace, after=span.after, until=span.until) for span in task]
 
 
-def _joined(parts: list[VerifyResult], log: EventLog, anchor: Anchor | None) -> VerifyResult:
-    """Return the verdict on a whole chain."""
+def _joined_result(parts: list[VerifyResult], log: EventLog, anchor: Anchor | None) -> VerifyResult:
+    """Return the result for a whole chain, joined from its `parts` and compared with the anchor."""
     problems = [problem for part in parts for problem in part.problems]
     end = parts[-1]
-    differs = None if anchor is None else anchor.find_problem(log, end.namespace)
-    if differs is not None:
-        problems.append(differs)
+    anchor_problem = None if anchor is None else anchor.find_problem(log, end.namespace)
+    if anchor_problem is not None:
+        problems.append(anchor_problem)
     return VerifyResult(
         namespace=end.namespace, version=end.version, hash=end.hash, problems=tuple(problems[:PROBLEMS_MAX])
     )

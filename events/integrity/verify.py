@@ -1,4 +1,4 @@
-"""Walk the hash chain over the stored bytes: find what was altered, removed or reordered."""
+"""Verification: recomputes the hash chain of a namespace to find altered, removed or reordered events."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from recollect.events.chain import GENESIS, leaf_of, link
 from recollect.events.envelope import RecordedEvent
 from recollect.events.progress import OnProgress
 
-#: Problems named in one verdict. One flipped bit gives one or two; hundreds mean that the file as a whole is suspect.
+#: Problems in one result. A flipped bit causes one or two; a hundred mean that the file as a whole is damaged.
 PROBLEMS_MAX = 100
 _BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainProblem:
-    """One thing that is not as it was recorded."""
+    """A difference between the log and its hash chain."""
 
-    #: The version at which it shows.
+    #: The version at which it was detected.
     version: int
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
-    """What a walk along one namespace's chain found."""
+    """The result of verifying one namespace's chain."""
 
     namespace: str
     #: The newest version that was read.
     version: int
-    #: The chain's hash at that version. Kept elsewhere, it proves later that nothing before it has changed.
+    #: The chain's hash at that version. Stored in an anchor, it later proves that no earlier event was changed.
     hash: bytes
     problems: tuple[ChainProblem, ...]
 
     @property
     def is_intact(self) -> bool:
-        """Whether the log is as it was recorded."""
+        """Whether the chain has no problems."""
         return not self.problems
 
 
@@ -49,18 +49,18 @@ def verify(
     until: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> VerifyResult:
-    """Recompute every leaf and link of `namespace` and compare them with what is stored.
+    """Recompute every leaf and hash of `namespace` and compare them with the stored values.
 
     Parameters:
-        after, until: walk only the versions over `after` up to `until`, from the hash that is stored at `after`; so
-            parts of one chain can be walked side by side. Without `until` the walk ends at the head.
+        after, until: verify only the versions over `after` up to `until`, beginning with the stored hash at `after`,
+            so that parts of one chain can be verified in parallel. Without `until`, the head is verified too.
         on_progress: called with (versions checked, last version to check) after each batch.
     """
-    walk = _Walk(after, _stored_hash(log, namespace, after))
+    walk = _ChainWalk(after, _stored_hash(log, namespace, after))
     last = log.head(namespace).version if until is None else until
     while walk.version < last and len(walk.problems) < PROBLEMS_MAX:
         events = log.read(namespace, after=walk.version, limit=min(_BATCH, last - walk.version))
-        # After a gap, an event may lie behind what this walk has to check.
+        # After a gap in the versions, the page may have events over `until`.
         events = [event for event in events if event.version <= last]
         if not events:
             break
@@ -69,7 +69,7 @@ def verify(
         if on_progress is not None:
             on_progress(walk.version - after, last - after)
     if len(walk.problems) < PROBLEMS_MAX:
-        walk.arrive(last)
+        walk.finish(last)
         if until is None:
             _compare_head(walk, log, namespace)
     return VerifyResult(
@@ -81,44 +81,44 @@ def verify(
 
 
 def _stored_hash(log: EventLog, namespace: str, version: int) -> bytes | None:
-    """Return the chain's hash at `version` as it is stored; None when that event is missing."""
+    """Return the stored hash of `version`; None when that event is missing."""
     if version == 0:
         return GENESIS
     events = log.read(namespace, after=version - 1, limit=1)
     return events[0].hash if events and events[0].version == version else None
 
 
-def _compare_head(walk: _Walk, log: EventLog, namespace: str) -> None:
-    """Compare the newest event with the head; what is appended meanwhile moves both."""
+def _compare_head(walk: _ChainWalk, log: EventLog, namespace: str) -> None:
+    """Compare the newest event with the head. Events that are appended meanwhile are verified too."""
     while True:
         newer = log.read(namespace, after=walk.version, limit=_BATCH)
         head = log.head(namespace)
         if head.version <= walk.version:
             break
         if not newer:
-            walk.arrive(head.version)
+            walk.finish(head.version)
             return
         for event in newer:
             walk.step(event)
     if newer:
-        walk.report(newer[0].version, f"added: the head is at version {head.version}, the events go on")
+        walk.report(newer[0].version, f"added: the head is at version {head.version}, but there are later events")
     elif head.version < walk.version:
         walk.report(walk.version, f"the head is at version {head.version} only: it was changed")
     elif walk.hash is not None and head.hash != walk.hash:
         walk.report(head.version, "the head's hash is not the newest event's: one of them was changed")
 
 
-class _Walk:
-    """The state of a walk: where it stands, the chain's hash there, what was wrong on the way."""
+class _ChainWalk:
+    """A walk along a chain: its current version, the hash of that version, and the problems so far."""
 
     def __init__(self, version: int, chain_hash: bytes | None) -> None:
         self.version = version
-        #: None when the event that the walk starts behind is missing, which the walk up to there reports.
+        #: None when the event before the first one is missing, which the walk over the part before it reports.
         self.hash = chain_hash
         self.problems: list[ChainProblem] = []
 
     def step(self, event: RecordedEvent) -> None:
-        """Check one event against the walk so far, then stand on it."""
+        """Verify the next event and move to it."""
         if event.version != self.version + 1:
             missing = f"version {self.version + 1}" if event.version == self.version + 2 else "several versions"
             self.report(self.version + 1, f"removed: {missing} before version {event.version} is missing")
@@ -131,19 +131,19 @@ class _Walk:
         # The stored hash, not the recomputed one, so that one break is reported once and not for all that follows.
         self.hash = event.hash
 
-    def arrive(self, last: int) -> None:
-        """Report what is missing at the end of the walk."""
+    def finish(self, last: int) -> None:
+        """Report events that are missing at the end of the walk."""
         if self.version < last:
-            self.report(self.version + 1, f"removed: there should be events up to version {last}, they end here")
+            self.report(self.version + 1, f"removed: the events from here up to version {last} are missing")
             self.version, self.hash = last, None
 
-    def report(self, version: int, what: str) -> None:
-        """Note a problem."""
-        self.problems.append(ChainProblem(version=version, message=what))
+    def report(self, version: int, message: str) -> None:
+        """Add a problem."""
+        self.problems.append(ChainProblem(version=version, message=message))
 
 
 def _matches(recompute: Callable[[], bytes], stored: bytes) -> bool:
-    """Tell whether `stored` is what it should be; a damaged file may hold values of types that cannot be hashed."""
+    """Return whether `stored` equals the recomputed value; a damaged file may hold values that cannot be hashed."""
     try:
         return recompute() == stored
     except (TypeError, ValueError):

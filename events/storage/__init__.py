@@ -1,4 +1,4 @@
-"""Storage: SQLite connections, file locks, atomic writes, caches and pools that every layer uses, and the archive.
+"""Storage: SQLite connections, file locks, atomic writes, caches and process pools for every layer, and the archive.
 
 It may use the modules directly in `events`.
 """

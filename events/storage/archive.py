@@ -1,17 +1,18 @@
-"""The archive: closed ranges of the log, sealed into Parquet segments that are read as a part of it.
+"""Archive: seals old ranges of the log into Parquet segments, which are read as a part of the log.
 
-One folder a namespace, so that forgetting somebody is an unlink. A segment keeps every column of its events but the
-hash, which follows from the leaves: it is there once a block, to begin from.
+Each namespace has its own folder, so that erasing a namespace deletes files. A segment stores every column of its
+events. The hash is stored once a block only, since the other hashes are computed from the leaves.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
@@ -27,14 +28,14 @@ from recollect.events.storage.namespace_folder import hashed_folder
 if TYPE_CHECKING:
     import duckdb
 
-#: Events read at once, a row group of the file; a segment's blocks begin at multiples of it.
+#: Events in a block, which is read at once: a row group of the file. Blocks begin at multiples of it.
 BLOCK_EVENTS = 8_192
 #: Events in one segment: some megabytes of text, written and checked in a second.
 SEGMENT_EVENTS_MAX = 8 * BLOCK_EVENTS
-#: Blocks kept in memory for the next page: a few megabytes each.
+#: Blocks cached in memory for the next page: a few megabytes each.
 _BLOCKS_MAX = 4
 _MANIFEST = "manifest.json"
-#: The file whose lock a process holds while it seals.
+#: The file that a process locks while it seals.
 _LOCK = "seal.lock"
 
 #: The columns of a segment, with DuckDB's types.
@@ -54,47 +55,51 @@ SEGMENT_COLUMNS: dict[str, str] = {
     "leaf": "BLOB",
     "hash": "BLOB",
 }
-_WRITE = (
+_WRITE_SEGMENT = (
     "COPY (SELECT "
     + ", ".join(f"{name}::{kind} AS {name}" for name, kind in SEGMENT_COLUMNS.items())
     + " FROM rows) TO '{path}' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 9, ROW_GROUP_SIZE {block})"
 )
-_READ = "SELECT * FROM read_parquet(?) WHERE version >= ? AND version <= ? ORDER BY version"
+_READ_EVENTS = "SELECT * FROM read_parquet(?) WHERE version >= ? AND version <= ? ORDER BY version"
 
 
-class Segment(NamedTuple):
-    """One file of the archive, as the manifest knows it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """An entry of the manifest: one file of the archive."""
 
+    #: The file's name in the namespace's folder.
     file: str
     first_version: int
     last_version: int
-    #: Hex: the chain's hash before the first event, and at the last one.
+    #: Hash of the version before the first one, in hex.
     previous_hash: str
+    #: Hash of the last version, in hex.
     hash: str
+    #: The file's size.
     bytes: int
-    #: Hex: of the file.
+    #: The file's digest, in hex.
     sha256: str
 
 
 class EventSource(Protocol):
-    """The part of a log that sealing reads."""
+    """The methods of a log that sealing uses."""
 
     def head(self, namespace: str) -> Head:
         """Return the newest version of a namespace."""
         ...
 
     def read(self, namespace: str, *, after: int, limit: int) -> Sequence[RecordedEvent]:
-        """Return up to `limit` events after a version."""
+        """Return up to `limit` events with versions over `after`."""
         ...
 
 
 class Archive:
-    """The segments under `folder`, of the log `log_id`. Safe to use from many threads; one process seals at a time.
+    """The segments of the log `log_id` below `folder`. Safe to use from many threads; one process seals at a time.
 
-    Nothing is made before the first seal.
+    The folder is created by the first seal.
 
     Parameters:
-        block_events: events read at once; readers of a folder use the same number as its writers.
+        block_events: events in a block; readers of a folder must use the number of its writers.
         segment_events_max: events in one segment, a multiple of `block_events`.
     """
 
@@ -112,9 +117,11 @@ class Archive:
         self._log_id = log_id
         self._manifests: dict[str, tuple[tuple[int, int], list[Segment]]] = {}
         self._blocks: BoundedCache[tuple[str, int], list[RecordedEvent]] = BoundedCache(_BLOCKS_MAX)
+        self._connecting = threading.Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
 
     def segments(self, namespace: str) -> list[Segment]:
-        """Return the segments of `namespace` in order: they hold versions 1 up to the last one's last, without a gap.
+        """Return the segments of `namespace` in order; they cover the sealed versions from 1 without a gap.
 
         Raises:
             ForeignFile: the manifest is damaged or of another log.
@@ -126,18 +133,18 @@ class Archive:
             except FileNotFoundError:
                 return []
             stamp = (status.st_mtime_ns, status.st_ino)
-            known = self._manifests.get(namespace)
-            if known is None or known[0] != stamp:
-                known = self._manifests[namespace] = (stamp, self._read_manifest(path, namespace))
-        return known[1]
+            cached = self._manifests.get(namespace)
+            if cached is None or cached[0] != stamp:
+                cached = self._manifests[namespace] = (stamp, self._read_manifest(path, namespace))
+        return cached[1]
 
     def sealed(self, namespace: str) -> int:
-        """Return the last version that is in the archive; 0 when nothing is."""
+        """Return the last sealed version of `namespace`; 0 when there is none."""
         segments = self.segments(namespace)
         return segments[-1].last_version if segments else 0
 
     def paths(self, namespace: str) -> list[Path]:
-        """Return the files of `namespace`."""
+        """Return the paths of the segments of `namespace`."""
         return [self._folder_of(namespace) / segment.file for segment in self.segments(namespace)]
 
     def read(self, namespace: str, *, after: int, limit: int) -> list[RecordedEvent]:
@@ -156,16 +163,16 @@ class Archive:
         return events
 
     def seal(self, log: EventSource, namespace: str, *, min_events: int = 1) -> list[Segment]:
-        """Seal what `namespace` has after the last segment, if it is at least `min_events`; return the new segments.
+        """Seal the events of `namespace` after the last segment, if at least `min_events`; return the new segments.
 
-        A segment is written under another name, read back and compared with the log's chain, renamed, and only then
-        entered in the manifest; so a kill at any time leaves at most a file that the next call removes.
+        A segment is written under a temporary name, read back, compared with the log's chain and renamed before it is
+        added to the manifest, so a kill at any time leaves at most a file that the next call removes.
 
         Raises:
-            ForeignFile: the log's chain is broken in this range, so it must not be sealed. StorageError: the disk.
+            ForeignFile: the log's chain is broken in this range. StorageError: the disk failed.
         """
         with self._sealing(namespace) as folder:
-            new: list[Segment] = []
+            sealed_segments: list[Segment] = []
             segments = self.segments(namespace)
             after = segments[-1].last_version if segments else 0
             head = log.head(namespace).version
@@ -174,21 +181,22 @@ class Archive:
             while after < head:
                 last = min(head, (after // self._segment_events_max + 1) * self._segment_events_max)
                 previous = bytes.fromhex(segments[-1].hash) if segments else GENESIS
-                segment = self._write(log, namespace, folder, after, last, previous)
+                segment = self._write_segment(log, namespace, folder, after, last, previous)
                 segments = [*segments, segment]
                 self._write_manifest(folder, namespace, segments)
-                new.append(segment)
+                sealed_segments.append(segment)
                 after = last
-            return new
+            return sealed_segments
 
     def close(self) -> None:
-        """Let DuckDB go; it would complain at the end of the process otherwise."""
-        connection = self.__dict__.pop("_duckdb", None)
-        if connection is not None:
-            connection.close()
+        """Close the connection to DuckDB, which is opened again by the next read."""
+        with self._connecting:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     def check(self, namespace: str, segment: Segment) -> None:
-        """Raise `ForeignFile` unless the segment's file is, byte for byte, what was sealed."""
+        """Raise `ForeignFile` unless the segment's file has the digest of the sealed file."""
         path = self._folder_of(namespace) / segment.file
         with storage_errors(path), path.open("rb") as file:
             digest = sha256()
@@ -197,12 +205,12 @@ class Archive:
         if digest.hexdigest() != segment.sha256:
             raise ForeignFile(f"{path} is damaged: it is not what was sealed; restore it from a backup")
 
-    def _write(
+    def _write_segment(
         self, log: EventSource, namespace: str, folder: Path, after: int, last: int, previous_hash: bytes
     ) -> Segment:
-        """Write versions over `after` up to `last` to a new segment."""
+        """Write the versions over `after` up to `last` to a new segment and return its entry of the manifest."""
         name = f"{after + 1:012}-{last:012}.parquet"
-        unfinished = folder / f"{name}.tmp"
+        temporary = folder / f"{name}.tmp"
         events: list[RecordedEvent] = []
         while after + len(events) < last:
             page = log.read(
@@ -212,31 +220,32 @@ class Archive:
                 break
             events += page
         _check_chain(namespace, after, last, events, previous_hash)
-        with storage_errors(unfinished):
-            self._write_file(unfinished, events)
-            content = unfinished.read_bytes()
+        with storage_errors(temporary):
+            self._write_file(temporary, events)
+            content = temporary.read_bytes()
             segment = Segment(
-                name,
-                after + 1,
-                last,
-                previous_hash.hex(),
-                events[-1].hash.hex(),
-                len(content),
-                sha256(content).hexdigest(),
+                file=name,
+                first_version=after + 1,
+                last_version=last,
+                previous_hash=previous_hash.hex(),
+                hash=events[-1].hash.hex(),
+                bytes=len(content),
+                sha256=sha256(content).hexdigest(),
             )
-            if self._read_back(namespace, unfinished, segment) != events:
-                raise StorageError(f"{unfinished} does not read back as it was written; check the disk")
-            sync_file(unfinished)
-            unfinished.rename(folder / name)
+            if self._read_back(namespace, temporary, segment) != events:
+                raise StorageError(f"{temporary} does not read back as it was written; check the disk")
+            sync_file(temporary)
+            temporary.rename(folder / name)
             sync_file(folder)
         return segment
 
     def _write_file(self, path: Path, events: Sequence[RecordedEvent]) -> None:
+        """Write `events` to a Parquet file, with the hash at the end of each block only."""
         import numpy as np  # noqa: PLC0415
 
         rows: dict[str, Any] = {}
-        for at, (name, kind) in enumerate(SEGMENT_COLUMNS.items(), start=1):
-            values = [event[at] for event in events]
+        for column_index, (name, kind) in enumerate(SEGMENT_COLUMNS.items(), start=1):
+            values = [event[column_index] for event in events]
             if name == "hash":
                 last = len(events) - 1
                 values = [
@@ -246,11 +255,12 @@ class Archive:
             column = np.empty(len(values), dtype=np.int64 if kind in ("BIGINT", "INTEGER") else object)
             column[:] = values
             rows[name] = column
-        with self._duckdb.cursor() as cursor:
+        with self._cursor() as cursor:
             cursor.register("rows", rows)
-            cursor.execute(_WRITE.format(path=str(path).replace("'", "''"), block=self._block_events))
+            cursor.execute(_WRITE_SEGMENT.format(path=str(path).replace("'", "''"), block=self._block_events))
 
     def _read_back(self, namespace: str, path: Path, segment: Segment) -> list[RecordedEvent]:
+        """Return all events of the segment that was written to `path`."""
         first, last = (
             (segment.first_version - 1) // self._block_events,
             (segment.last_version - 1) // self._block_events,
@@ -259,7 +269,7 @@ class Archive:
         return [event for block in blocks for event in block]
 
     def _block(self, namespace: str, segment: Segment, number: int) -> list[RecordedEvent]:
-        """Return the events of the block `number` of a segment; blocks are counted from the first event of the log."""
+        """Return the events of the block `number`, cached; blocks are numbered from the namespace's first event."""
         path = self._folder_of(namespace) / segment.file
         key = (str(path), number)
         block = self._blocks.get(key)
@@ -269,15 +279,16 @@ class Archive:
         return block
 
     def _read_block(self, namespace: str, path: Path, segment: Segment, number: int) -> list[RecordedEvent]:
+        """Read the events of the block `number` from the file `path`; raise `ForeignFile` when it is damaged."""
         import duckdb  # noqa: PLC0415
 
         first = max(segment.first_version, number * self._block_events + 1)
         last = min(segment.last_version, (number + 1) * self._block_events)
         if not path.exists():
-            raise StorageError(f"{path} is missing: a part of the log; restore it from a backup")
+            raise StorageError(f"{path}, a part of the log, is missing; restore it from a backup")
         try:
-            with self._duckdb.cursor() as cursor:
-                rows: list[tuple[Any, ...]] = cursor.execute(_READ, (str(path), first - 1, last)).fetchall()
+            with self._cursor() as cursor:
+                rows: list[tuple[Any, ...]] = cursor.execute(_READ_EVENTS, (str(path), first - 1, last)).fetchall()
         except duckdb.Error as error:
             raise ForeignFile(f"{path} is damaged ({str(error).splitlines()[0]}); restore it from a backup") from error
         previous = bytes.fromhex(segment.previous_hash)
@@ -292,20 +303,22 @@ class Archive:
         return events
 
     def _folder_of(self, namespace: str) -> Path:
+        """Return the folder of `namespace`."""
         return hashed_folder(self.folder, namespace)
 
     @contextmanager
     def _sealing(self, namespace: str) -> Generator[Path]:
-        """Hold the lock on the namespace's folder and remove what a killed seal left."""
+        """Hold the lock of the namespace's folder and remove the files of a killed seal."""
         folder = self._folder_of(namespace)
         with storage_errors(folder), file_lock(folder / _LOCK):
-            known = {segment.file for segment in self.segments(namespace)} | {_MANIFEST, _LOCK}
+            expected_names = {segment.file for segment in self.segments(namespace)} | {_MANIFEST, _LOCK}
             for file in folder.iterdir():
-                if file.name not in known:
+                if file.name not in expected_names:
                     file.unlink()
             yield folder
 
     def _read_manifest(self, path: Path, namespace: str) -> list[Segment]:
+        """Return the segments in a manifest; raise `ForeignFile` when it is damaged or of another log."""
         try:
             manifest = orjson.loads(path.read_bytes())
             segments = [Segment(**fields) for fields in manifest["segments"]]
@@ -317,26 +330,30 @@ class Archive:
         return segments
 
     def _write_manifest(self, folder: Path, namespace: str, segments: Sequence[Segment]) -> None:
+        """Replace the manifest atomically."""
         manifest = {
             "log_id": self._log_id,
             "namespace": namespace,
-            "segments": [segment._asdict() for segment in segments],
+            "segments": [asdict(segment) for segment in segments],
         }
         with storage_errors(folder):
             write_atomically(folder / _MANIFEST, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
 
-    @cached_property
-    def _duckdb(self) -> duckdb.DuckDBPyConnection:
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        """Return a new cursor of DuckDB; the first call opens its connection."""
         import duckdb  # noqa: PLC0415
 
-        # Nothing is fetched from anywhere, and two threads are enough for files of some megabytes.
-        return duckdb.connect(
-            config={"autoinstall_known_extensions": False, "autoload_known_extensions": False, "threads": 2}
-        )
+        with self._connecting:
+            if self._connection is None:
+                # No extension is downloaded, and two threads are enough for files of some megabytes.
+                self._connection = duckdb.connect(
+                    config={"autoinstall_known_extensions": False, "autoload_known_extensions": False, "threads": 2}
+                )
+            return self._connection.cursor()
 
 
 def _check_chain(namespace: str, after: int, last: int, events: Sequence[RecordedEvent], previous_hash: bytes) -> None:
-    """Raise `ForeignFile` unless the events are versions over `after` up to `last`, as they were recorded."""
+    """Raise `ForeignFile` unless `events` are the versions over `after` up to `last` with an intact chain."""
     version = after
     for event in events:
         version += 1

@@ -1,4 +1,4 @@
-"""Atomic files: a file is written as a whole or not at all, and is on disk when the call returns."""
+"""Atomic files: writes a file as a whole or not at all, and syncs it to disk before the call returns."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the file `path` by `content`; after a crash there is the old file or the new one. One writer at a time.
+    """Replace the file `path` by `content`; a crash leaves the old file or the new file. One writer at a time.
 
     Raises:
-        OSError: the disk is full or cannot be written; the old file is still there.
+        OSError: the disk is full or cannot be written; the old file is unchanged.
     """
-    unfinished = path.with_name(f"{path.name}.tmp")
+    temporary = path.with_name(f"{path.name}.tmp")
     try:
-        _write(unfinished, content)
-        unfinished.replace(path)
+        _write_synced(temporary, content)
+        temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         raise
     sync_file(path.parent)
 
 
 def write_once(path: Path, content: bytes) -> None:
-    """Create the file `path` unless it exists: of several writers one creates it, and none reads a part of it.
+    """Create the file `path` unless it exists; safe for concurrent writers. Readers never see a partial file.
 
     Raises:
         OSError: the disk is full or cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
-        _write(unfinished, content)
+        _write_synced(temporary, content)
         with contextlib.suppress(FileExistsError):
-            os.link(unfinished, path)
+            os.link(temporary, path)
             sync_file(path.parent)
     finally:
-        unfinished.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def sync_file(path: Path) -> None:
-    """Have a closed file, or a folder's list of files, on disk.
+    """Sync a closed file, or the list of files of a folder, to disk.
 
-    Not for a database that is open: closing a descriptor of it would drop its locks.
+    Not for an open database, since closing any descriptor of its file drops the locks of the process.
     """
     if os.name == "nt" and path.is_dir():
-        # Windows opens no folders, and NTFS keeps a journal of their changes.
+        # Windows cannot open folders, and NTFS journals their changes.
         return
-    # Windows syncs only what is open for writing.
+    # Windows syncs only files that are open for writing.
     descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -58,7 +58,8 @@ def sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_synced(path: Path, content: bytes) -> None:
+    """Write a file and sync it to disk."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()

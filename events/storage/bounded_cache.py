@@ -1,4 +1,4 @@
-"""Bounded caches: the values used last, up to a sum of their sizes."""
+"""Bounded caches: LRU caches that are limited by the sum of the sizes of their values."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-def _one(_value: object) -> int:
+def _unit_size(_value: object) -> int:
+    """Return 1, the size of every value by default."""
     return 1
 
 
 class BoundedCache(Generic[Key, Value]):
     """A cache that evicts the least recently used value first. Safe to use from many threads; a call takes one lock.
 
-    The newest value stays whatever its size, so that what is too large for the cache is still found the next time.
+    The newest value is never evicted, also when it is larger than the cache, so that the next read is a hit.
 
     Parameters:
-        maximum: the sum of the sizes of the values kept.
-        size_of: the size of a value, which must not change while it is kept; by default a value counts 1.
-        entries_max: values kept, whatever their sizes; None for any number.
+        maximum: the largest sum of the sizes of all values.
+        size_of: returns the size of a value, which must not change while it is cached; 1 by default.
+        entries_max: the largest number of values; None for any number.
     """
 
-    def __init__(self, maximum: int, size_of: Callable[[Value], int] = _one, *, entries_max: int | None = None) -> None:
+    def __init__(
+        self, maximum: int, size_of: Callable[[Value], int] = _unit_size, *, entries_max: int | None = None
+    ) -> None:
         self._maximum = maximum
         self._size_of = size_of
         self._entries_max = entries_max
@@ -38,7 +41,7 @@ class BoundedCache(Generic[Key, Value]):
         return len(self._values)
 
     def get(self, key: Key) -> Value | None:
-        """Return the value of `key`, which is now the most recently used one; None when it is not kept."""
+        """Return the value of `key` and mark it as the most recently used value; None when it is not cached."""
         with self._lock:
             value = self._values.get(key)
             if value is not None:
@@ -46,28 +49,32 @@ class BoundedCache(Generic[Key, Value]):
             return value
 
     def get_all(self, keys: Iterable[Key]) -> dict[Key, Value]:
-        """Return the values of those `keys` that are kept, under one lock."""
-        found: dict[Key, Value] = {}
+        """Return the cached values of `keys`, under one lock."""
+        hits: dict[Key, Value] = {}
         values = self._values
         with self._lock:
             for key in keys:
                 value = values.get(key)
                 if value is not None:
                     values.move_to_end(key)
-                    found[key] = value
-        return found
+                    hits[key] = value
+        return hits
 
     def put(self, key: Key, value: Value, *, unless: Callable[[Value], bool] | None = None) -> None:
-        """Keep `value`, in place of one that is kept already unless `unless` holds of that one; evict what is over."""
+        """Store `value`, then evict values over the limits.
+
+        Parameters:
+            unless: a cached value for which it returns True is not replaced.
+        """
         with self._lock:
-            known = self._values.get(key)
-            if known is None or unless is None or not unless(known):
+            current = self._values.get(key)
+            if current is None or unless is None or not unless(current):
                 self._set(key, value)
             self._values.move_to_end(key)
             self._evict()
 
     def put_all(self, values: Mapping[Key, Value]) -> None:
-        """Keep `values`, in the place of those that are kept already, under one lock; evict what is over."""
+        """Store `values`, replacing cached values of their keys, under one lock, then evict values over the limits."""
         with self._lock:
             for key, value in values.items():
                 self._set(key, value)
@@ -75,19 +82,21 @@ class BoundedCache(Generic[Key, Value]):
             self._evict()
 
     def clear(self) -> None:
-        """Forget every value."""
+        """Remove every value."""
         with self._lock:
             self._values.clear()
             self._size = 0
 
     def _set(self, key: Key, value: Value) -> None:
-        known = self._values.get(key)
-        if known is not None:
-            self._size -= self._size_of(known)
+        """Store `value` and update the sum of sizes. The caller holds the lock."""
+        current = self._values.get(key)
+        if current is not None:
+            self._size -= self._size_of(current)
         self._values[key] = value
         self._size += self._size_of(value)
 
     def _evict(self) -> None:
+        """Evict the least recently used values until the limits hold. The caller holds the lock."""
         values = self._values
         while len(values) > 1 and (
             self._size > self._maximum or (self._entries_max is not None and len(values) > self._entries_max)

@@ -1,4 +1,4 @@
-"""SQLite as every part of Recollect opens it: one set of pragmas, and errors that tell the user what to do."""
+"""SQLite connections: opens databases with one set of pragmas, and translates errors of SQLite to `StorageError`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import apsw
 
 from recollect.events.errors import DiskFull, ForeignFile, ReadOnly, StorageError
 
-#: How long a connection waits for another one's write. Ours last milliseconds; seconds mean a stuck process.
+#: How long a connection waits for the write lock. Writes take milliseconds, so 10 s mean that a process hangs.
 BUSY_TIMEOUT_MS = 10_000
 
 _DISK_FULL = "{path}: the disk is full; free some space, then send the same again"
-#: What SQLite says, as an error in the SQL, of a file whose header names a format that it does not know.
+#: SQLite's message for a file whose header has an unknown format, which it reports as an error in the SQL.
 _NO_FORMAT = "unsupported file format"
 _CANNOT_WRITE = "{path} cannot be written; check its owner, its mode and how its disk is mounted"
 
-#: The base class of everything that SQLite reports.
+#: The base class of all errors of SQLite.
 DatabaseError = apsw.Error
-#: What SQLite reports of a damaged file.
+#: The errors of SQLite for a damaged file.
 DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
 
 Synchronous = Literal["FULL", "NORMAL"]
@@ -34,12 +34,12 @@ def connect(
     """Open the SQLite file `path` in WAL mode.
 
     Parameters:
-        create: make the file when it is not there, unless `readonly`.
-        synchronous: ``FULL`` makes a commit durable; ``NORMAL`` keeps the file consistent, which is enough for what
-            can be rebuilt.
+        create: create the file when it is missing, unless `readonly`.
+        synchronous: ``FULL`` makes a commit durable; ``NORMAL`` keeps the file consistent, which is enough for data
+            that can be rebuilt.
 
     Raises:
-        StorageError: the file cannot be opened; `ForeignFile` when it is no SQLite database.
+        StorageError: the file cannot be opened; `ForeignFile` when it is not a SQLite database.
     """
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE
     if create and not readonly:
@@ -48,15 +48,15 @@ def connect(
         connection = apsw.Connection(str(path), flags=flags)
         try:
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-            # Deleted text is overwritten, and nothing goes to temporary files: what is forgotten is gone.
+            # Deleted text is overwritten, and temporary data stays in memory, so that no file keeps erased text.
             connection.pragma("secure_delete", True)
             connection.pragma("temp_store", "MEMORY")
-            # INSERT OR REPLACE fires the triggers that refuse DELETE.
+            # With it, INSERT OR REPLACE fires the triggers that refuse DELETE.
             connection.pragma("recursive_triggers", True)
             if not readonly:
                 connection.pragma("journal_mode", "WAL")
             connection.pragma("synchronous", synchronous)
-            # Reads the header, so that a file that is no database is noticed here and not at the first query.
+            # Reads the header, so that another program's file is detected before the first query.
             connection.pragma("schema_version")
         except BaseException:
             connection.close()
@@ -66,7 +66,7 @@ def connect(
 
 @contextmanager
 def storage_errors(path: Path) -> Generator[None]:
-    """Turn what SQLite reports about the file `path` into a `StorageError`, keeping the cause."""
+    """Translate errors of SQLite and of the system about the file `path` to a `StorageError`, with the cause."""
     try:
         yield
     except apsw.Error as error:
@@ -78,13 +78,14 @@ def storage_errors(path: Path) -> Generator[None]:
     except OSError as error:
         raise _system_error(error, path) from error
     except UnicodeDecodeError as error:
-        # SQLite hands out what is stored as text unseen.
-        damaged = ForeignFile(f"{path} is damaged (a text in it is no UTF-8); restore it from a backup")
+        # SQLite does not check that stored text is UTF-8.
+        damaged = ForeignFile(f"{path} is damaged (it has text that is not UTF-8); restore it from a backup")
         damaged.path = path
         raise damaged from error
 
 
 def _system_error(error: OSError, path: Path) -> StorageError:
+    """Return the `StorageError` for an error of the operating system."""
     match error.errno:
         case errno.EROFS | errno.EACCES | errno.EPERM:
             return ReadOnly(_CANNOT_WRITE.format(path=path))
@@ -95,6 +96,7 @@ def _system_error(error: OSError, path: Path) -> StorageError:
 
 
 def _storage_error(error: apsw.Error, path: Path) -> StorageError | None:
+    """Return the `StorageError` for an error of SQLite; None for an error of the program."""
     match error:
         case apsw.FullError():
             return DiskFull(_DISK_FULL.format(path=path))
@@ -109,15 +111,17 @@ def _storage_error(error: apsw.Error, path: Path) -> StorageError | None:
         case apsw.SQLError() if _NO_FORMAT in str(error):
             return ForeignFile(f"{path} is damaged ({error}); restore it from a backup")
         case apsw.BusyError() | apsw.LockedError():
-            return StorageError(f"{path} is locked by another process for over {BUSY_TIMEOUT_MS // 1000} seconds")
+            return StorageError(
+                f"{path} is locked by another process for over {BUSY_TIMEOUT_MS // 1000} seconds; end that process"
+            )
         case apsw.IOError() | apsw.NoLFSError() | apsw.ProtocolError():
-            return StorageError(f"{path}: the disk reports an error ({error}); check it before you go on")
+            return StorageError(f"{path}: the disk reports an error ({error}); check the disk")
         case _:
             return None
 
 
 def rename_database(path: Path, suffix: str) -> list[Path]:
-    """Put `suffix` behind the name of a file or folder, and of what SQLite keeps beside the file; return new names."""
+    """Append `suffix` to the name of a file or folder, and of SQLite's files next to it; return the new names."""
     renamed: list[Path] = []
     with storage_errors(path):
         for part in ("", "-wal", "-shm", "-journal"):

@@ -1,4 +1,4 @@
-"""File locks: a file that one process, or several readers, hold; the system releases it when its holder dies."""
+"""File locks: exclusive and shared locks of files, which the system releases when the holding process ends."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from recollect.events.storage.database import storage_errors
 
 @contextmanager
 def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Generator[int | None]:
-    """Hold the lock of the file `path`, which is created when it is missing, over threads and processes alike.
+    """Hold the lock of the file `path`, which is created when it is missing, among threads and processes.
 
-    Two calls exclude each other unless both are `shared`, in one thread too. On Windows other processes cannot read
+    Two calls exclude each other unless both are `shared`, also in one thread. On Windows, other processes cannot read
     the first 64 KiB of a file that is locked exclusively.
 
     Yields:
-        The file's open descriptor, at its start; None when `wait` is False and another call holds the lock.
+        The file's open descriptor; None when `wait` is False and another call holds the lock.
 
     Raises:
         StorageError: the file cannot be created, or its disk has no locks.
@@ -35,7 +35,8 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Generat
 
 
 def _acquire(descriptor: int, path: Path, shared: bool, wait: bool) -> bool:
-    # Imported here: it imports the clients of Redis and asyncio, which a command without locks can do without.
+    """Lock the open file and return True; return False when `wait` is False and the file is locked."""
+    # Imported here: it imports asyncio and a client of Redis, which commands without locks do not need.
     from portalocker import AlreadyLocked, LockException, LockFlags, lock  # noqa: PLC0415
 
     flags = LockFlags.SHARED if shared else LockFlags.EXCLUSIVE
@@ -45,7 +46,7 @@ def _acquire(descriptor: int, path: Path, shared: bool, wait: bool) -> bool:
         except AlreadyLocked:
             if not wait:
                 return False
-            # Windows gives up after 10 seconds.
+            # On Windows, a blocking call fails after 10 seconds.
         except LockException as error:
             raise StorageError(
                 f"{path} cannot be locked ({error.strerror}); put the data folder on a disk of this machine"

@@ -1,4 +1,4 @@
-"""Folders of namespaces: one for each below a root, named by a hash."""
+"""Namespace folders: returns the folder of each namespace below a root, named by a hash."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 def hashed_folder(root: Path, namespace: str) -> Path:
     """Return the folder of `namespace` below `root`.
 
-    Its name is a hash: names may differ in case only, which some file systems ignore.
+    Its name is a hash, since namespaces may differ in case only, which some file systems ignore.
     """
     return named_folder(root, sha256(namespace.encode()).hexdigest()[:32])
 
 
 def named_folder(root: Path, name: str) -> Path:
-    """Return the folder below `root` whose own name, a hash, is `name`."""
+    """Return the folder below `root` with the hash `name`; its parent is named by the first two digits."""
     return root / name[:2] / name

@@ -135,7 +135,7 @@ def _extract_items(
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the messages are read again later")
         by_rules += _extract_by_rules(namespace, message, before, seconds_max)
-    people = [message for message in messages if not message.assistant]
+    people = [message for message in messages if not message.is_assistant]
     by_llm = extract_by_llm(context.llm, namespace, people) if context.llm is not None and people else None
     if by_llm is None or context.llm is None:
         return by_rules, RULES
@@ -190,7 +190,7 @@ def _incoming_message(event: RecordedEvent) -> IncomingMessage | None:
         speaker=episode.speaker,
         text=episode.text,
         sent_at=datetime_of(event.occurred_at_us),
-        assistant=payload["role"] == "assistant" and payload.get("name") is None,
+        is_assistant=payload["role"] == "assistant" and payload.get("name") is None,
     )
 
 

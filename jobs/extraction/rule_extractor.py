@@ -109,7 +109,7 @@ class IncomingMessage(NamedTuple):
     text: str
     sent_at: datetime
     #: Whether the assistant sent the message; no facts are extracted about it.
-    assistant: bool
+    is_assistant: bool
 
 
 class ExtractedItem(NamedTuple):
@@ -141,7 +141,7 @@ def extract_by_rules(
     for date in find_dates(message.text, message.sent_at):
         item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}
         yield ExtractedItem("dates", item)
-    if message.assistant:
+    if message.is_assistant:
         return
     procedure = find_procedure(message.text)
     if procedure is not None:

@@ -70,7 +70,7 @@ class LlmClient:
             text: the conversation; it is marked as data in the request.
             output: the type of the answer.
         """
-        if self._spend.today() >= self._settings.llm_tokens_per_day or not self._breaker.allows(namespace):
+        if self._spend.tokens_today() >= self._settings.llm_tokens_per_day or not self._breaker.allows(namespace):
             return None
         future = asyncio.run_coroutine_threadsafe(self._ask(prompt, text, output), self._loop)
         try:
@@ -87,7 +87,7 @@ class LlmClient:
         """Return the fields for health: the model, the tokens of today, and the number of paused namespaces."""
         return {
             "model": self.name,
-            "tokens_today": self._spend.today(),
+            "tokens_today": self._spend.tokens_today(),
             "tokens_per_day": self._settings.llm_tokens_per_day,
             "paused_namespaces": self._breaker.open_count(),
         }

@@ -22,7 +22,7 @@ class Spend:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def today(self) -> int:
+    def tokens_today(self) -> int:
         """Return the tokens that were used today."""
         with storage_errors(self._path):
             return self._read().get(_day(), 0)

@@ -63,7 +63,7 @@ class BacklogMonitor:
                 if self._settled.get(head.namespace) == (head.version, fingerprint):
                     continue
             try:
-                backlog = self.of(head.namespace)
+                backlog = self.namespace_backlog(head.namespace)
             except RecollectError:
                 # The namespace is damaged; health reports it. The other namespaces are still compared.
                 continue
@@ -76,7 +76,7 @@ class BacklogMonitor:
                     break
         return backlogs, compared
 
-    def of(self, namespace: str) -> Backlog:
+    def namespace_backlog(self, namespace: str) -> Backlog:
         """Return the backlog of `namespace`; an empty one for a parked namespace, which workers skip.
 
         Raises:
@@ -106,7 +106,7 @@ class BacklogMonitor:
         return embedder.fingerprint if embedder.state == "ready" else ""
 
 
-def summed(backlogs: Sequence[Backlog], present_us: int, *, most: int) -> dict[str, Any]:
+def backlog_totals(backlogs: Sequence[Backlog], present_us: int, *, most: int) -> dict[str, Any]:
     """Return the totals of `backlogs`, as health and metrics show them.
 
     Parameters:
@@ -124,7 +124,7 @@ def summed(backlogs: Sequence[Backlog], present_us: int, *, most: int) -> dict[s
     }
 
 
-def unfolded(log: EventLog, read_models: ReadModels) -> list[dict[str, Any]]:
+def namespaces_behind(log: EventLog, read_models: ReadModels) -> list[dict[str, Any]]:
     """Return the namespaces whose read models are behind the log or cannot be read, with the number of events."""
     behind: list[dict[str, Any]] = []
     for head in each_head(log):

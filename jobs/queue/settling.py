@@ -34,6 +34,6 @@ def settle(
         # Embedding comes before the jobs: the observer cuts observations where the vectors show a change of topic.
         context.vectors().embed_new(namespace, stop=context.stop)
         appended = sum(job.work(context, namespace, now_us) for job in LIVE_JOBS.values())
-        if not appended and backlog.of(namespace).is_settled:
+        if not appended and backlog.namespace_backlog(namespace).is_settled:
             return
     raise NotSettled(namespace, "the memory is being closed" if context.stop.is_set() else f"{rounds_max} rounds done")

@@ -7,13 +7,10 @@ so compare ratios. Texts are the demo conversation's, varied.
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import append_bench
 import archive_bench

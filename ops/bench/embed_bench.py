@@ -77,18 +77,18 @@ def _part(choice: RuntimeChoice) -> Part:
 
 
 def _openvino_pass(runtime: OpenVinoRuntime, texts: list[str]) -> Pass:
-    features = _features(runtime.tokenizer, texts, runtime.pieces_max, "np")
+    features = _features(runtime.tokenizer, texts, runtime.tokens_max, "np")
     return partial(runtime.compiled, features, share_inputs=True, share_outputs=True)
 
 
 def _torch_pass(runtime: TorchRuntime, texts: list[str]) -> Pass:
     torch: Any = import_module("torch")
-    features = _features(runtime.tokenizer, texts, runtime.pieces_max, "pt")
+    features = _features(runtime.tokenizer, texts, runtime.tokens_max, "pt")
     return torch.inference_mode()(partial(runtime.model[0].auto_model, **features))
 
 
-def _features(tokenizer: Any, texts: list[str], pieces_max: int | None, kind: str) -> dict[str, Any]:
-    return dict(tokenizer(texts, padding=True, truncation=True, max_length=pieces_max, return_tensors=kind))
+def _features(tokenizer: Any, texts: list[str], tokens_max: int | None, kind: str) -> dict[str, Any]:
+    return dict(tokenizer(texts, padding=True, truncation=True, max_length=tokens_max, return_tensors=kind))
 
 
 def _measure(parts: list[Part], batches: list[list[str]]) -> dict[str, tuple[list[float], list[float]]]:

@@ -18,7 +18,7 @@ def run(_: Path) -> None:
     heading(f"Extraction by rules, {MESSAGES:,} messages (floor: their sentences)")
     said = [
         IncomingMessage(
-            event["id"], event.get("session_id"), "Ann", event["payload"]["text"], datetime.now(UTC), assistant=False
+            event["id"], event.get("session_id"), "Ann", event["payload"]["text"], datetime.now(UTC), is_assistant=False
         )
         for event in texts.real(MESSAGES)
     ]

@@ -1,12 +1,12 @@
-"""Fit the weights of retrieval and its gate to a part of conversations with known answers, and report on the rest.
+"""Ranking fit: fits the weights and the gate of retrieval to conversations with known answers, and reports on the rest.
 
     python ops/fit FOLDER [--keep DIR] [--write] [--version NAME]
 
 Prints the numbers of `weights.toml` and `gate.toml`; with --write, writes them there. Of the files of each set, in the
-order of their names, every third is held out, the others are fitted to. Every set counts the same.
+order of their names, every third is held out, the others are fitted to. Every set has the same weight.
 
-The gate measures the candidates that are best by the weights in use: after new weights were written, a second run fits
-the gate to those. Ages count from the time of the run, so numbers differ a little from run to run.
+The gate measures the candidates that are best by the weights in use, so run it again after --write to fit the gate to
+the new weights. Ages count from the time of the run, so numbers differ a little from run to run.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+from fit_report import report_gate, report_ranking
+from gate_fit import fit_gate
+from ranking_fit import fit_weights
+from toml_tables import Table, gate_tables, replace_tables, weight_tables
+from training_samples import collect_samples
 
-from gate_model import fit_gate
-from order import fit_order
-from report import report_gate, report_order
-from samples import collect
-from tables import Table, gate_tables, order_tables, rewritten
-
-_RETRIEVAL = Path(__file__).parents[2] / "api" / "retrieval"
-#: Each ranking, and the embedding model that it has.
+#: The folder of `weights.toml` and `gate.toml`.
+_RANKING = Path(__file__).parents[2] / "api" / "retrieval" / "ranking"
+#: The embedding model of each ranking.
 _MODELS = {"hybrid": "all-MiniLM-L6-v2", "keyword": "none"}
 
 
 def fit(folder: Path, data: Path) -> dict[str, list[Table]]:
-    """Fit and report; return the tables of each file.
+    """Fit both rankings and print reports; return the new tables of each file.
 
     Parameters:
-        data: a folder for what is embedded.
+        folder: conversations with questions, ``*.json``.
+        data: a folder for the log and the embeddings of the conversations.
     """
     files: dict[str, list[Table]] = {"weights.toml": [], "gate.toml": []}
     for ranking, model in _MODELS.items():
-        samples = collect(folder, data / ranking, model)
-        order = fit_order(samples, semantic=ranking == "hybrid")
-        scored = [order.scores(one) for one in samples]
-        weights = order_tables(ranking, order)
-        _print(weights)
-        report_order(samples, scored)
-        gate = fit_gate(samples, scored)
-        logistic = gate_tables(ranking, gate)
-        _print(logistic)
-        report_gate(samples, scored, gate)
-        files["weights.toml"] += weights
-        files["gate.toml"] += logistic
+        samples = collect_samples(folder, data / ranking, model)
+        weights = fit_weights(samples, semantic=ranking == "hybrid")
+        scores = [weights.scores(sample) for sample in samples]
+        new_weights = weight_tables(ranking, weights)
+        _print(new_weights)
+        report_ranking(samples, scores)
+        gate = fit_gate(samples, scores)
+        new_gate = gate_tables(ranking, gate)
+        _print(new_gate)
+        report_gate(samples, scores, gate)
+        files["weights.toml"] += new_weights
+        files["gate.toml"] += new_gate
     return files
 
 
@@ -60,13 +60,14 @@ def _print(tables: Sequence[Table]) -> None:
 
 
 def main() -> None:
+    """Run the fit, and write its tables when ``--write`` is given."""
     options = _options()
     with tempfile.TemporaryDirectory(prefix="recollect-fit-") as folder:
         files = fit(options.folder, options.keep or Path(folder))
     if options.write:
         for name, tables in files.items():
-            file = _RETRIEVAL / name
-            file.write_text(rewritten(file.read_text(encoding="utf-8"), tables, options.version), encoding="utf-8")
+            file = _RANKING / name
+            file.write_text(replace_tables(file.read_text(encoding="utf-8"), tables, options.version), encoding="utf-8")
             print(f"wrote {file}", file=sys.stderr)
 
 
@@ -74,11 +75,11 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="conversations with questions: *.json")
     parser.add_argument("--keep", type=Path, help="a folder for the data, so that a second run need not embed again")
-    parser.add_argument("--write", action="store_true", help="write weights.toml and gate.toml into api/retrieval")
+    parser.add_argument("--write", action="store_true", help="write weights.toml and gate.toml")
     parser.add_argument("--version", default=date.today().isoformat(), help="the version to write (today, %(default)s)")
     options = parser.parse_args()
     if not any(options.folder.glob("*.json")):
-        parser.error(f"there is no *.json in {options.folder}")
+        parser.error(f"no *.json in {options.folder}")
     return options
 
 

@@ -1,4 +1,4 @@
-"""The vectors in use. What a data folder records names their model, and a change of it is followed while serving."""
+"""Active model: opens the vectors of the recorded embedding model and follows a change of the record while serving."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from recollect.projections.read_models.read_models import ReadModels
 
 _logger = logging.getLogger(__name__)
 
-#: Tells one content of a file from the next: what a rename puts there has another number.
+#: Inode and modification time of the record: a rename replaces the file, so each version has another inode.
 _Stamp = tuple[int, int] | None
 
 
 class ActiveModel:
-    """The vector space that a data folder uses, and the next one while its model loads. Safe to use from many threads.
+    """The vectors in use, and those of the next model while it loads. Safe to use from many threads.
 
-    The folder's record names the model (`choice.Choice`), whoever wrote it; `setting` does where nothing is recorded.
-    When `setting` is ``none`` there is no model, whatever is recorded.
+    The data folder's `ModelRecord` names the model; any process may write it. Without a record, `setting` names the
+    model. When `setting` is ``none``, no model is used and the record is ignored.
 
     Parameters:
-        models: the read models that the texts come from.
-        setting: ``none``, a model's name or its path.
-        runtime: what shall run it.
-        index_bytes_max: memory for indexes.
+        read_models: the source of the texts.
+        setting: ``none``, the model's name or its path.
+        runtime: the runtime of the model.
+        index_bytes_max: memory for the vector indexes.
 
     Raises:
-        ForeignFile: the record is damaged. StorageError: it cannot be read.
+        ForeignFile: the record is damaged. StorageError: the record cannot be read.
     """
 
     def __init__(
@@ -53,23 +53,23 @@ class ActiveModel:
         index_bytes_max: int = INDEX_BYTES_MAX,
     ) -> None:
         self._data = data
-        self._models = read_models
+        self._read_models = read_models
         self._setting = setting
         self._runtime: RuntimeChoice = runtime
         self._index_bytes_max = index_bytes_max
         self._lock = threading.Lock()
-        # Looked at before the record is read: what is written in between is noticed as a change.
+        # The stamp is read before the record, so that a record written in between is noticed as a change.
         self._stamp: _Stamp = None
         self._stamp = self._stamp_now()
-        choice = None if self._off else read_model_record(data)
-        self._vectors = self.open(self.embedder(setting if choice is None else choice.current.name))
+        record = None if self._off else read_model_record(data)
+        self._vectors = self.open_vectors(self.new_embedder(setting if record is None else record.current.name))
         self._next: Vectors | None = None
-        _logger.info("embedding model %r: %s", self._vectors.embedder.name, self._reason(choice))
+        _logger.info("embedding model %r: %s", self._vectors.embedder.name, self._reason(record))
 
     def vectors(self) -> Vectors:
-        """Return the vectors in use, of a model that may still be loading. Costs one look at a file's date.
+        """Return the vectors in use; their model may still be loading. The cost is one `stat` of the record.
 
-        When another model was recorded, it is loaded in the background, and the one before serves until it is ready.
+        When another model was recorded, it loads in the background; the previous model serves until it is ready.
         """
         following = self._next
         if self._stamp_now() != self._stamp or (following is not None and following.embedder.state == "ready"):
@@ -79,36 +79,43 @@ class ActiveModel:
         return self._vectors
 
     def model(self) -> RecordedModel | None:
-        """Return the model that the folder uses, with the tag of its files as they are; None when there is none.
+        """Return the folder's model with the fingerprint of its present files.
+
+        Returns:
+            None when no model is used, or when its files are not on this machine and nothing is recorded.
 
         Raises:
-            ForeignFile: the record is damaged. StorageError: it cannot be read.
+            ForeignFile: the record is damaged. StorageError: the record cannot be read.
         """
-        choice = read_model_record(self._data)
-        if choice is None and self._off:
+        record = read_model_record(self._data)
+        if record is None and self._off:
             return None
-        recorded = RecordedModel(model_name(self._setting), "") if choice is None else choice.current
+        recorded = RecordedModel(model_name(self._setting), "") if record is None else record.current
         try:
             return RecordedModel(recorded.name, model_fingerprint(recorded.name))
         except (OSError, ValueError):
             return recorded if recorded.fingerprint else None
 
-    def embedder(self, name: str) -> Embedder:
-        """Return the model `name`, not loaded yet, for the runtime that is set."""
+    def new_embedder(self, name: str) -> Embedder:
+        """Return an embedder of the model `name`, not loaded yet, on the configured runtime."""
         return open_embedder(name, self._runtime)
 
-    def open(self, embedder: Embedder) -> Vectors:
-        """Return the vectors of another model, beside those in use. Close them, unless `take_up` did take them."""
-        return Vectors(self._data, self._models, embedder, index_bytes_max=self._index_bytes_max)
+    def open_vectors(self, embedder: Embedder) -> Vectors:
+        """Return the vectors of another model. The caller closes them, unless it passes them to `activate`."""
+        return Vectors(self._data, self._read_models, embedder, index_bytes_max=self._index_bytes_max)
 
     def activate(self, vectors: Vectors, previous: RecordedModel | None) -> None:
-        """Record the model of `vectors`, which is ready, and `previous` as the one before it; use it from now on.
+        """Record the model of `vectors` as the current model and use it from now on.
+
+        Parameters:
+            vectors: of a model that is ready; `close` closes them.
+            previous: the model to record as the previous one.
 
         Raises:
-            StorageError: it cannot be recorded; nothing has changed.
+            StorageError: the record cannot be written; nothing has changed.
         """
         new = RecordedModel(vectors.embedder.name, vectors.embedder.fingerprint)
-        # Under the lock, so that a retrieval does not see the record first and loads the model once more.
+        # Under the lock: a retrieval that saw the new record first would load the model a second time.
         with self._lock:
             write_model_record(self._data, ModelRecord(new, previous))
             if not self._off:
@@ -116,13 +123,13 @@ class ActiveModel:
                 self._use(vectors)
 
     def status(self) -> dict[str, Any]:
-        """Return what health shows: the model in use and, while there is a change, the next one."""
+        """Return the state of the model in use and, during a change, of the next one, for the health report."""
         status = _status(self.vectors())
         following = self._next
         return status if following is None else status | {"next": _status(following)}
 
     def close(self) -> None:
-        """Close every file."""
+        """Close the vectors in use."""
         with self._lock:
             self._vectors.close()
 
@@ -130,42 +137,43 @@ class ActiveModel:
     def _off(self) -> bool:
         return self._setting == NO_MODEL
 
-    def _reason(self, choice: ModelRecord | None) -> str:
-        if choice is None:
+    def _reason(self, record: ModelRecord | None) -> str:
+        """Return why this model is used, for the log."""
+        if record is None:
             return "named by RECOLLECT_EMBEDDING_MODEL or its default"
         reason = f"recorded in {model_record_path(self._data)}"
-        if self._setting != choice.current.name:
-            reason += f", which goes before {self._setting!r} in RECOLLECT_EMBEDDING_MODEL or its default"
+        if self._setting != record.current.name:
+            reason += f", which takes precedence over {self._setting!r} in RECOLLECT_EMBEDDING_MODEL or its default"
         return reason
 
     def _stamp_now(self) -> _Stamp:
         if self._off:
             return None
         try:
-            found = model_record_path(self._data).stat()
+            status = model_record_path(self._data).stat()
         except FileNotFoundError:
             return None
         except OSError:
-            # It cannot be looked at for now, which is no change.
+            # An unreadable record counts as unchanged.
             return self._stamp
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
     def _follow_record(self) -> None:
-        """When another model is recorded than before, begin to load it, unless it is the one in use."""
+        """Read a changed record, and begin to load its model unless that model is in use."""
         stamp = self._stamp_now()
         if stamp == self._stamp:
             return
         self._stamp = stamp
         try:
-            choice = read_model_record(self._data)
+            record = read_model_record(self._data)
         except StorageError as error:
-            _logger.warning("going on with the model %r: %s", self._vectors.embedder.name, error)
+            _logger.warning("the embedding model %r stays in use: %s", self._vectors.embedder.name, error)
             return
-        wanted = RecordedModel(self._setting, "") if choice is None else choice.current
+        wanted = RecordedModel(self._setting, "") if record is None else record.current
         self._next = None
         if wanted.fingerprint != self._vectors.embedder.fingerprint:
-            _logger.info("embedding model %r: %s; loading", wanted.name, self._reason(choice))
-            self._next = self.open(self.embedder(wanted.name))
+            _logger.info("embedding model %r: %s; loading", wanted.name, self._reason(record))
+            self._next = self.open_vectors(self.new_embedder(wanted.name))
             self._next.embedder.start()
 
     def _switch_when_ready(self) -> None:

@@ -1,4 +1,4 @@
-"""The embedding model: texts in, normalised float32 vectors out. It loads in the background while others work."""
+"""Embedder: turns texts into normalised float32 vectors with an embedding model that loads in the background."""
 
 from __future__ import annotations
 
@@ -26,50 +26,53 @@ _logger = logging.getLogger(__name__)
 
 State = Literal["off", "loading", "ready", "failed"]
 
-#: The name that means no model.
+#: The setting that turns the embedding model off.
 NO_MODEL = "none"
-#: Words of the vocabulary that the basis for token codes is fitted to, and how many make one text.
+#: Words of the vocabulary that the basis of token codes is fitted to, and the words of each text made of them.
 _BASIS_WORDS = 4_096
 _BASIS_TEXT_WORDS = 16
-#: Texts that are embedded at once. A query waits for one batch at most: about 50 ms.
+#: Texts in one batch of bulk work. A query waits for one batch at most: about 50 ms.
 _BATCH_TEXTS = 32
 
 
 class Embedder(Protocol):
-    """What turns text into vectors. Safe to use from many threads."""
+    """An embedding model. Safe to use from many threads."""
 
     @property
     def name(self) -> str:
-        """Return what the model is loaded by: a name or a path."""
+        """Return the name or path that the model is loaded by."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """Name the vector space; vectors of two tags are never compared. Empty before the model is ready."""
+        """Return the identity of the vector space, empty before the model is ready.
+
+        Vectors of two fingerprints are never compared.
+        """
         ...
 
     @property
     def dimensions(self) -> int:
-        """Return the length of a vector; 0 before the model is ready."""
+        """Return the number of dimensions of a vector; 0 before the model is ready."""
         ...
 
     @property
     def state(self) -> State:
-        """Tell whether vectors can be had: ``off``, ``loading``, ``ready`` or ``failed``."""
+        """Return the state: ``off``, ``loading``, ``ready`` or ``failed``."""
         ...
 
     @property
     def reason(self) -> str:
-        """Say why the state is not ``ready``, and what to do about it."""
+        """Return why the state is not ``ready`` and what to do about it; empty when it is."""
         ...
 
     @property
     def runtime(self) -> RuntimeName:
-        """Return what runs the model; ``none`` before it is ready."""
+        """Return the name of the model's runtime; ``none`` before the model is ready."""
         ...
 
     def start(self) -> None:
-        """Begin to load, in the background. A second call does nothing."""
+        """Begin to load the model in the background. A second call does nothing."""
         ...
 
     def wait_ready(self, timeout_seconds: float) -> bool:
@@ -77,24 +80,24 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> Vector:
-        """Return one normalised row a text, shape (len(texts), dimensions). Queries go first meanwhile."""
+        """Return the normalised vectors of `texts`, shape (len(texts), dimensions). Queries take precedence."""
         ...
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        """Return an embedding a text. Queries go first meanwhile."""
+        """Return the embedding of each text. Queries take precedence."""
         ...
 
     def embed_query(self, text: str) -> TokenEmbedding:
-        """Return the embedding of a query, with the places of its pieces."""
+        """Return the embedding of a query, with the spans of its tokens."""
         ...
 
     def basis(self) -> Vector:
-        """Return `CODE_DIMENSIONS` directions that token vectors differ most in, shape (dimensions, at most those)."""
+        """Return the basis of token codes: principal directions, shape (dimensions, at most `CODE_DIMENSIONS`)."""
         ...
 
 
 class NoEmbedder:
-    """No model: retrieval is by keywords alone."""
+    """The embedder without a model: retrieval uses keywords only."""
 
     name = NO_MODEL
     fingerprint = NO_MODEL
@@ -111,40 +114,41 @@ class NoEmbedder:
         return False
 
     def embed(self, texts: Sequence[str]) -> Vector:
-        """Refuse: there is no model."""
+        """Raise RuntimeError."""
         raise RuntimeError(f"cannot embed {len(texts)} texts: {self.reason}")
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        """Refuse: there is no model."""
+        """Raise RuntimeError."""
         raise RuntimeError(f"cannot embed {len(texts)} texts: {self.reason}")
 
     def embed_query(self, text: str) -> TokenEmbedding:
-        """Refuse: there is no model."""
+        """Raise RuntimeError."""
         return self.embed_tokens([text])[0]
 
     def basis(self) -> Vector:
-        """Refuse: there is no model."""
-        raise RuntimeError(f"there is no basis: {self.reason}")
+        """Raise RuntimeError."""
+        raise RuntimeError(f"cannot compute the basis of token codes: {self.reason}")
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model by name or path.
+    """The embedder of a sentence-transformers model.
 
-    Weights are bfloat16 where the processor multiplies those in hardware (AMX): 4 times the texts a second, vectors
-    within 0.0002 of float32's by cosine. They are float32 elsewhere.
+    Weights are bfloat16 where the processor multiplies bfloat16 in hardware (AMX): 4 times the texts a second, with
+    vectors within 0.0002 of float32's by cosine. They are float32 elsewhere.
 
     Parameters:
-        model: `DEFAULT_MODEL`, any name on the model hub, or a folder.
-        runtime: what shall run it.
+        model: `DEFAULT_MODEL`, any name on the model hub, or the path of a folder.
+        runtime: the runtime of the model.
     """
 
     def __init__(self, model: str = DEFAULT_MODEL, runtime: RuntimeChoice = "auto") -> None:
         self.name = model
         self._choice: RuntimeChoice = runtime
         self._runtime: Runtime | None = None
-        self._gate = _Gate()
-        self._settled = threading.Event()
-        self._starting = threading.Lock()
+        self._model_lock = _PriorityLock()
+        #: Set when the model is ready or has failed.
+        self._loaded = threading.Event()
+        self._start_lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self.fingerprint = ""
         self.dimensions = 0
@@ -153,53 +157,53 @@ class SentenceEmbedder:
         self.runtime: RuntimeName = "none"
 
     def start(self) -> None:
-        """Begin to load, in the background."""
-        with self._starting:
+        """Begin to load the model in the background."""
+        with self._start_lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._load, name="recollect-model-loader", daemon=True)
                 self._thread.start()
 
     def wait_ready(self, timeout_seconds: float) -> bool:
         """Wait until the model is ready or has failed; return whether it is ready."""
-        self._settled.wait(timeout_seconds)
+        self._loaded.wait(timeout_seconds)
         return self.state == "ready"
 
     def embed(self, texts: Sequence[str]) -> Vector:
-        """Return one normalised row a text."""
+        """Return the normalised vectors of `texts`, shape (len(texts), dimensions)."""
         vectors = np.empty((len(texts), self.dimensions), np.float32)
-        for at, embedding in enumerate(self.embed_tokens(texts)):
-            vectors[at] = embedding.vector
+        for row, embedding in enumerate(self.embed_tokens(texts)):
+            vectors[row] = embedding.vector
         return vectors
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        """Return an embedding a text; longest texts together, since a batch is as slow as its longest text."""
-        found: dict[int, TokenEmbedding] = {}
-        order = sorted(range(len(texts)), key=lambda at: len(texts[at]), reverse=True)
+        """Return the embedding of each text, in batches of similar length: a batch is as slow as its longest text."""
+        embeddings: dict[int, TokenEmbedding] = {}
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]), reverse=True)
         for start in range(0, len(order), _BATCH_TEXTS):
             batch = order[start : start + _BATCH_TEXTS]
-            with self._gate.bulk():
-                found |= zip(batch, self._ready().encode([texts[at] for at in batch]), strict=True)
-        return [found[at] for at in range(len(texts))]
+            with self._model_lock.bulk():
+                embeddings |= zip(batch, self._ready().encode([texts[index] for index in batch]), strict=True)
+        return [embeddings[index] for index in range(len(texts))]
 
     def embed_query(self, text: str) -> TokenEmbedding:
-        """Return the embedding of a query, with the places of its pieces."""
+        """Return the embedding of a query, with the spans of its tokens."""
         runtime = self._ready()
-        with self._gate.query():
-            found = runtime.encode([text])[0]
-            # Here as well: a tokenizer that two threads use with other settings fails.
-            spans = token_spans(runtime.tokenizer, text, runtime.pieces_max)
-        # A model that puts a prompt before the text reads more than its pieces.
-        return found._replace(spans=spans) if len(spans) == len(found.tokens) else found
+        with self._model_lock.query():
+            embedding = runtime.encode([text])[0]
+            # Under the lock too: a tokenizer fails when two threads use it with different settings.
+            spans = token_spans(runtime.tokenizer, text, runtime.tokens_max)
+        # A model that puts a prompt before the text has more token vectors than the text has tokens.
+        return embedding._replace(spans=spans) if len(spans) == len(embedding.tokens) else embedding
 
     def basis(self) -> Vector:
-        """Return the first principal directions of the tokens of texts made of the model's own vocabulary.
+        """Return the principal directions of the token vectors of texts made of the model's own vocabulary.
 
-        So the same model gives the same basis, and nothing of what users said is in it.
+        The vocabulary gives the same texts on every machine, and the basis contains nothing of the users' texts.
         """
         words = sorted(word for word in self._ready().tokenizer.get_vocab() if word.isalpha() and len(word) > 2)
         step = max(1, len(words) // _BASIS_WORDS)
         chosen = words[::step]
-        # Neighbours in the alphabet are alike: deal them out.
+        # Alphabetical neighbours are related words, so each text takes words at a distance.
         count = max(1, len(chosen) // _BASIS_TEXT_WORDS)
         texts = [" ".join(chosen[start::count]) for start in range(count)]
         tokens = np.concatenate([embedding.tokens for embedding in self.embed_tokens(texts)])
@@ -229,7 +233,7 @@ class SentenceEmbedder:
             self.state = "ready"
             _logger.info("embedding model %r: runs on %s", self.name, self.runtime)
         finally:
-            self._settled.set()
+            self._loaded.set()
 
     def _fail(self, reason: str) -> None:
         self.reason = reason
@@ -238,24 +242,31 @@ class SentenceEmbedder:
         _logger.debug("the embedding model %r", self.name, exc_info=True)
 
 
-def token_spans(tokenizer: Any, text: str, pieces_max: int | None) -> tuple[tuple[int, int], ...]:
-    """Return where the pieces of `text` stand that the model reads; nothing when its tokenizer cannot tell."""
+def token_spans(tokenizer: Any, text: str, tokens_max: int | None) -> tuple[tuple[int, int], ...]:
+    """Return the character range of each token of `text`, without special tokens.
+
+    Parameters:
+        tokens_max: tokens after which the model truncates the text, special tokens included; None for no limit.
+
+    Returns:
+        (start, end) a token; empty when the tokenizer does not report offsets.
+    """
     if not getattr(tokenizer, "is_fast", False):
         return ()
-    read: Any = tokenizer(
+    encoding: Any = tokenizer(
         text,
         truncation=True,
-        max_length=pieces_max,
+        max_length=tokens_max,
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
     )
-    marks: list[int] = read["special_tokens_mask"]
-    spans: list[tuple[int, int]] = read["offset_mapping"]
-    return tuple((start, end) for mark, (start, end) in zip(marks, spans, strict=True) if not mark)
+    special_mask: list[int] = encoding["special_tokens_mask"]
+    spans: list[tuple[int, int]] = encoding["offset_mapping"]
+    return tuple((start, end) for special, (start, end) in zip(special_mask, spans, strict=True) if not special)
 
 
-class _Gate:
-    """Lets one through at a time, queries before bulk work."""
+class _PriorityLock:
+    """A lock whose waiting queries take precedence over bulk work."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -264,21 +275,23 @@ class _Gate:
 
     @contextlib.contextmanager
     def query(self) -> Generator[None]:
+        """Hold the lock for a query."""
         with self._condition:
             self._queries += 1
             self._condition.wait_for(lambda: not self._busy)
             self._queries -= 1
             self._busy = True
-        yield from self._pass()
+        yield from self._hold()
 
     @contextlib.contextmanager
     def bulk(self) -> Generator[None]:
+        """Hold the lock for a batch of bulk work."""
         with self._condition:
             self._condition.wait_for(lambda: not self._busy and not self._queries)
             self._busy = True
-        yield from self._pass()
+        yield from self._hold()
 
-    def _pass(self) -> Generator[None]:
+    def _hold(self) -> Generator[None]:
         try:
             yield
         finally:
@@ -288,5 +301,5 @@ class _Gate:
 
 
 def open_embedder(model: str, runtime: RuntimeChoice = "auto") -> Embedder:
-    """Return the embedder that the setting `model` names: ``none``, a name or a path."""
+    """Return the embedder of the setting `model`: ``none``, a model's name or its path."""
     return NoEmbedder() if model == NO_MODEL else SentenceEmbedder(model, runtime)

@@ -1,7 +1,7 @@
-"""What runs the embedding model: OpenVINO where it is installed and takes the model, PyTorch otherwise.
+"""Model runtime: runs the embedding model on OpenVINO where it is installed and supports the model, else on PyTorch.
 
-Both make the same vector space: vectors of one are within 0.001 of the other's by cosine, which is checked whenever a
-model is loaded. So vectors are kept when the runtime changes.
+Both runtimes give the same vector space: a check at every load requires a cosine of 0.999 between their vectors of the
+same text. So a change of the runtime embeds nothing again.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _logger = logging.getLogger(__name__)
 
 RuntimeName = Literal["openvino", "torch", "none"]
 
-#: Lengths are filled up to a multiple of this, and batches have 8, 4, 2 or 1 texts: OpenVINO keeps about 1 MB for each
-#: shape that it met, and the first text of a shape takes 10 ms more. 16 rows are one tile of AMX, so filling up costs
-#: little; larger batches are no faster, from 40 words on.
-_PIECES_STEP = 16
-_BATCHES = (8, 4, 2, 1)
-#: Least cosine to PyTorch's float32 that is the same space.
+#: Texts are padded to a multiple of this length, and batches have 8, 4, 2 or 1 texts: OpenVINO keeps about 1 MB for
+#: each input shape, and the first text of a shape takes 10 ms more. 16 rows are one tile of AMX, so padding costs
+#: little; from 40 words on, larger batches are no faster.
+_TOKENS_STEP = 16
+_BATCH_SIZES = (8, 4, 2, 1)
+#: Minimum cosine to PyTorch's float32 vector of the same text.
 _COSINE_MIN = 0.999
-#: What that is checked with: pieces of all kinds, and other lengths than the model was converted with.
+#: Texts of that check: several scripts, an empty text, and other lengths than the model was converted with.
 _PROBES = (
     "Ann moved to Lisbon and adopted a cat called Biscuit.",
     "  what does she DRINK?\n",
@@ -46,56 +46,56 @@ _PROBES = (
 
 
 class TokenEmbedding(NamedTuple):
-    """One text in vector space, as a whole and by its pieces."""
+    """The embedding of a text and of its tokens."""
 
-    #: Normalised, shape (dimensions,).
+    #: The text's vector, normalised, shape (dimensions,).
     vector: Vector
-    #: A vector for each piece that the model reads, marks of beginning and end left out, shape (pieces, dimensions);
-    #: no rows when the model cannot tell.
+    #: Normalised vectors of the tokens without special tokens, shape (tokens, dimensions); (0, dimensions) when the
+    #: model does not report them.
     tokens: Vector
-    #: Where each piece stands in the text, as (start, end); of queries only.
+    #: Character range of each token in the text, as (start, end); of queries only.
     spans: tuple[tuple[int, int], ...] = ()
 
 
 class RuntimeRefused(Exception):
-    """The runtime that was asked for cannot be had; the message says why, and what to do."""
+    """The configured runtime cannot run the model; the message says why and what to do."""
 
 
 class Runtime(Protocol):
-    """A model, ready to encode. One thread at a time."""
+    """A loaded model. One thread at a time may use it."""
 
     @property
     def name(self) -> RuntimeName:
-        """Return what runs the model."""
+        """Return the name of the runtime."""
         ...
 
     @property
     def tokenizer(self) -> Any:
-        """Return the model's tokenizer, one of transformers."""
+        """Return the model's tokenizer: a tokenizer of transformers."""
         ...
 
     @property
-    def pieces_max(self) -> int | None:
-        """Return how many pieces of a text the model reads, marks included; None: all."""
+    def tokens_max(self) -> int | None:
+        """Return the tokens after which the model truncates a text, special tokens included; None for no limit."""
         ...
 
     def encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        """Return an embedding a text, without spans."""
+        """Return the embedding of each text, without spans."""
         ...
 
 
 class TorchRuntime:
-    """A SentenceTransformer as it is."""
+    """A SentenceTransformer on PyTorch."""
 
     name: RuntimeName = "torch"
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self.tokenizer: Any = model.tokenizer
-        self.pieces_max: int | None = model.max_seq_length
+        self.tokens_max: int | None = model.max_seq_length
 
     def encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        """Return an embedding a text."""
+        """Return the embedding of each text."""
         rows: Any = self.model.encode(
             list(texts), output_value=None, show_progress_bar=False, batch_size=len(texts), convert_to_numpy=False
         )
@@ -104,75 +104,84 @@ class TorchRuntime:
 
 
 class OpenVinoRuntime:
-    """A transformer with mean pooling, converted in memory.
+    """A transformer with mean pooling on OpenVINO, converted in memory.
 
-    It uses as many threads as torch would (``OMP_NUM_THREADS``), and bfloat16 where torch would.
+    It uses the threads (``OMP_NUM_THREADS``) and the precision that torch would use.
 
     Raises:
-        RuntimeRefused: the model is of another kind.
+        RuntimeRefused: the model is no transformer with mean pooling on the CPU.
     """
 
     name: RuntimeName = "openvino"
 
     def __init__(self, model: Any) -> None:
-        if unfit := _unfit(model):
-            raise RuntimeRefused(unfit)
+        if reason := _unsupported_reason(model):
+            raise RuntimeRefused(reason)
         self.tokenizer: Any = model.tokenizer
-        self.pieces_max: int | None = model.max_seq_length
-        # A copy: this one's truncation and padding are its own, whatever others do with the model's.
+        self.tokens_max: int | None = model.max_seq_length
+        # A copy, since other users of the model's tokenizer change its truncation and padding.
         tokenizers: Any = import_module("tokenizers")
-        self._pieces: Any = tokenizers.Tokenizer.from_str(self.tokenizer.backend_tokenizer.to_str())
-        self._pieces.no_padding()
-        self._pieces.no_truncation()
-        if self.pieces_max is not None:
-            self._pieces.enable_truncation(self.pieces_max, direction=self.tokenizer.truncation_side)
-        self._special = set[int](self.tokenizer.all_special_ids)
-        self.compiled: Any = _compiled(model)
-        self._inputs: set[str] = {one.any_name for one in self.compiled.inputs}
+        self._tokenizer: Any = tokenizers.Tokenizer.from_str(self.tokenizer.backend_tokenizer.to_str())
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        if self.tokens_max is not None:
+            self._tokenizer.enable_truncation(self.tokens_max, direction=self.tokenizer.truncation_side)
+        self._special_ids = set[int](self.tokenizer.all_special_ids)
+        self.compiled: Any = _compile(model)
+        self._inputs: set[str] = {port.any_name for port in self.compiled.inputs}
         self._output: Any = self.compiled.output("last_hidden_state")
 
     def encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        """Return an embedding a text."""
-        read: list[Any] = self._pieces.encode_batch(list(texts))
-        found: list[TokenEmbedding] = []
-        for size in _BATCHES:
-            while len(read) - len(found) >= size:
-                found += self._forward(read[len(found) : len(found) + size])
-        return found
+        """Return the embedding of each text."""
+        encodings: list[Any] = self._tokenizer.encode_batch(list(texts))
+        embeddings: list[TokenEmbedding] = []
+        for size in _BATCH_SIZES:
+            while len(encodings) - len(embeddings) >= size:
+                embeddings += self._forward(encodings[len(embeddings) : len(embeddings) + size])
+        return embeddings
 
-    def features(self, read: Sequence[Any]) -> dict[str, NDArray[np.int64]]:
-        """Return what the model is given for texts as the tokenizer read them."""
-        longest = max(len(one.ids) for one in read)
-        width = max(1, -(-longest // _PIECES_STEP)) * _PIECES_STEP
-        if self.pieces_max is not None:
-            width = min(width, self.pieces_max)
-        ids = np.full((len(read), width), self.tokenizer.pad_token_id or 0, np.int64)
+    def features(self, encodings: Sequence[Any]) -> dict[str, NDArray[np.int64]]:
+        """Return the model's padded inputs for a batch of the tokenizer's encodings, shape (batch, length) each."""
+        longest = max(len(encoding.ids) for encoding in encodings)
+        width = max(1, -(-longest // _TOKENS_STEP)) * _TOKENS_STEP
+        if self.tokens_max is not None:
+            width = min(width, self.tokens_max)
+        ids = np.full((len(encodings), width), self.tokenizer.pad_token_id or 0, np.int64)
         mask, types = np.zeros_like(ids), np.zeros_like(ids)
-        for row, one in enumerate(read):
-            ids[row, : len(one.ids)] = one.ids
-            mask[row, : len(one.ids)] = one.attention_mask
-            types[row, : len(one.ids)] = one.type_ids
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        return {name: values for name, values in given.items() if name in self._inputs}
+        for row, encoding in enumerate(encodings):
+            ids[row, : len(encoding.ids)] = encoding.ids
+            mask[row, : len(encoding.ids)] = encoding.attention_mask
+            types[row, : len(encoding.ids)] = encoding.type_ids
+        features = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        return {name: values for name, values in features.items() if name in self._inputs}
 
-    def _forward(self, read: Sequence[Any]) -> list[TokenEmbedding]:
-        features = self.features(read)
-        # Not copied: whatever is kept of it is made anew below.
+    def _forward(self, encodings: Sequence[Any]) -> list[TokenEmbedding]:
+        """Return the embeddings of one batch."""
+        features = self.features(encodings)
+        # Without a copy of the output: the results below are new arrays.
         hidden: Vector = self.compiled(features, share_inputs=True, share_outputs=True)[self._output]
-        # The mean's direction is the sum's.
+        # The sum replaces the mean: both have the same direction, and the vector is normalised.
         sums = features["attention_mask"][:, np.newaxis].astype(np.float32) @ hidden
-        wholes = normalised(sums[:, 0])
+        vectors = normalised(sums[:, 0])
         return [
-            TokenEmbedding(whole, normalised(rows[[at for at, id in enumerate(one.ids) if id not in self._special]]))
-            for whole, rows, one in zip(wholes, hidden, read, strict=True)
+            TokenEmbedding(vector, normalised(rows[self._content_rows(encoding.ids)]))
+            for vector, rows, encoding in zip(vectors, hidden, encodings, strict=True)
         ]
+
+    def _content_rows(self, ids: Sequence[int]) -> list[int]:
+        """Return the positions of the tokens that are not special tokens."""
+        return [row for row, token_id in enumerate(ids) if token_id not in self._special_ids]
 
 
 def load_runtime(model: str, choice: RuntimeChoice) -> Runtime:
-    """Load the model of that name or path.
+    """Load a model and return its runtime.
+
+    Parameters:
+        model: the model's name or path.
+        choice: ``auto`` tries OpenVINO first and falls back to PyTorch.
 
     Raises:
-        RuntimeRefused: OpenVINO was asked for by name, and it is not installed or does not take the model.
+        RuntimeRefused: `choice` is ``openvino``, which is not installed or does not support the model.
         Exception: the model cannot be loaded.
     """
     if choice == "openvino" and find_spec("openvino") is None:
@@ -185,9 +194,9 @@ def load_runtime(model: str, choice: RuntimeChoice) -> Runtime:
     if choice == "torch" or find_spec("openvino") is None:
         return TorchRuntime(_sentence_transformer(model, dtype))
     # OpenVINO converts from float32.
-    whole = _sentence_transformer(model, torch.float32)
+    float32_model = _sentence_transformer(model, torch.float32)
     try:
-        return _verified(whole)
+        return _verified_openvino(float32_model)
     except Exception as error:
         cause = short_text(error)
         if choice == "openvino":
@@ -195,18 +204,18 @@ def load_runtime(model: str, choice: RuntimeChoice) -> Runtime:
                 f"OpenVINO cannot run the model {model!r} ({cause}); set RECOLLECT_EMBEDDING_RUNTIME to auto"
             ) from error
         _logger.warning("embedding model %r: runs on torch, as OpenVINO cannot run it (%s)", model, cause)
-        return TorchRuntime(whole if dtype == torch.float32 else _sentence_transformer(model, dtype))
+        return TorchRuntime(float32_model if dtype == torch.float32 else _sentence_transformer(model, dtype))
 
 
 def normalised(vectors: Vector) -> Vector:
-    """Return the rows of `vectors` at length 1."""
+    """Return the rows of `vectors`, shape (n, dimensions), scaled to length 1."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 def _torch() -> Any:
-    """Import torch, which takes seconds, as this process wants it."""
-    # Threads of a model that wait for each other by spinning stand still for 0.3 s when another process wants the
-    # processor; the library reads this when it is loaded.
+    """Import torch, which takes seconds, with passive waiting of its threads."""
+    # Threads that wait by spinning delay a batch by 0.3 s when another process uses the processor. OpenMP reads the
+    # variable when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     return import_module("torch")
 
@@ -218,25 +227,25 @@ def _sentence_transformer(name: str, dtype: Any) -> Any:
 
 
 def _multiplies_bfloat16() -> bool:
-    """Tell whether the processor multiplies bfloat16 in hardware (AMX)."""
+    """Return whether the processor multiplies bfloat16 in hardware (AMX)."""
     return getattr(_torch().cpu, "_is_amx_tile_supported", lambda: False)()
 
 
 def _embedding(row: Any, special: set[int]) -> TokenEmbedding:
-    """Return the embedding of one text of a batch as sentence-transformers gives it."""
-    whole: Vector = row["sentence_embedding"].float().cpu().numpy()
-    pieces: Vector = np.empty((0, len(whole)), np.float32)
+    """Return the embedding of one text from the output of sentence-transformers."""
+    vector: Vector = row["sentence_embedding"].float().cpu().numpy()
+    tokens: Vector = np.empty((0, len(vector)), np.float32)
     if "token_embeddings" in row and "input_ids" in row:
         ids: list[int] = row["input_ids"].tolist()
         mask: list[int] = row["attention_mask"].tolist()
-        kept = [at for at, id in enumerate(ids) if mask[at] and id not in special]
-        pieces = row["token_embeddings"].float().cpu().numpy()[kept]
-    # Normalised here, in float32: in bfloat16 lengths are off by up to 0.4 %.
-    return TokenEmbedding(normalised(whole[np.newaxis])[0], normalised(pieces))
+        content_rows = [index for index, token_id in enumerate(ids) if mask[index] and token_id not in special]
+        tokens = row["token_embeddings"].float().cpu().numpy()[content_rows]
+    # Normalised in float32: in bfloat16, lengths are off by up to 0.4 %.
+    return TokenEmbedding(normalised(vector[np.newaxis])[0], normalised(tokens))
 
 
-def _unfit(model: Any) -> str:
-    """Return why a SentenceTransformer is not what `OpenVinoRuntime` can run; empty when it is."""
+def _unsupported_reason(model: Any) -> str:
+    """Return why `OpenVinoRuntime` cannot run a SentenceTransformer; empty when it can."""
     modules = [type(module).__name__ for module in model]
     if modules[:2] != ["Transformer", "Pooling"] or modules[2:] not in ([], ["Normalize"]):
         return f"it is made of {', '.join(modules)}"
@@ -251,21 +260,20 @@ def _unfit(model: Any) -> str:
     return ""
 
 
-def _compiled(model: Any) -> Any:
-    """Return the model's transformer, compiled by OpenVINO for this processor."""
-    # OpenVINO reports each import and conversion to its maker's analytics, unless this package is missing. A memory
-    # tells nobody.
+def _compile(model: Any) -> Any:
+    """Compile the model's transformer with OpenVINO for this processor."""
+    # Turn off OpenVINO's telemetry: it reports each import and conversion, unless this package is missing.
     sys.modules.setdefault("openvino_telemetry", None)  # pyright: ignore[reportArgumentType]
     openvino: Any = import_module("openvino")
     example: Any = model.tokenizer(["one", "and two"], padding=True, return_tensors="pt")
     with _quiet():
-        # The weights are shared with the file that torch has mapped.
+        # The converted model shares the weights that torch has mapped from the file.
         converted = openvino.convert_model(model[0].auto_model, example_input=dict(example))
     options = {
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "bf16" if _multiplies_bfloat16() else "f32",
         "INFERENCE_NUM_THREADS": _torch().get_num_threads(),
-        # Pinned threads of several processes wait for the same processor while others are idle.
+        # Pinned threads of several processes wait for one core while other cores are idle.
         "ENABLE_CPU_PINNING": False,
     }
     return openvino.Core().compile_model(converted, "CPU", options)
@@ -273,7 +281,7 @@ def _compiled(model: Any) -> Any:
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Keep to itself what torch and transformers say about a model that is traced; the result is verified."""
+    """Silence the warnings of torch and transformers while a model is traced: the result is verified anyway."""
     transformers_logging: Any = import_module("transformers.utils.logging")
     before = transformers_logging.get_verbosity()
     transformers_logging.set_verbosity_error()
@@ -285,14 +293,18 @@ def _quiet() -> Generator[None]:
         transformers_logging.set_verbosity(before)
 
 
-def _verified(model: Any) -> OpenVinoRuntime:
-    """Return the model on OpenVINO, once its vectors are those of torch in float32."""
+def _verified_openvino(model: Any) -> OpenVinoRuntime:
+    """Return the model on OpenVINO after comparing its vectors with those of torch in float32.
+
+    Raises:
+        RuntimeRefused: OpenVINO does not support the model, or its vectors differ.
+    """
     runtime = OpenVinoRuntime(model)
-    # One at a time, and all in one batch.
+    # Each text alone, then all in one batch.
     for texts in (*((text,) for text in _PROBES), _PROBES):
-        for theirs, ours in zip(TorchRuntime(model).encode(texts), runtime.encode(texts), strict=True):
-            cosine = float(theirs.vector @ ours.vector)
-            # Written so that NaN is refused too.
-            if not cosine >= _COSINE_MIN or theirs.tokens.shape != ours.tokens.shape:
-                raise RuntimeRefused(f"its vectors are others than torch's: {cosine:.5f} by cosine")
+        for expected, actual in zip(TorchRuntime(model).encode(texts), runtime.encode(texts), strict=True):
+            cosine = float(expected.vector @ actual.vector)
+            # `not >=` instead of `<`, so that NaN is refused too.
+            if not cosine >= _COSINE_MIN or expected.tokens.shape != actual.tokens.shape:
+                raise RuntimeRefused(f"its vectors differ from torch's: {cosine:.5f} by cosine")
     return runtime

@@ -1,7 +1,7 @@
-"""Token vectors as codes of 64 bytes: small enough to keep one for every word that was ever said.
+"""Token codes: compress a token vector to 64 bytes, small enough to store one for every token of every turn.
 
-A vector is turned to the directions in which token vectors differ most (principal components), cut to the first 64 and
-rounded to int8. Late interaction over codes ranks almost as over whole vectors (`RETRIEVAL.md`).
+A vector is projected on the first 64 principal components of token vectors and rounded to int8. Late interaction over
+codes ranks almost as over float32 vectors (`RETRIEVAL.md`).
 """
 
 from __future__ import annotations
@@ -16,72 +16,77 @@ from recollect.events.storage.bounded_cache import BoundedCache
 Vector = NDArray[np.float32]
 TokenCodes = NDArray[np.int8]
 
-#: Numbers in a code.
+#: Dimensions of a code, a byte each.
 CODE_DIMENSIONS = 64
-#: Codes kept in memory, over all namespaces: those of 30,000 turns of 35 pieces.
+#: Bytes of codes in memory, over all namespaces: those of 30,000 turns of 35 tokens.
 _CACHED_BYTES_MAX = 64 << 20
-_ROWS_AT_ONCE = 2_048
-#: A code's numbers are those of a vector of this length.
+#: Rows of codes multiplied at once: their float32 copy, 512 KiB, stays in the processor's cache.
+_BLOCK_ROWS = 2_048
+#: Length of a code as a vector: int8 holds -127 to 127.
 _SCALE = 127.0
 
 
 def principal_directions(vectors: Vector) -> Vector:
-    """Return the `CODE_DIMENSIONS` directions with most of `vectors` in them, shape (dimensions, at most those)."""
-    _, turned = np.linalg.eigh((vectors.T @ vectors).astype(np.float64))
-    return np.ascontiguousarray(turned[:, ::-1][:, :CODE_DIMENSIONS], np.float32)
+    """Return the first `CODE_DIMENSIONS` principal directions of `vectors`, shape (dimensions, at most 64)."""
+    _, directions = np.linalg.eigh((vectors.T @ vectors).astype(np.float64))
+    return np.ascontiguousarray(directions[:, ::-1][:, :CODE_DIMENSIONS], np.float32)
 
 
 def reduced(tokens: Vector, basis: Vector) -> Vector:
-    """Return `tokens` in the directions of `basis`, at length 1."""
-    turned = tokens @ basis
-    return turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-12)
+    """Return `tokens` projected on the directions of `basis` and normalised, shape (tokens, at most 64)."""
+    projected = tokens @ basis
+    return projected / np.maximum(np.linalg.norm(projected, axis=1, keepdims=True), 1e-12)
 
 
 def encoded(tokens: Vector, basis: Vector) -> TokenCodes:
-    """Return the codes of token vectors, shape (pieces, at most `CODE_DIMENSIONS`)."""
+    """Return the codes of token vectors, shape (tokens, at most 64)."""
     return np.round(reduced(tokens, basis) * _SCALE).astype(np.int8)
 
 
 def late_interaction(query: Vector, weights: Vector, codes: TokenCodes, starts: NDArray[np.int64]) -> Vector:
-    """Return how well each text answers the query, piece by piece: the weighted mean of its best cosines.
+    """Return the score of each text, shape (texts,): the weighted mean over the query's tokens of the best cosine.
 
     Parameters:
-        query: reduced token vectors of the query, shape (pieces, CODE_DIMENSIONS).
-        weights: what each piece counts; they add up to 1.
-        codes: the pieces of all texts, one text after the other.
-        starts: the row of `codes` that each text begins at; none is empty.
+        query: reduced token vectors of the query, shape (query tokens, CODE_DIMENSIONS).
+        weights: weight of each query token, shape (query tokens,); they add up to 1.
+        codes: codes of the tokens of all texts, one text after the other, shape (tokens, CODE_DIMENSIONS).
+        starts: the first row of each text in `codes`, shape (texts,); no text is empty.
 
-    Source: Khattab and Zaharia 2020 (ColBERT); weighting by rarity as in `RETRIEVAL.md`.
+    Source: Khattab and Zaharia 2020 (ColBERT); weighting by IDF as in `RETRIEVAL.md`.
     """
-    counted = np.flatnonzero(weights)
-    turned = np.ascontiguousarray((query[counted] / _SCALE).T)
-    cosines = np.empty((len(codes), len(counted)), np.float32)
-    # A part that stays in the processor's cache after the other: more than twice as fast as all at once.
-    for start in range(0, len(codes), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        np.matmul(codes[part].astype(np.float32), turned, out=cosines[part])
-    return np.maximum.reduceat(cosines, starts, axis=0) @ weights[counted]
+    weighted = np.flatnonzero(weights)
+    transposed = np.ascontiguousarray((query[weighted] / _SCALE).T)
+    cosines = np.empty((len(codes), len(weighted)), np.float32)
+    # In blocks that fit the processor's cache: more than twice as fast as one multiplication.
+    for start in range(0, len(codes), _BLOCK_ROWS):
+        block = slice(start, start + _BLOCK_ROWS)
+        np.matmul(codes[block].astype(np.float32), transposed, out=cosines[block])
+    return np.maximum.reduceat(cosines, starts, axis=0) @ weights[weighted]
 
 
 class TokenCodeCache:
-    """The stored codes of turns, of each chunk, that were looked at last. Safe to use from many threads.
+    """The codes of the turns used last, chunk by chunk. Safe to use from many threads.
 
-    Reading them from the file takes longer than all else in a retrieval but the model.
+    Reading codes from the file is the slowest step of a retrieval after the embedding model.
     """
 
     def __init__(self) -> None:
-        self._kept: BoundedCache[tuple[int, int], Sequence[bytes]] = BoundedCache(_CACHED_BYTES_MAX, _size)
+        self._codes: BoundedCache[tuple[int, int], Sequence[bytes]] = BoundedCache(_CACHED_BYTES_MAX, _size_bytes)
 
-    def of(self, era: int, versions: Iterable[int]) -> dict[int, Sequence[bytes]]:
-        """Return what is here of `versions`, whose vectors are of `era`."""
-        found = self._kept.get_all((era, version) for version in versions)
-        return {version: codes for (_, version), codes in found.items()}
+    def get(self, generation: int, versions: Iterable[int]) -> dict[int, Sequence[bytes]]:
+        """Return the cached codes of `versions`, by version.
 
-    def keep(self, era: int, codes: Mapping[int, Sequence[bytes]]) -> None:
-        """Remember `codes`, by version, and forget those that were not asked for longest."""
-        self._kept.put_all({(era, version): chunks for version, chunks in codes.items()})
+        Parameters:
+            generation: `VectorStore.cache_generation` of the vectors.
+        """
+        cached = self._codes.get_all((generation, version) for version in versions)
+        return {version: codes for (_, version), codes in cached.items()}
+
+    def put(self, generation: int, codes: Mapping[int, Sequence[bytes]]) -> None:
+        """Add `codes`, by version; the least recently used ones are evicted."""
+        self._codes.put_all({(generation, version): chunks for version, chunks in codes.items()})
 
 
-def _size(chunks: Sequence[bytes]) -> int:
-    """Return about how many bytes of memory the codes of one turn take."""
+def _size_bytes(chunks: Sequence[bytes]) -> int:
+    """Return the approximate memory of one turn's codes: 300 bytes of Python objects and the codes."""
     return 300 + sum(map(len, chunks))

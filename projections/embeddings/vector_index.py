@@ -1,6 +1,7 @@
-"""The vectors of one namespace in memory, as int8: every search looks at all of them, at a quarter of the memory.
+"""Vector index: holds the vectors of one namespace in memory as int8 and searches them exhaustively.
 
-Rounding moves a cosine by about 0.002, which lost no recall (`PERFORMANCE.md`); the whole vectors stay on disk.
+int8 takes a quarter of the memory of float32. Rounding moves a cosine by about 0.002, which lost no recall
+(`PERFORMANCE.md`); the float32 vectors stay on disk.
 """
 
 from __future__ import annotations
@@ -15,62 +16,67 @@ from numpy.typing import NDArray
 from recollect.projections.embeddings.passages import PARTS, Part
 from recollect.projections.embeddings.token_codes import Vector
 
-#: Rows that a new matrix has room for.
-_ROWS_FIRST = 256
+#: Rows of a new matrix; a full matrix doubles.
+_INITIAL_ROWS = 256
 _INT8_MAX = 127.0
 
 
 class Cosines(NamedTuple):
-    """How near each episode is to a query, by its best chunk."""
+    """The cosine of each episode to a query: that of its best chunk."""
 
-    #: In rising order, each once.
+    #: Versions of the episodes, ascending, shape (episodes,).
     versions: NDArray[np.int64]
+    #: Cosines, shape (episodes,).
     values: Vector
 
 
 class VectorIndex:
-    """All vectors of one namespace, a growing matrix a part. One thread adds, any number search meanwhile.
+    """The vectors of one namespace, with one growing matrix for each part. One thread adds while any number search.
 
     Parameters:
-        dimensions: the length of a vector.
+        dimensions: the number of dimensions of a vector.
     """
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
-        self._parts = {part: _Rows(dimensions) for part in PARTS}
+        self._matrices = {part: _GrowingMatrix(dimensions) for part in PARTS}
 
     @property
     def size_bytes(self) -> int:
-        """Return the memory that the matrices take."""
-        return sum(rows.size_bytes for rows in self._parts.values())
+        """Return the memory of the matrices."""
+        return sum(matrix.size_bytes for matrix in self._matrices.values())
 
     def add(self, part: Part, versions: Sequence[int], vectors: Vector) -> None:
-        """Add normalised `vectors`, shape (n, dimensions), of the episodes `versions`, which never go back.
-
-        One episode may have several, all in one call.
-        """
-        self._parts[part].add(np.asarray(versions, np.int64), vectors)
-
-    def cosines(self, query: Vector, part: Part, *, until: int | None = None) -> Cosines:
-        """Return how near every episode is to a normalised `query`, shape (dimensions,).
+        """Add the vectors of one part.
 
         Parameters:
-            until: the last version to look at; the newest when None.
+            versions: the episode of each vector, ascending, after all versions added before; an episode may repeat.
+            vectors: normalised, shape (len(versions), dimensions).
         """
-        return self._parts[part].cosines(query, until)
+        self._matrices[part].add(np.asarray(versions, np.int64), vectors)
+
+    def cosines(self, query: Vector, part: Part, *, until: int | None = None) -> Cosines:
+        """Return the cosine of every episode to a query.
+
+        Parameters:
+            query: normalised, shape (dimensions,).
+            until: the last version to search; None searches all.
+        """
+        return self._matrices[part].cosines(query, until)
 
 
-class _Rows:
-    """Matrices that double when they are full."""
+class _GrowingMatrix:
+    """The vectors of one part as int8 rows; the arrays double when they are full."""
 
     def __init__(self, dimensions: int) -> None:
-        self._codes = np.empty((_ROWS_FIRST, dimensions), np.int8)
-        #: What each row was divided by.
-        self._scales = np.empty(_ROWS_FIRST, np.float32)
-        #: Each episode once, and the row that it begins at.
-        self._versions = np.empty(_ROWS_FIRST, np.int64)
-        self._starts = np.empty(_ROWS_FIRST, np.int64)
-        #: Rows and episodes that are there: replaced together, so that a search sees whole ones.
+        self._codes = np.empty((_INITIAL_ROWS, dimensions), np.int8)
+        #: Divisor of each row: its vector is codes * scale.
+        self._scales = np.empty(_INITIAL_ROWS, np.float32)
+        #: Version of each episode, ascending.
+        self._versions = np.empty(_INITIAL_ROWS, np.int64)
+        #: First row of each episode.
+        self._starts = np.empty(_INITIAL_ROWS, np.int64)
+        #: Filled (rows, episodes), replaced in one assignment, so that a concurrent search sees complete episodes only.
         self._filled = (0, 0)
 
     @property
@@ -81,15 +87,15 @@ class _Rows:
         if not len(versions):
             return
         rows, episodes = self._filled
-        firsts = np.flatnonzero(np.diff(versions, prepend=versions[0] - 1))
-        rows_end, episodes_end = rows + len(versions), episodes + len(firsts)
+        starts = np.flatnonzero(np.diff(versions, prepend=versions[0] - 1))
+        rows_end, episodes_end = rows + len(versions), episodes + len(starts)
         self._codes = _with_room(self._codes, rows, rows_end)
         self._scales = _with_room(self._scales, rows, rows_end)
         self._versions = _with_room(self._versions, episodes, episodes_end)
         self._starts = _with_room(self._starts, episodes, episodes_end)
         self._codes[rows:rows_end], self._scales[rows:rows_end] = _rounded(vectors)
-        self._versions[episodes:episodes_end] = versions[firsts]
-        self._starts[episodes:episodes_end] = rows + firsts
+        self._versions[episodes:episodes_end] = versions[starts]
+        self._starts[episodes:episodes_end] = rows + starts
         self._filled = (rows_end, episodes_end)
 
     def cosines(self, query: Vector, until: int | None) -> Cosines:
@@ -108,15 +114,15 @@ class _Rows:
 
 
 def _rounded(vectors: Vector) -> tuple[NDArray[np.int8], Vector]:
-    """Return `vectors` as int8, and what to multiply each row with to get them back."""
+    """Return `vectors` rounded to int8, and the scale of each row: vector = row * scale."""
     scales: Vector = (np.maximum(np.abs(vectors).max(axis=1), 1e-12) / _INT8_MAX).astype(np.float32)
     return np.round(vectors / scales[:, np.newaxis]).astype(np.int8), scales
 
 
-def _with_room(array: NDArray[Any], filled: int, wanted: int) -> NDArray[Any]:
-    """Return `array`, or a copy twice as long when `wanted` rows do not fit."""
-    if wanted <= len(array):
+def _with_room(array: NDArray[Any], filled: int, rows: int) -> NDArray[Any]:
+    """Return `array` when it has room for `rows` rows, else a copy of at least twice its length."""
+    if rows <= len(array):
         return array
-    grown = np.empty((max(wanted, 2 * len(array)), *array.shape[1:]), array.dtype)
+    grown = np.empty((max(rows, 2 * len(array)), *array.shape[1:]), array.dtype)
     grown[:filled] = array[:filled]
     return grown

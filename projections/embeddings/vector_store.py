@@ -1,4 +1,4 @@
-"""One namespace's vectors of one model: the file and the index over it."""
+"""Vector store: reads and writes the vectors of one model in a namespace's file, and loads the index over them."""
 
 from __future__ import annotations
 
@@ -20,36 +20,49 @@ from recollect.projections.embeddings.token_codes import TokenCodes, Vector
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.queries.snapshot import Snapshot
 
-#: Rows of other models removed in one transaction: others wait for milliseconds, not for all of it.
+#: Rows of other models removed in one transaction, so that other writers wait for milliseconds.
 _REMOVED_ROWS = 1_000
 
-_NEW_ROWS = """
+# The vectors of the episodes after one version up to another, in the order of the index.
+_VECTORS_BETWEEN = """
 SELECT embeddings.version, embeddings.part, vectors.vector
 FROM embeddings JOIN vectors ON vectors.key = embeddings.vector_key
 WHERE embeddings.model = ? AND embeddings.version > ? AND embeddings.version <= ?
 ORDER BY embeddings.version, embeddings.part, embeddings.chunk
 """
 
+# The vector of the first chunk of an episode's turn.
 _TURN_VECTOR = """
 SELECT vectors.vector FROM embeddings JOIN vectors ON vectors.key = embeddings.vector_key
 WHERE embeddings.model = ? AND embeddings.version = ? AND embeddings.part = 'turn' AND embeddings.chunk = 0
 """
 
-# In two steps: one after the other, each table's pages stay in SQLite's cache.
+# Codes of turns are read in two steps instead of a join: each table's pages stay in SQLite's cache.
 _TURN_KEYS = """
 SELECT vector_key, version FROM embeddings WHERE model = ? AND version IN (%s) AND part = 'turn' AND chunk < ?
 ORDER BY version, chunk
 """
 _CODES = "SELECT vector_key, codes FROM token_codes WHERE vector_key IN (%s)"
 
-# Never back: where another process embeds the same, it may have come further.
+_INSERT_VECTOR = "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)"
+_INSERT_CODES = """
+INSERT OR REPLACE INTO token_codes (vector_key, codes) SELECT key, ? FROM vectors WHERE model = ? AND digest = ?
+"""
+_INSERT_PASSAGE = """
+INSERT OR REPLACE INTO embeddings (model, version, part, chunk, vector_key)
+SELECT model, ?, ?, ?, key FROM vectors WHERE model = ? AND digest = ?
+"""
+_HAS_VECTOR = "SELECT 1 FROM vectors WHERE model = ? AND digest = ?"
+_HAS_CODES = "SELECT 1 FROM vectors JOIN token_codes ON vector_key = key WHERE model = ? AND digest = ?"
+
+# The checkpoint never decreases: another process that embeds the same namespace may be ahead.
 _SAVE_PROGRESS = """
-INSERT INTO embedded VALUES (?, ?, ?, ?)
+INSERT INTO embedded (model, source, checkpoint, last_id) VALUES (?, ?, ?, ?)
 ON CONFLICT (model) DO UPDATE SET
     checkpoint = excluded.checkpoint, last_id = excluded.last_id, source = excluded.source
     WHERE source <> excluded.source OR checkpoint < excluded.checkpoint
 """
-# The progress goes first: a model that was removed in part is embedded anew, and never taken for whole.
+# The progress is removed first, so that a model whose removal was interrupted is embedded from the start.
 _REMOVALS = (
     "DELETE FROM embedded WHERE model = ?1 AND ?2",
     "DELETE FROM embeddings WHERE model = ?1 AND (version, part, chunk) IN "
@@ -58,25 +71,33 @@ _REMOVALS = (
     "ON key = vector_key WHERE model = ?1 LIMIT ?2)",
     "DELETE FROM vectors WHERE key IN (SELECT key FROM vectors WHERE model = ?1 LIMIT ?2)",
 )
+_MODELS = "SELECT model FROM embedded UNION SELECT model FROM embeddings UNION SELECT model FROM vectors"
 
-
-#: Versions whose vectors are loaded before others have their turn: some 10 ms.
+#: Versions whose vectors are loaded under the lock at once: about 10 ms, then other threads can use the file.
 _LOADED_VERSIONS = 2_000
-#: Chunks of one text that are compared piece by piece: of longer texts the beginning.
+#: Chunks of one turn that late interaction compares: of a longer turn only the beginning.
 _CODED_CHUNKS_MAX = 10
-_eras = count()
+_cache_generations = count()
 
 
 class EmbeddedText(NamedTuple):
-    """What is kept of one text."""
+    """The stored embedding of one text."""
 
     vector: Vector
-    #: Of a turn: its pieces.
+    #: Codes of the text's tokens; of turns only.
     codes: TokenCodes | None = None
 
 
 class VectorStore:
-    """The file of one namespace's vectors, as one model sees it."""
+    """The vectors of one model in the file of one namespace.
+
+    Parameters:
+        model: the fingerprint of the model.
+        source: identifies the texts that episodes are embedded from; another source makes the embeddings invalid.
+
+    Raises:
+        StorageError: the file cannot be opened; `ForeignFile` when it is damaged.
+    """
 
     def __init__(self, path: Path, model: str, source: str) -> None:
         self._path = path
@@ -87,115 +108,125 @@ class VectorStore:
         self.lock = threading.Lock()
         #: Held while the index is loaded.
         self._loading = threading.Lock()
-        #: Whole, up to the checkpoint of the last call.
+        #: The complete index up to the checkpoint of the last `extended_index`; None before the first.
         self.index: VectorIndex | None = None
+        #: The index while it is loaded, up to the version `_indexed`.
         self._loaded: VectorIndex | None = None
         self._indexed = 0
-        #: Another number whenever episodes may have got other vectors.
-        self.era = next(_eras)
-        self._agreed = False
+        #: Generation of caches over this file: another number whenever episodes may have other vectors.
+        self.cache_generation = next(_cache_generations)
+        self._log_checked = False
         with storage_errors(path):
             self._connection.execute(_schema())
+            self._migrate()
 
     def checkpoint(self) -> int:
-        """Return the version of the last episode with vectors; 0 when they were made from another source."""
+        """Return the version of the last embedded episode; 0 when the vectors are of another source."""
         row: tuple[Any, ...] | None = self._connection.execute(
             "SELECT checkpoint FROM embedded WHERE model = ? AND source = ?", (self._model, self._source)
         ).fetchone()
         return 0 if row is None else row[0]
 
     def reset_if_log_was_replaced(self, log: EventLog, namespace: str, snapshot: Snapshot) -> None:
-        """Forget which vectors stand for which episode when the last one embedded is another one now.
+        """Reset the checkpoint when the event at the checkpoint has another id than the embedded one.
 
-        Then an older copy of the log was put in place and went on in another way. Vectors are kept by their texts.
+        Then the log was replaced by an older copy, which has got other events since. The vectors of texts stay.
         """
-        if self._agreed:
+        if self._log_checked:
             return
         row: tuple[Any, ...] | None = self._connection.execute(
             "SELECT checkpoint, last_id FROM embedded WHERE model = ? AND source = ?", (self._model, self._source)
         ).fetchone()
         if row is not None and row[0] > snapshot.version:
-            # Not folded yet, or the log is shorter now: the next snapshot will tell.
+            # The event is not projected yet, or the log is shorter now; a later snapshot decides.
             return
-        # The episode itself may have expired; its event stays.
+        # The log is asked, since the episode may have expired; its event stays.
         if row is not None and [event.id for event in log.read(namespace, after=row[0] - 1, limit=1)] != [row[1]]:
             with self._transaction():
                 self._connection.execute("DELETE FROM embedded WHERE model = ?", (self._model,))
-        self._agreed = True
+        self._log_checked = True
 
     def missing(self, texts: dict[bytes, str], *, with_codes: Collection[bytes] = ()) -> dict[bytes, str]:
-        """Return those of `texts`, by digest, that were never embedded, or of which codes are wanted and not there."""
-        find = "SELECT 1 FROM vectors WHERE model = ? AND digest = ?"
-        coded = "SELECT 1 FROM vectors JOIN token_codes ON vector_key = key WHERE model = ? AND digest = ?"
-        known = {
+        """Return the entries of `texts` that have no vector, or no codes where codes are required.
+
+        Parameters:
+            texts: texts by their sha256.
+            with_codes: the digests whose codes are required.
+        """
+        stored = {
             digest
             for digest in texts
-            if self._connection.execute(coded if digest in with_codes else find, (self._model, digest)).fetchone()
+            if self._connection.execute(
+                _HAS_CODES if digest in with_codes else _HAS_VECTOR, (self._model, digest)
+            ).fetchone()
         }
-        return {digest: text for digest, text in texts.items() if digest not in known}
+        return {digest: text for digest, text in texts.items() if digest not in stored}
 
     def save(
         self,
         vectors: dict[bytes, EmbeddedText],
-        found: Sequence[tuple[int, Passage, bytes]],
+        passages: Sequence[tuple[int, Passage, bytes]],
         *,
         after: int,
         last: tuple[int, str],
     ) -> bool:
-        """Write new vectors, the passages they stand for and the checkpoint in one transaction.
+        """Write new vectors, the passages that use vectors, and the checkpoint in one transaction.
 
         Parameters:
+            vectors: new embeddings by the sha256 of their texts.
+            passages: (version of the episode, passage, sha256 of its text).
             after: the checkpoint that the passages follow.
             last: version and id of the last episode among them.
 
         Returns:
-            False when nothing was written: another process has removed what they follow, or a remembered vector.
+            False when nothing was written: another process has reset the checkpoint or removed a vector meanwhile.
         """
         with self._transaction():
-            remembered = {digest: passage.text for _, passage, digest in found if digest not in vectors}
-            if self.checkpoint() < after or self.missing(remembered):
+            stored = {digest: passage.text for _, passage, digest in passages if digest not in vectors}
+            if self.checkpoint() < after or self.missing(stored):
                 return False
             if self.checkpoint() == 0:
                 self._connection.execute("DELETE FROM embeddings WHERE model = ?", (self._model,))
-            self._remember(vectors)
+            self._insert(vectors)
             self._connection.executemany(
-                "INSERT OR REPLACE INTO embeddings "
-                "SELECT model, ?, ?, ?, key FROM vectors WHERE model = ? AND digest = ?",
-                [(version, passage.part, passage.chunk, self._model, digest) for version, passage, digest in found],
+                _INSERT_PASSAGE,
+                [(version, passage.part, passage.chunk, self._model, digest) for version, passage, digest in passages],
             )
             self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, *last))
         return True
 
     def save_texts(self, vectors: dict[bytes, EmbeddedText]) -> None:
-        """Keep what became of texts, by the digests of these."""
+        """Write the embeddings of texts that are no passages, by the sha256 of the texts."""
         with self._transaction():
-            self._remember(vectors)
+            self._insert(vectors)
 
-    def _remember(self, vectors: dict[bytes, EmbeddedText]) -> None:
+    def _insert(self, vectors: dict[bytes, EmbeddedText]) -> None:
         self._connection.executemany(
-            "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)",
-            [(self._model, digest, kept.vector.astype("<f4").tobytes()) for digest, kept in vectors.items()],
+            _INSERT_VECTOR,
+            [(self._model, digest, text.vector.astype("<f4").tobytes()) for digest, text in vectors.items()],
         )
         self._connection.executemany(
-            "INSERT OR REPLACE INTO token_codes SELECT key, ? FROM vectors WHERE model = ? AND digest = ?",
-            [(kept.codes.tobytes(), self._model, digest) for digest, kept in vectors.items() if kept.codes is not None],
+            _INSERT_CODES,
+            [(text.codes.tobytes(), self._model, digest) for digest, text in vectors.items() if text.codes is not None],
         )
 
-    def texts(self, digest: bytes) -> Vector | None:
-        """Return the vector of a text, if it was ever embedded."""
+    def text_vector(self, digest: bytes) -> Vector | None:
+        """Return the vector of the text with this sha256; None when it has none."""
         return self._vector("SELECT vector FROM vectors WHERE model = ? AND digest = ?", digest)
 
-    def of_turn(self, version: int) -> Vector | None:
-        """Return the vector of an episode's turn, of its first chunk when it is long."""
+    def turn_vector(self, version: int) -> Vector | None:
+        """Return the vector of an episode's turn, of the first chunk of a long one; None when it has none."""
         return self._vector(_TURN_VECTOR, version)
 
     def codes(self, versions: Sequence[int]) -> dict[int, list[bytes]]:
-        """Return the codes of the turns `versions` that have some, by version, of each chunk."""
+        """Return the token codes of the turns of `versions`, chunk by chunk; turns without codes are left out."""
         keys: list[tuple[Any, ...]] = self._connection.execute(
-            _TURN_KEYS % _marks(versions), (self._model, *versions, _CODED_CHUNKS_MAX)
+            _TURN_KEYS % _placeholders(versions), (self._model, *versions, _CODED_CHUNKS_MAX)
         ).fetchall()
-        wanted = sorted({key for key, _ in keys})
-        rows: list[tuple[Any, ...]] = self._connection.execute(_CODES % _marks(wanted), wanted).fetchall()
+        vector_keys = sorted({key for key, _ in keys})
+        rows: list[tuple[Any, ...]] = self._connection.execute(
+            _CODES % _placeholders(vector_keys), vector_keys
+        ).fetchall()
         codes: dict[int, bytes] = dict(rows)
         chunks: dict[int, list[bytes]] = {}
         for key, version in keys:
@@ -208,19 +239,36 @@ class VectorStore:
         return None if row is None else np.frombuffer(row[0], "<f4")
 
     def remove_other_models(self, keep: Collection[str]) -> None:
-        """Remove everything of models whose tags are not in `keep`, a little at a time."""
-        tags = "SELECT model FROM embedded UNION SELECT model FROM embeddings UNION SELECT model FROM vectors"
-        rows: list[tuple[Any, ...]] = self._connection.execute(tags).fetchall()
-        for tag in {row[0] for row in rows}.difference(keep):
+        """Remove the rows of all models whose fingerprints are not in `keep`, in small transactions."""
+        rows: list[tuple[Any, ...]] = self._connection.execute(_MODELS).fetchall()
+        for fingerprint in {row[0] for row in rows}.difference(keep):
             for removal in _REMOVALS:
-                self._remove(removal, tag)
+                self._remove(removal, fingerprint)
 
-    def _remove(self, removal: str, tag: str) -> None:
+    def _remove(self, removal: str, fingerprint: str) -> None:
         removed = True
         while removed:
             with self.lock, self._transaction():
-                self._connection.execute(removal, (tag, _REMOVED_ROWS))
+                self._connection.execute(removal, (fingerprint, _REMOVED_ROWS))
                 removed = self._connection.changes() > 0
+
+    def _migrate(self) -> None:
+        """Apply the numbered migrations that the file has not seen; `user_version` counts those it has seen.
+
+        A file of a later release has a higher number and is used as it is: the schema changes by additions only.
+        """
+        migrations = _migrations()
+        if self._applied_migrations() >= len(migrations):
+            return
+        with self._transaction():
+            # Read again under the write lock: another process may have migrated the file meanwhile.
+            for migration in migrations[self._applied_migrations() :]:
+                self._connection.execute(migration)
+            self._connection.pragma("user_version", max(len(migrations), self._applied_migrations()))
+
+    def _applied_migrations(self) -> int:
+        number: Any = self._connection.pragma("user_version")
+        return number
 
     @contextmanager
     def _transaction(self) -> Generator[None]:
@@ -233,9 +281,12 @@ class VectorStore:
                 self._connection.execute("ROLLBACK")
 
     def extended_index(self, dimensions: int) -> VectorIndex:
-        """Return the index with what was embedded since the last call.
+        """Return the index, extended by the vectors embedded since the last call.
 
-        It is loaded by one thread, a little at a time, so that others can use the file meanwhile.
+        One thread loads it in steps of `_LOADED_VERSIONS`, so that other threads can use the file in between.
+
+        Parameters:
+            dimensions: the number of dimensions of the model's vectors.
         """
         with self._loading:
             while True:
@@ -243,21 +294,21 @@ class VectorStore:
                     checkpoint = self.checkpoint()
                     if self._loaded is None or checkpoint < self._indexed:
                         self._loaded, self._indexed = VectorIndex(dimensions), 0
-                        self.era = next(_eras)
+                        self.cache_generation = next(_cache_generations)
                     if checkpoint == self._indexed:
                         self.index = self._loaded
                         return self.index
                     self._load(self._loaded, min(checkpoint, self._indexed + _LOADED_VERSIONS))
 
     def _load(self, index: VectorIndex, until: int) -> None:
-        """Add what was embedded of the episodes up to the version `until`."""
+        """Add the vectors of the episodes up to the version `until` to `index`."""
         rows: list[tuple[Any, ...]] = self._connection.execute(
-            _NEW_ROWS, (self._model, self._indexed, until)
+            _VECTORS_BETWEEN, (self._model, self._indexed, until)
         ).fetchall()
         for part in PARTS:
-            mine = [row for row in rows if row[1] == part]
-            matrix = np.frombuffer(b"".join(row[2] for row in mine), "<f4").reshape(len(mine), index.dimensions)
-            index.add(part, [row[0] for row in mine], matrix)
+            of_part = [(version, vector) for version, row_part, vector in rows if row_part == part]
+            matrix = np.frombuffer(b"".join(vector for _, vector in of_part), "<f4")
+            index.add(part, [version for version, _ in of_part], matrix.reshape(len(of_part), index.dimensions))
         self._indexed = until
 
     def close(self) -> None:
@@ -265,10 +316,18 @@ class VectorStore:
         self._connection.close()
 
 
-def _marks(values: Sequence[int]) -> str:
+def _placeholders(values: Sequence[int]) -> str:
+    """Return the placeholders of a list of values in SQL."""
     return ", ".join("?" * len(values))
 
 
 @cache
 def _schema() -> str:
     return files(__package__).joinpath("vectors.sql").read_text(encoding="utf-8")
+
+
+@cache
+def _migrations() -> tuple[str, ...]:
+    """Return the migrations in order of their numbers."""
+    folder = files(__package__).joinpath("migrations")
+    return tuple(file.read_text(encoding="utf-8") for file in sorted(folder.iterdir(), key=lambda file: file.name))

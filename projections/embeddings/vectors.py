@@ -1,7 +1,7 @@
-"""Embeddings: a projection of its own, behind the read models, with a checkpoint for every model.
+"""Vectors: embeds the episodes and the knowledge of all namespaces with one model, and reads their vectors.
 
-Vectors are remembered by (model, sha256 of the text), so that a rebuild embeds nothing twice; and tagged with their
-model, so that two spaces never mix.
+Embedding is a projection that follows the read models, with a checkpoint for each model. Vectors are stored by (model,
+sha256 of the text): a rebuild embeds no text twice, and vectors of two models are never compared.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import write_once
 from recollect.events.storage.database import storage_errors
 from recollect.projections.embeddings.embedder import Embedder
-from recollect.projections.embeddings.passages import PASSAGES_VERSION, Passage, passages, summary_passages
+from recollect.projections.embeddings.passages import PASSAGES_VERSION, TURN, Passage, passages, summary_passages
 from recollect.projections.embeddings.token_codes import TokenCodeCache, Vector, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_store import EmbeddedText, VectorStore
@@ -42,49 +42,53 @@ from recollect.projections.schema.schema import SCHEMA_VERSION
 
 _logger = logging.getLogger(__name__)
 
-#: Episodes embedded in one transaction: what a kill can cost, a second or two of work.
+#: Episodes embedded in one transaction: a killed process loses a second or two of work.
 _BATCH_EPISODES = 128
-#: Namespaces whose vectors are open at once.
+#: Namespaces whose files of vectors are open at once.
 _OPEN_MAX = 64
 
-#: Gives the vectors in use. Asked once for each piece of work: the model can change, and one piece has one space.
+#: Returns the vectors in use. Callers call it once for each unit of work: the model can change between two calls, and
+#: one unit of work must not compare vectors of two models.
 CurrentVectors = Callable[[], "Vectors"]
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingBacklog:
-    """How many episodes of a read model have no vectors yet."""
+    """The episodes of a read model that have no vectors yet."""
 
+    #: Episodes without vectors.
     missing: int
+    #: Episodes in all; 0 when none is missing.
     total: int
 
 
 class Vectors:
-    """One model's vectors of all namespaces in the data folder `data`. Safe to use from many threads and processes.
+    """The vectors of one model in the data folder `data`. Safe to use from many threads and processes.
 
-    Other objects may work on the same files with other models: none sees a vector of another's.
+    Other instances may use the same files with other models; each sees the vectors of its own model only.
 
     Parameters:
-        models: the read models that the texts come from.
-        embedder: makes the vectors; `pending` and `index` want it ready, since its files say which vectors are its.
-        index_bytes_max: memory for indexes; the least recently used one goes first.
+        read_models: the source of the texts.
+        embedder: the embedding model. `backlog`, `index` and `codes` need it ready, since its fingerprint selects
+            the vectors.
+        index_bytes_max: memory for indexes; the least recently used one is dropped first.
     """
 
     def __init__(
         self, data: Path, read_models: ReadModels, embedder: Embedder, *, index_bytes_max: int = INDEX_BYTES_MAX
     ) -> None:
         self._data = data
-        self._models = read_models
+        self._read_models = read_models
         self.embedder = embedder
         self._index_bytes_max = index_bytes_max
         self._stores: OpenFiles[VectorStore] = OpenFiles(_OPEN_MAX)
-        # One at a time embeds: two would only share the same processor.
-        self._embedding = threading.Lock()
+        # One thread embeds at a time: two would only share the processor.
+        self._embed_lock = threading.Lock()
         self._closed = False
         self._basis: Vector | None = None
-        self._codes = TokenCodeCache()
-        #: By namespace, the version of the last event whose knowledge was embedded.
-        self._learned: dict[str, int] = {}
+        self._code_cache = TokenCodeCache()
+        #: By namespace, the version up to which knowledge was embedded.
+        self._knowledge_versions: dict[str, int] = {}
 
     def embed_new(
         self,
@@ -94,15 +98,17 @@ class Vectors:
         stop: threading.Event | None = None,
         deadline: float = math.inf,
     ) -> int:
-        """Embed the episodes that have no vectors yet; return how many that were. 0 unless the model is ready.
+        """Embed the episodes and the knowledge that have no vectors yet; return the number of episodes embedded.
+
+        Without a ready model it embeds nothing.
 
         Parameters:
             on_progress: called with (episodes embedded, episodes in all) after each batch.
-            stop: when it is set, the work ends after the batch at hand.
-            deadline: `time.monotonic()` seconds after which no further batch is begun.
+            stop: when set, the work ends after the current batch.
+            deadline: `time.monotonic()` seconds after which no further batch begins.
         """
         done = 0
-        with self._embedding:
+        with self._embed_lock:
             while self.embedder.state == "ready" and time.monotonic() < deadline:
                 if self._closed or (stop is not None and stop.is_set()):
                     break
@@ -111,15 +117,15 @@ class Vectors:
                     break
                 done += embedded
                 if on_progress is not None:
-                    with self._models.reading(namespace) as snapshot:
-                        pending = self.backlog(namespace, snapshot)
-                    on_progress(pending.total - pending.missing, pending.total)
+                    with self._read_models.reading(namespace) as snapshot:
+                        backlog = self.backlog(namespace, snapshot)
+                    on_progress(backlog.total - backlog.missing, backlog.total)
             if self.embedder.state == "ready" and not self._closed:
                 self._embed_knowledge(namespace)
         return done
 
     def backlog(self, namespace: str, snapshot: Snapshot) -> EmbeddingBacklog:
-        """Return how many episodes of `snapshot` have no vectors yet."""
+        """Return the number of episodes of `snapshot` without vectors. The model must be ready."""
         checkpoint = 0
         if self._path(namespace).exists():
             with self._using(namespace, snapshot) as store, store.lock:
@@ -128,25 +134,32 @@ class Vectors:
         return EmbeddingBacklog(missing, snapshot.episodes.count()) if missing else EmbeddingBacklog(0, 0)
 
     def index(self, namespace: str, snapshot: Snapshot) -> VectorIndex:
-        """Return the index of `namespace`, with everything embedded so far. The model must be ready."""
+        """Return the index of `namespace` with all vectors embedded so far. The model must be ready."""
         if not self._path(namespace).exists():
             return VectorIndex(self.embedder.dimensions)
         with self._using(namespace, snapshot) as store:
             with storage_errors(self._path(namespace)):
                 index = store.extended_index(self.embedder.dimensions)
-            self._keep_within_memory()
+            self._drop_over_memory_limit()
             return index
 
     def vectors_of_episodes(self, namespace: str, snapshot: Snapshot, versions: Iterable[int]) -> dict[int, Vector]:
-        """Return the vectors of those turns that have been embedded; of none unless the model is ready."""
+        """Return the vectors of the turns of `versions`, by version, without those not embedded yet.
+
+        Empty unless the model is ready.
+        """
         if self.embedder.state != "ready" or not self._path(namespace).exists():
             return {}
         with self._using(namespace, snapshot) as store, store.lock:
-            found = {version: store.of_turn(version) for version in versions}
-        return {version: vector for version, vector in found.items() if vector is not None}
+            vectors = {version: store.turn_vector(version) for version in versions}
+        return {version: vector for version, vector in vectors.items() if vector is not None}
 
     def vectors_of_texts(self, namespace: str, snapshot: Snapshot, texts: Sequence[str]) -> Vector | None:
-        """Return a vector a text, shape (len(texts), dimensions), and remember them; None unless the model is ready."""
+        """Return the vectors of `texts`, shape (len(texts), dimensions); embed and store the missing ones.
+
+        Returns:
+            None when the model is not ready, `texts` is empty, or another process has removed the model's vectors.
+        """
         if self.embedder.state != "ready" or not texts:
             return None
         digests = [sha256(text.encode(errors="replace")).digest() for text in texts]
@@ -160,41 +173,46 @@ class Vectors:
                         {digest: EmbeddedText(vector) for digest, vector in zip(missing, vectors, strict=True)}
                     )
             with store.lock:
-                found = [store.texts(digest) for digest in digests]
-        whole = [vector for vector in found if vector is not None]
-        # Fewer when another process has just removed this model's vectors.
-        return np.stack(whole) if len(whole) == len(found) else None
+                vectors_or_none = [store.text_vector(digest) for digest in digests]
+        stored_vectors = [vector for vector in vectors_or_none if vector is not None]
+        # Fewer when another process has removed this model's vectors meanwhile.
+        return np.stack(stored_vectors) if len(stored_vectors) == len(digests) else None
 
     def cached_texts(self, namespace: str, snapshot: Snapshot, digests: Sequence[bytes]) -> list[Vector | None]:
-        """Return the vectors of texts that were embedded, by the digests of these. The model must be ready."""
+        """Return the stored vectors of texts; None for a text without one. The model must be ready.
+
+        Parameters:
+            digests: sha256 of each text.
+        """
         if not self._path(namespace).exists():
             return [None] * len(digests)
         with self._using(namespace, snapshot) as store, store.lock:
-            return [store.texts(digest) for digest in digests]
+            return [store.text_vector(digest) for digest in digests]
 
     def _embed_knowledge(self, namespace: str) -> None:
-        """Embed what is known and was not embedded yet."""
-        with self._models.reading(namespace) as snapshot:
-            learned = snapshot.progress.state().knowledge_version if snapshot.version else 0
-            if self._learned.get(namespace, 0) < learned:
+        """Embed the texts of the knowledge items that have no vectors yet."""
+        with self._read_models.reading(namespace) as snapshot:
+            knowledge_version = snapshot.progress.state().knowledge_version if snapshot.version else 0
+            if self._knowledge_versions.get(namespace, 0) < knowledge_version:
                 texts = [item.text for item in snapshot.knowledge.items()]
                 for start in range(0, len(texts), _BATCH_EPISODES):
                     self.vectors_of_texts(namespace, snapshot, texts[start : start + _BATCH_EPISODES])
-                self._learned[namespace] = learned
+                self._knowledge_versions[namespace] = knowledge_version
 
     def remove_other_models(self, namespace: str, keep: Collection[str]) -> None:
-        """Remove the vectors of `namespace` that are of models whose tags are not in `keep`."""
+        """Remove the vectors of `namespace` of all models whose fingerprints are not in `keep`."""
         if self._path(namespace).exists():
-            with self._models.reading(namespace) as snapshot, self._using(namespace, snapshot) as store:
+            with self._read_models.reading(namespace) as snapshot, self._using(namespace, snapshot) as store:
                 store.remove_other_models(keep)
 
     def close(self) -> None:
-        """Close every file; work at hand ends after its batch."""
+        """Close every file; running work ends after its batch."""
         self._closed = True
         self._stores.drop_all()
 
     def _embed_batch(self, namespace: str) -> int:
-        with self._models.reading(namespace) as snapshot:
+        """Embed the next episodes after the checkpoint; return their number, 0 when none is left."""
+        with self._read_models.reading(namespace) as snapshot:
             if snapshot.version == 0:
                 return 0
             with self._using(namespace, snapshot) as store:
@@ -202,45 +220,55 @@ class Vectors:
                     with store.lock:
                         after = store.checkpoint()
                     episodes = snapshot.episodes.to_embed(after, limit=_BATCH_EPISODES)
-                    found = [
+                    batch = [
                         (episode.version, passage, sha256(passage.text.encode(errors="replace")).digest())
                         for episode in episodes
                         for passage in self._passages(namespace, snapshot, episode)
                     ]
-                    if not episodes or self._embed_episodes(store, after, episodes[-1], found):
+                    if not episodes or self._embed_passages(store, after, episodes[-1], batch):
                         return len(episodes)
 
     def _passages(self, namespace: str, snapshot: Snapshot, episode: EpisodeToEmbed) -> Iterator[Passage]:
-        """Yield the passages of an episode; those of its sources too when it is a summary."""
+        """Return the passages of an episode; for a summary, also those of its sources."""
         if episode.tier == "raw":
             return passages(episode.spoken, episode.before)
         versions = snapshot.episodes.source_versions(episode.version)
         sources = [
             episode_from_event(event, event.data())
-            for event in read_events(self._models.log, namespace, versions)
+            for event in read_events(self._read_models.log, namespace, versions)
             if is_episode_event(event)
         ]
         return summary_passages(episode.spoken, [_spoken(source) for source in sources])
 
-    def _embed_episodes(
-        self, store: VectorStore, after: int, last: EpisodeToEmbed, found: Sequence[tuple[int, Passage, bytes]]
+    def _embed_passages(
+        self, store: VectorStore, after: int, last: EpisodeToEmbed, batch: Sequence[tuple[int, Passage, bytes]]
     ) -> bool:
-        """Embed the passages of the episodes after the checkpoint `after` up to `last`; False when it has moved."""
-        turns = {digest for _, passage, digest in found if passage.part == "turn"}
+        """Embed the passages of the episodes after the checkpoint `after` up to `last`; store vectors and checkpoint.
+
+        Parameters:
+            batch: (version of the episode, passage, sha256 of its text).
+
+        Returns:
+            False when nothing was stored: another process has reset the checkpoint or removed a vector meanwhile.
+        """
+        turns = {digest for _, passage, digest in batch if passage.part == TURN}
         with store.lock:
-            missing = store.missing({digest: passage.text for _, passage, digest in found}, with_codes=turns)
-        kept: dict[bytes, EmbeddedText] = {}
+            missing = store.missing({digest: passage.text for _, passage, digest in batch}, with_codes=turns)
+        new: dict[bytes, EmbeddedText] = {}
         if missing:
             basis = self.basis()
-            for digest, one in zip(missing, self.embedder.embed_tokens(list(missing.values())), strict=True):
-                kept[digest] = EmbeddedText(one.vector, encoded(one.tokens, basis) if digest in turns else None)
+            embeddings = self.embedder.embed_tokens(list(missing.values()))
+            for digest, embedding in zip(missing, embeddings, strict=True):
+                codes = encoded(embedding.tokens, basis) if digest in turns else None
+                new[digest] = EmbeddedText(embedding.vector, codes)
         with store.lock:
-            return store.save(kept, found, after=after, last=(last.version, last.id))
+            return store.save(new, batch, after=after, last=(last.version, last.id))
 
     def basis(self) -> Vector:
-        """Return the directions of the codes of this model: kept in the data folder, since codes are of no use without.
+        """Return the basis of the model's token codes, shape (dimensions, at most 64), stored in the data folder.
 
-        Whoever comes first makes them; the same model makes nearly the same ones, and nearly is not enough.
+        Two processes must use the same basis bit for bit, and two computations differ in the last bits. So the first
+        basis computed is stored, and every process reads the stored one.
         """
         basis = self._basis
         if basis is None:
@@ -253,57 +281,63 @@ class Vectors:
         return basis
 
     def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> Mapping[int, Sequence[bytes]]:
-        """Return the codes of those turns that have some, of each chunk, by version. The model must be ready."""
+        """Return the token codes of the turns of `versions`, by version, chunk by chunk. The model must be ready.
+
+        Turns without codes are left out.
+        """
         if not self._path(namespace).exists() or not versions:
             return {}
         with self._using(namespace, snapshot) as store:
-            found = self._codes.of(store.era, versions)
-            missing = [version for version in versions if version not in found]
+            codes = self._code_cache.get(store.cache_generation, versions)
+            missing = [version for version in versions if version not in codes]
             if missing:
                 with store.lock:
-                    era, read = store.era, store.codes(missing)
-                self._codes.keep(era, read)
-                found |= read
-        return found
+                    generation, read = store.cache_generation, store.codes(missing)
+                self._code_cache.put(generation, read)
+                codes |= read
+        return codes
 
     @contextmanager
     def _using(self, namespace: str, snapshot: Snapshot) -> Generator[VectorStore]:
+        """Yield the open store of `namespace`; when its file is damaged, remove it."""
         with self._stores.using(namespace, partial(self._open, namespace, snapshot)) as store:
             try:
                 with storage_errors(self._path(namespace)):
                     with store.lock:
-                        store.reset_if_log_was_replaced(self._models.log, namespace, snapshot)
+                        store.reset_if_log_was_replaced(self._read_models.log, namespace, snapshot)
                     yield store
             except ForeignFile:
-                self._start_anew(namespace)
+                self._remove_damaged(namespace)
                 raise
 
     def _open(self, namespace: str, snapshot: Snapshot) -> VectorStore:
         if not self.embedder.fingerprint:
             raise RecollectError(
-                f"the embedding model {self.embedder.name!r} is not ready, so its vectors cannot be told from those of "
-                "other models; wait until it is loaded"
+                f"the embedding model {self.embedder.name!r} is not ready, so its vectors cannot be selected from "
+                "those of other models; wait until it is loaded"
             )
         source = f"log {snapshot.progress.state().log_id}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}"
         path = self._path(namespace)
         try:
             return VectorStore(path, self.embedder.fingerprint, source)
         except ForeignFile as problem:
-            _logger.warning("the vectors of namespace %r are made anew: %s", namespace, problem)
+            _logger.warning("the vectors of namespace %r are embedded again: %s", namespace, problem)
             remove_database(path)
             return VectorStore(path, self.embedder.fingerprint, source)
 
-    def _start_anew(self, namespace: str) -> None:
-        _logger.warning("the vectors of namespace %r are damaged and made anew", namespace)
+    def _remove_damaged(self, namespace: str) -> None:
+        """Remove the file; the next use embeds its texts again."""
+        _logger.warning("the vectors of namespace %r are damaged and are embedded again", namespace)
         with self._stores.lock:
             self._stores.drop(namespace)
             remove_database(self._path(namespace))
 
-    def _keep_within_memory(self) -> None:
+    def _drop_over_memory_limit(self) -> None:
+        """Close the least recently used store when the indexes take more than `index_bytes_max`."""
         with self._stores.lock:
             stores = self._stores.files()
-            held = sum(store.index.size_bytes for store in stores if store.index is not None)
-            if held > self._index_bytes_max and len(stores) > 1:
+            size_bytes = sum(store.index.size_bytes for store in stores if store.index is not None)
+            if size_bytes > self._index_bytes_max and len(stores) > 1:
                 self._stores.drop_idle()
 
     def _path(self, namespace: str) -> Path:

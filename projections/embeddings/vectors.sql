@@ -1,38 +1,35 @@
--- The vectors of one namespace, beside the generations of its read model and kept when those are rebuilt.
+-- The vectors of one namespace. The file lies in the folder of the read model's generations; a rebuild keeps it.
 
--- Texts that were embedded once, by what they are: a rebuild embeds nothing twice.
+-- Vectors of texts, by the sha256 of the text: a rebuild embeds no text twice.
 CREATE TABLE IF NOT EXISTS vectors (
     key    INTEGER PRIMARY KEY,
-    model  TEXT NOT NULL,
+    model  TEXT NOT NULL,  -- fingerprint of the embedding model
     digest BLOB NOT NULL,  -- sha256 of the text
     vector BLOB NOT NULL,  -- normalised, float32, little endian
     UNIQUE (model, digest)
 ) STRICT;
 
--- The pieces of those texts that are turns, each as a code of 64 bytes, one after the other.
+-- Token codes of the texts of turns: 64 bytes a token, in the order of the tokens.
 CREATE TABLE IF NOT EXISTS token_codes (
     vector_key INTEGER PRIMARY KEY,
     codes      BLOB NOT NULL
 ) STRICT;
 
--- Which vectors stand for which episode.
+-- Passages of the embedded episodes and their vectors.
 CREATE TABLE IF NOT EXISTS embeddings (
     model      TEXT    NOT NULL,
     version    INTEGER NOT NULL,  -- of the episode
-    part       TEXT    NOT NULL,  -- turn, window
-    chunk      INTEGER NOT NULL,
+    part       TEXT    NOT NULL,  -- turn, window, told (reported speech)
+    chunk      INTEGER NOT NULL,  -- number of the chunk within the part, from 0 on
     vector_key INTEGER NOT NULL,
     PRIMARY KEY (model, version, part, chunk)
 ) STRICT, WITHOUT ROWID;
 
--- How far each model has come, and from which texts: another source means that its embeddings are made anew, and so does
--- another last episode, since then the log is an older copy that went on in another way.
+-- The progress of each model. Another source makes its embeddings invalid. So does another event at the checkpoint: the
+-- log was replaced by an older copy, which has got other events since.
 CREATE TABLE IF NOT EXISTS embedded (
     model      TEXT PRIMARY KEY,
-    source     TEXT    NOT NULL,
+    source     TEXT    NOT NULL,  -- id of the log, versions of the schema and of the passages
     checkpoint INTEGER NOT NULL,  -- version of the last episode embedded
-    last_id    TEXT    NOT NULL   -- and the id of its event
+    last_id    TEXT    NOT NULL   -- id of that episode's event
 ) STRICT, WITHOUT ROWID;
-
--- The same as an earlier program kept it.
-DROP TABLE IF EXISTS progress;

@@ -91,10 +91,10 @@ class Projector:
 
     def refresh(self) -> None:
         """Read the state of the read model again: another process may have changed it."""
-        row = read_state(self._connection)
-        if row.checkpoint != self.row.checkpoint:
+        state = read_state(self._connection)
+        if state.checkpoint != self.row.checkpoint:
             self._names = None
-        self.row = row
+        self.row = state
 
     def _count_attempt(self) -> bool:
         """Count an attempt and return True; return False when another process has moved the checkpoint."""

@@ -271,7 +271,7 @@ class WriteBatch:
         """Write all changes, including the keyword index; `through` is the version of the batch's last event."""
         added = [row[0] for row in self._episodes[:1]] + [row["version"] for row in self._summaries[:1]]
         self.write_episodes()
-        self.write_rest()
+        self.write_sessions_and_entities()
         if added:
             index_episodes(self._connection, min(added))
         self.deferred.apply(through)
@@ -287,7 +287,7 @@ class WriteBatch:
         self._summaries.clear()
         self._mentions.clear()
 
-    def write_rest(self) -> None:
+    def write_sessions_and_entities(self) -> None:
         """Write sessions, entities and cursors, after the last episode."""
         self._connection.executemany(_SAVE_SESSION, [_bindings(session) for session in self._sessions.values()])
         self._connection.executemany(_ADD_ENTITY, self._new_entities)

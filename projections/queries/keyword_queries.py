@@ -41,7 +41,7 @@ class KeywordQueries:
         """Return the number of episodes that contain a stem."""
         return fetch_value(self._connection, "SELECT doc FROM episodes_terms WHERE term = ?", (term,)) or 0
 
-    def places(self, term: str) -> str:
+    def occurrences(self, term: str) -> str:
         """Return the occurrences of a stem as decimal numbers separated by spaces, ordered by version.
 
         A number is twice the version of the episode, plus 1 when the stem occurs in the episode's own text or caption

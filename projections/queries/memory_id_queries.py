@@ -40,6 +40,6 @@ class MemoryIdQueries:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
-    def is_known(self, referent: Referent, id: str) -> bool:
+    def exists(self, referent: Referent, id: str) -> bool:
         """Return whether the read model has a row of this kind with this id."""
         return self._connection.execute(f"{_LOOK_UPS[referent]} LIMIT 1", (id,)).fetchone() is not None

@@ -1,4 +1,4 @@
-"""Read models: the files of the projections: opened, caught up, rebuilt by replay, and as they were in the past.
+"""Read models: open the files of the projections, bring them up to date, rebuild them by replay, build past versions.
 
 It may use `projector`, `queries` and `schema`.
 """

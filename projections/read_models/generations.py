@@ -1,4 +1,4 @@
-"""How a generation of a read model comes to be: built under another name, and put in its place when it is whole."""
+"""Generations: build a read model's file under a temporary name and publish the complete file under its number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.events.storage.file_lock import file_lock
 from recollect.projections.read_models.layout import generation_path, generations, remove_database
 from recollect.projections.schema.schema import read_state
 
-#: An empty generation that did not get its name in this time belongs to a process that died.
+#: An unpublished empty generation of this age was left by a process that died: publishing takes milliseconds.
 _ABANDONED_SECONDS = 3_600.0
 
 
@@ -29,13 +29,14 @@ def next_generation(folder: Path) -> int:
 
 @contextmanager
 def building(folder: Path) -> Generator[Path]:
-    """Lend a name for a file to be built in `folder`. One build at a time; what a killed one left is removed.
+    """Yield a new path for a file to be built in `folder`, and remove the file at the end if it is still at that path.
 
-    The lock ends with its process, however that ends.
+    A file lock allows one build at a time; the system releases it when its process dies. Files of killed builds are
+    removed first.
     """
     with file_lock(folder / "replay.lock"):
-        for left in folder.glob("building-*.db*"):
-            left.unlink(missing_ok=True)
+        for unfinished in folder.glob("building-*.db*"):
+            unfinished.unlink(missing_ok=True)
         path = folder / f"building-{secrets.token_hex(8)}.db"
         try:
             yield path
@@ -44,7 +45,7 @@ def building(folder: Path) -> Generator[Path]:
 
 
 def empty_path(folder: Path) -> Path:
-    """Return a new name for an empty generation on its way, and remove what dead processes left."""
+    """Return a new path for an empty generation before it is published; remove the files of dead processes."""
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for file in folder.glob("empty-*.db"):
@@ -54,11 +55,16 @@ def empty_path(folder: Path) -> Path:
 
 
 def publish(built: Path, folder: Path, generation: int, log_id: str) -> bool:
-    """Make a whole, closed file of the log `log_id` the generation with this number; False when another was faster.
+    """Publish a complete, closed file as a generation; return False when another process has taken the number.
 
-    A hard link fails when the number is taken, which a rename would not. The generation before it stays, since a
-    process that has just chosen it may not have opened it yet; what is older goes, and is put aside when it was
-    folded from another log.
+    A hard link fails when the number is taken; a rename would overwrite. The generation before it stays, since a
+    process that has just chosen it may not have opened it yet. Older generations are removed; those of another log
+    are renamed.
+
+    Parameters:
+        built: the file, in `folder`; its own name is removed.
+        generation: the number to publish it under.
+        log_id: the id of the log that the file was projected from.
     """
     try:
         os.link(built, generation_path(folder, generation))
@@ -71,13 +77,13 @@ def publish(built: Path, folder: Path, generation: int, log_id: str) -> bool:
         if _log_id(path) in (None, log_id):
             remove_database(path)
         else:
-            # It may be the last copy of what that log said.
+            # The file may be the last copy of that log's content.
             rename_database(path, f"replaced-{now_us()}")
     return True
 
 
 def _log_id(path: Path) -> str | None:
-    """Return the id of the log that a read model was folded from; None when the file is damaged."""
+    """Return the id of the log that a read model was projected from; None when the file is damaged."""
     try:
         with closing(connect(path, create=False)) as connection:
             return read_state(connection).log_id

@@ -1,7 +1,7 @@
-"""Read models of the past: what a memory held at a version, built when it is asked for and kept within a bound.
+"""History: builds the read model of a past version on demand, and keeps a bounded number of them on disk.
 
-Each lies in its namespace's folder and never changes. Its marker (`markers`), in ``<data>/as-of``, is locked while it
-is built, read or removed.
+The file is in its namespace's folder and never changes. Its marker (`lock_files`), in ``<data>/as-of``, is locked while
+the file is built, read or removed.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from recollect.projections.schema.schema import SCHEMA_VERSION, read_state
 
 _logger = logging.getLogger(__name__)
 
-#: Builds in the background at once; more would only share the processor.
+#: Builds in the background at once: more of them would only share the processor.
 _BUILDERS = 2
 
 
 class _PastFile(NamedTuple):
-    """Where the read model of one moment lies."""
+    """The file of the read model of one past version, and its marker."""
 
     namespace: str
     version: int
@@ -50,15 +50,15 @@ class _PastFile(NamedTuple):
 
 
 class History:
-    """The read models of the past of the data folder `data`. Safe to use from many threads and processes.
+    """The read models of past versions in the data folder `data`. Safe to use from many threads and processes.
 
-    A read model that is in use is never removed; so more than the bounds allow can be there until the next build.
+    A read model in use is not removed, so the limits may be exceeded until the next build.
 
     Parameters:
-        log: the log they are built from.
-        models: the read models of now, which serve for the newest version.
-        files_max: read models kept, over all namespaces; the least recently used goes first.
-        bytes_max: bytes that they take on disk; the newest one stays whatever its size.
+        log: the log to project.
+        read_models: the live read models; they serve the newest version.
+        files_max: files of past versions, over all namespaces; the least recently used one is removed first.
+        bytes_max: bytes of these files on disk; the newest file stays at any size.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class History:
         self._data = data
         self._markers = data / "as-of"
         self._log = log
-        self._models = read_models
+        self._read_models = read_models
         self._files_max = files_max
         self._bytes_max = bytes_max
         self._building: dict[_PastFile, Future[None]] = {}
@@ -82,48 +82,50 @@ class History:
         self._closed = False
 
     def version(self, namespace: str, as_of: int | datetime) -> int:
-        """Return the version that `as_of` means: itself, or the last one that was recorded by then; 0 before the first.
+        """Return `as_of` when it is a version; for a time, the last version recorded by then, 0 before the first.
 
         Parameters:
-            as_of: a version from 0 to the head, or an aware time that is not in the future.
+            as_of: a version from 0 to the head, or a time with a time zone that is not in the future.
 
         Raises:
-            InvalidInput: there is no such version yet, or the time is in the future.
+            InvalidInput: the version is over the head, or the time is in the future.
         """
         head = self._log.head(namespace).version
         if isinstance(as_of, int):
             if not 0 <= as_of <= head:
                 raise InvalidInput(f"give a version from 0 to {head}, the newest, or a time", field="as_of")
             return as_of
-        moment_us = microseconds(as_of)
-        # What is in the log counts as past, even when the clock that recorded it runs ahead of ours.
+        as_of_us = microseconds(as_of)
+        # A recorded event is in the past, even when the clock that recorded it is ahead of this machine's.
         newest = self._log.read(namespace, after=head - 1, limit=1) if head else []
-        if moment_us > max(now_us(), newest[0].recorded_at_us if newest else 0):
-            raise InvalidInput("is in the future, which nobody remembers; give a time up to now", field="as_of")
-        return version_recorded_by(self._log, namespace, moment_us)
+        if as_of_us > max(now_us(), newest[0].recorded_at_us if newest else 0):
+            raise InvalidInput("is in the future; give a time up to now", field="as_of")
+        return version_recorded_by(self._log, namespace, as_of_us)
 
     @contextmanager
     def reading(
         self, namespace: str, version: int, *, deadline: float | None = None, on_progress: OnProgress | None = None
     ) -> Generator[Snapshot]:
-        """Lend the read model of `namespace` as it was at `version`, built now when it is not there.
+        """Yield the read model of `namespace` at `version`; build it when it is not on disk.
 
         Parameters:
-            version: from `version`.
-            deadline: `time.monotonic()` seconds until when to wait for the build, which goes on in the background
-                after that; None builds at once, however long it takes.
+            version: from 0 to the head.
+            deadline: `time.monotonic()` seconds at which to stop waiting; the build continues in the background. None
+                builds in this thread, without a time limit.
+            on_progress: called with (events projected, events in all) after each batch of a build in this thread.
 
         Raises:
-            StillBuilding: it is not there by the deadline. ProjectionFailed: an event up to `version` cannot be folded.
-            StorageError: the disk does not let us.
+            StillBuilding: the build is not complete at the deadline.
+            ProjectionFailed: an event up to `version` cannot be projected.
+            StorageError: the file cannot be written or read.
         """
         if version == 0:
             yield Snapshot(empty_read_model(self._log.log_id, namespace), 0)
             return
         if version == self._log.head(namespace).version:
-            self._models.catch_up(namespace, deadline=deadline)
-            with self._models.reading(namespace) as live:
-                # It may be ahead of the head of a moment ago by now, or behind it when it is parked.
+            self._read_models.catch_up(namespace, deadline=deadline)
+            with self._read_models.reading(namespace) as live:
+                # Later when an event was appended meanwhile, earlier when the namespace is parked.
                 if live.version == version:
                     yield live
                     return
@@ -131,24 +133,27 @@ class History:
             yield snapshot
 
     def build(self, namespace: str, version: int, *, on_progress: OnProgress | None = None) -> tuple[Path, str]:
-        """Build the read model of `version`, from 1 to the head, unless it is there; return its file and its digest.
+        """Build the read model of `version` unless it is on disk; return its path and its content hash.
+
+        Parameters:
+            version: from 1 to the head.
 
         Raises:
-            ProjectionFailed: an event cannot be folded. StorageError: the disk does not let us.
+            ProjectionFailed: an event cannot be projected. StorageError: the file cannot be written or read.
         """
         file = self._file(namespace, version)
         with self._past(file, None, on_progress) as snapshot:
             return file.path, snapshot.content_hash()
 
     def close(self) -> None:
-        """End the builds in the background after the batch at hand."""
+        """Stop the builds in the background after their current batch."""
         self._closed = True
         self._pool.shutdown(cancel_futures=True)
 
     def _file(self, namespace: str, version: int) -> _PastFile:
-        """Return where the read model of `version` lies: named by all that decides what is in it.
+        """Return the file of the read model of `version`; its name hashes everything that determines its content.
 
-        A log that was restored from a backup and went on differently has other hashes, so never another's past.
+        The chain hash is part of it: a log restored from a backup and continued differently gets other files.
         """
         newest = self._log.read(namespace, after=version - 1, limit=1)[0]
         source = f"{SCHEMA_VERSION} {self._log.log_id} {newest.hash.hex()}"
@@ -158,9 +163,9 @@ class History:
 
     @contextmanager
     def _past(self, file: _PastFile, deadline: float | None, on_progress: OnProgress | None) -> Generator[Snapshot]:
-        """Lend the read model in `file`, once it is built."""
+        """Yield the read model in `file`; build it first when it is missing."""
         while True:
-            with self._opened(file) as snapshot:
+            with self._open(file) as snapshot:
                 if snapshot is not None:
                     yield snapshot
                     return
@@ -170,10 +175,10 @@ class History:
                 self._await_build(file, deadline)
 
     @contextmanager
-    def _opened(self, file: _PastFile) -> Generator[Snapshot | None]:
-        """Lend the read model in `file`; None when it is not there, not whole, or just being built."""
+    def _open(self, file: _PastFile) -> Generator[Snapshot | None]:
+        """Yield the read model in `file`; None when it is missing, damaged or being built."""
         with locked(file.marker, shared=True, wait=False) as reading:
-            connection = self._connection(file) if reading else None
+            connection = self._connect(file) if reading else None
             if connection is None:
                 yield None
                 return
@@ -181,14 +186,17 @@ class History:
                 mark_used(file.marker)
                 yield Snapshot(connection, file.version)
             except (apsw.CorruptError, apsw.NotADBError):
-                # Who has it open keeps it; the next one builds it anew.
+                # Other readers keep their open file; the next reader builds a new one.
                 remove_database(file.path)
                 raise
             finally:
                 connection.close()
 
-    def _connection(self, file: _PastFile) -> apsw.Connection | None:
-        """Open a read model that is whole and ours, which never changes again: without locks or a WAL."""
+    def _connect(self, file: _PastFile) -> apsw.Connection | None:
+        """Return a connection to a complete read model of this log; None when the file is missing or another.
+
+        The file is immutable, so SQLite needs neither locks nor a WAL.
+        """
         uri = f"file:{quote(str(file.path.resolve()))}?immutable=1"
         try:
             connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
@@ -197,15 +205,16 @@ class History:
         try:
             connection.pragma("temp_store", "MEMORY")
             row = read_state(connection)
-            if row[:4] == (SCHEMA_VERSION, self._log.log_id, file.namespace, file.version):
+            identity = (row.schema_version, row.log_id, row.namespace, row.checkpoint)
+            if identity == (SCHEMA_VERSION, self._log.log_id, file.namespace, file.version):
                 return connection
         except (apsw.Error, LookupError, TypeError) as error:
-            _logger.warning("%s is damaged and built anew: %s", file.path, error)
+            _logger.warning("%s is damaged and is built again: %s", file.path, error)
         connection.close()
         return None
 
     def _await_build(self, file: _PastFile, deadline: float) -> None:
-        """Build `file` in the background, once however many ask, and wait for it until the deadline."""
+        """Build `file` in the background and wait for it until the deadline. Concurrent callers share one build."""
         with self._lock:
             future = self._building.get(file)
             if future is None:
@@ -219,7 +228,7 @@ class History:
             raise
 
     def _build_in_background(self, file: _PastFile) -> None:
-        # When it fails, that is kept for the next one who asks: nobody may be waiting any more.
+        # The future of a failed build stays, so that the next caller gets the error: the first may not wait any more.
         self._build(file, None)
         self._forget(file)
 
@@ -228,36 +237,39 @@ class History:
             self._building.pop(file, None)
 
     def _build(self, file: _PastFile, on_progress: OnProgress | None) -> None:
-        """Build `file` unless it is there, or wait until somebody else has."""
+        """Build `file` unless it is complete, or wait for the build of another thread or process."""
         while True:
-            # Shared first: it is free as soon as the one who builds is done, though others read from then on.
+            # The shared lock first: it is free as soon as a build ends, even when readers use the file from then on.
             with locked(file.marker, shared=True) as reading:
-                if reading and self._is_whole(file):
+                if reading and self._is_complete(file):
                     return
-            with locked(file.marker) as alone:
-                if alone and not self._is_whole(file):
-                    self._build_alone(file, on_progress)
-                    self._keep_within_bounds()
+            with locked(file.marker) as exclusive:
+                if exclusive and not self._is_complete(file):
+                    self._build_locked(file, on_progress)
+                    self._remove_over_limits()
 
-    def _is_whole(self, file: _PastFile) -> bool:
-        connection = self._connection(file)
+    def _is_complete(self, file: _PastFile) -> bool:
+        connection = self._connect(file)
         if connection is not None:
             connection.close()
         return connection is not None
 
-    def _build_alone(self, file: _PastFile, on_progress: OnProgress | None) -> None:
-        """Build `file` while its marker is held: under another name, so that what a kill leaves is never read."""
+    def _build_locked(self, file: _PastFile, on_progress: OnProgress | None) -> None:
+        """Build `file` under a temporary name, so that the rest of a killed build is never read.
+
+        The caller has the exclusive lock of the marker.
+        """
         unfinished = file.path.with_suffix(".building")
 
         def report(done: int, total: int) -> None:
             if self._closed:
-                raise StorageError("the memory was closed before the read model was built")
+                raise StorageError("the memory was closed before the read model was complete; open it and ask again")
             if on_progress is not None:
                 on_progress(done, total)
 
         with storage_errors(unfinished):
             file.path.parent.mkdir(parents=True, exist_ok=True)
-            # What was begun and killed before, or is damaged.
+            # Remove the file of a killed build, and a damaged one.
             remove_database(unfinished)
             remove_database(file.path)
             try:
@@ -266,21 +278,22 @@ class History:
                 )
                 if version != file.version:
                     raise StorageError(
-                        f"the log gives no event after version {version} of namespace {file.namespace!r}"
+                        f"the log has no event after version {version} of namespace {file.namespace!r}, "
+                        f"so version {file.version} cannot be built; check the log with `recollect verify`"
                     )
                 unfinished.rename(file.path)
             finally:
                 remove_database(unfinished)
             mark_used(file.marker)
 
-    def _keep_within_bounds(self) -> None:
-        """Remove what is over the bounds and not in use, the least recently used first."""
+    def _remove_over_limits(self) -> None:
+        """Remove the least recently used files over the limits, except those in use."""
         size_bytes = 0
         with storage_errors(self._markers):
-            for kept, marker in enumerate(latest_first(self._markers), start=1):
+            for count, marker in enumerate(latest_first(self._markers), start=1):
                 path = self._path_of(marker)
                 size_bytes += _size_bytes(path)
-                if kept > self._files_max or size_bytes > self._bytes_max:
+                if count > self._files_max or size_bytes > self._bytes_max:
                     self._remove(marker, path)
 
     def _remove(self, marker: Path, path: Path) -> None:

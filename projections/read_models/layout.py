@@ -1,4 +1,4 @@
-"""Where a namespace's files lie: one folder each, numbered generations of its read model in it."""
+"""Layout: names the files of a namespace: one folder each, with the numbered generations of its read model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def namespace_folder(data: Path, namespace: str) -> Path:
 
 
 def folder_named(data: Path, name: str) -> Path:
-    """Return the namespace's folder under the data folder whose own name is `name`."""
+    """Return the folder under the data folder that is called `name`: the last part of a `namespace_folder`."""
     return named_folder(data / "namespaces", name)
 
 
@@ -29,11 +29,11 @@ def generations(folder: Path) -> list[int]:
 
 
 def generation_path(folder: Path, generation: int) -> Path:
-    """Return the file of one generation."""
+    """Return the path of a generation's file."""
     return folder / f"{generation:06}.db"
 
 
 def remove_database(path: Path) -> None:
-    """Remove a SQLite file with its WAL, whether they are there or not."""
+    """Remove a SQLite file and its WAL; missing files are no error."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Markers: empty files, each the lock of something on disk that several processes share, and the date of its last use.
+"""Lock files: lock a file that several processes share, and record the time of its last use.
 
-The lock is exclusive for who makes or removes the thing and shared for who uses it, over threads and processes alike.
-The system releases it when its holder dies.
+A marker is an empty file that stands for the shared one. Its lock is exclusive for creating or removing the shared file
+and shared for using it, between threads and processes. The system releases the lock when its holder dies.
 """
 
 from __future__ import annotations
@@ -17,37 +17,36 @@ from recollect.events.storage.file_lock import file_lock
 
 @contextmanager
 def locked(marker: Path, *, shared: bool = False, wait: bool = True) -> Generator[bool]:
-    """Hold the lock of `marker`, which is made when it is not there.
+    """Lock `marker`, which is created when it is missing, and yield whether the lock was acquired.
 
-    Yields:
-        False when it is not held: `wait` is False and somebody else holds it, or the marker was removed meanwhile.
+    It is not acquired when `wait` is False and another user has the lock, or when the marker was removed meanwhile.
 
     Raises:
-        StorageError: the marker cannot be made.
+        StorageError: the marker cannot be created.
     """
     with file_lock(marker, shared=shared, wait=wait) as descriptor:
         yield descriptor is not None and _is_same(descriptor, marker)
 
 
 def mark_used(marker: Path) -> None:
-    """Note that what `marker` stands for is used now."""
-    # By Python's clock: that of the file system moves in steps of milliseconds.
-    at_ns = time.time_ns()
-    os.utime(marker, ns=(at_ns, at_ns))
+    """Record that the file of `marker` is used now."""
+    # Python's clock, since the file system's advances in steps of milliseconds.
+    now_ns = time.time_ns()
+    os.utime(marker, ns=(now_ns, now_ns))
 
 
 def latest_first(folder: Path) -> list[Path]:
-    """Return the markers in `folder`, the one that was used last first."""
+    """Return the markers in `folder`, the most recently used one first."""
     return sorted(folder.iterdir(), key=_used_at_ns, reverse=True)
 
 
 def _is_same(descriptor: int, path: Path) -> bool:
-    """Tell whether `path` is still the file behind `descriptor`."""
+    """Return whether `path` is still the file behind `descriptor`."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return False
-    return found.st_ino == os.fstat(descriptor).st_ino
+    return status.st_ino == os.fstat(descriptor).st_ino
 
 
 def _used_at_ns(marker: Path) -> int:

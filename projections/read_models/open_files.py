@@ -1,4 +1,4 @@
-"""Open files of namespaces: those used last stay open, and one that is in use is closed by its last user."""
+"""Open files: keep the files of the namespaces used last open, and close a file only when it has no users."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ File = TypeVar("File", bound=_Closable)
 
 @dataclass(slots=True)
 class _Entry(Generic[File]):
+    """An open file and its users."""
+
     file: File
     #: Contexts that use the file now.
     users: int = 0
-    #: Whether it was dropped while it was used; its last user closes it.
+    #: Whether the file was dropped while it had users; the last user closes it.
     dropped: bool = False
 
 
 class OpenFiles(Generic[File]):
-    """The open files of up to `maximum` namespaces, more while more are in use. Safe to use from many threads.
+    """The open files of up to `maximum` namespaces, and of more while more are in use. Safe to use from many threads.
 
     Parameters:
-        maximum: files kept open; the least recently used one that is not in use is closed first.
-        is_current: whether an open file is still the namespace's; it is opened anew otherwise.
+        maximum: open files; the least recently used file without users is closed first.
+        is_current: returns whether an open file is still the namespace's; if not, the file is dropped and opened again.
     """
 
     def __init__(self, maximum: int, *, is_current: Callable[[File], bool] | None = None) -> None:
@@ -43,7 +45,7 @@ class OpenFiles(Generic[File]):
 
     @contextmanager
     def using(self, namespace: str, open_file: Callable[[], File]) -> Generator[File]:
-        """Lend the file of `namespace`, opened by `open_file` when it is not open."""
+        """Yield the file of `namespace`, opened by `open_file` when it is not open."""
         entry = self._acquire(namespace, open_file)
         try:
             yield entry.file
@@ -54,7 +56,7 @@ class OpenFiles(Generic[File]):
                     entry.file.close()
 
     def drop(self, namespace: str) -> None:
-        """Close the file of `namespace`, or have its last user close it; the next one opens it anew."""
+        """Close the file of `namespace` as soon as it has no users; the next use opens it again."""
         with self.lock:
             entry = self._entries.pop(namespace, None)
             if entry is not None:
@@ -63,14 +65,14 @@ class OpenFiles(Generic[File]):
                     entry.file.close()
 
     def drop_idle(self) -> None:
-        """Close the least recently used file that is not in use, if there is one."""
+        """Close the least recently used file without users, if any."""
         with self.lock:
             idle = next((namespace for namespace, entry in self._entries.items() if not entry.users), None)
             if idle is not None:
                 self.drop(idle)
 
     def drop_all(self) -> None:
-        """Close every file, or have its last user close it."""
+        """Close every file as soon as it has no users."""
         with self.lock:
             for namespace in list(self._entries):
                 self.drop(namespace)

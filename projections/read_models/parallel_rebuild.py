@@ -1,4 +1,4 @@
-"""Many read models rebuilt side by side: a process for each core, a namespace at a time in each."""
+"""Parallel rebuild: replays or checks many namespaces in worker processes, one namespace at a time in each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recollect.events.progress import OnProgress
 from recollect.events.storage.process_pool import SPAWN, process_pool
 from recollect.projections.read_models.read_models import ReadModels, ReplayCheck
 
-#: How often progress is reported.
+#: Interval between two reports of progress.
 _REPORT_SECONDS = 0.2
 
 RebuildMode = Literal["replay", "check"]
@@ -23,14 +23,14 @@ RebuildMode = Literal["replay", "check"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuildResult:
-    """What became of one namespace."""
+    """The result of rebuilding one namespace."""
 
     namespace: str
-    #: The version that the new read model is at; 0 when it failed.
+    #: Checkpoint of the new read model; 0 when the rebuild failed.
     version: int
-    #: The comparison, when that was the work.
+    #: The comparison with the live read model, when `work` was ``check``.
     check: ReplayCheck | None = None
-    #: Why it failed; the live read model goes on serving.
+    #: The message of the error; the live read model stays in use. None when the rebuild succeeded.
     error: str | None = None
 
 
@@ -38,80 +38,84 @@ def rebuild_all(
     heads: Sequence[Head],
     read_models: ReadModels,
     *,
-    open_models: Callable[[], ReadModels],
-    work: RebuildMode = "replay",
+    open_read_models: Callable[[], ReadModels],
+    mode: RebuildMode = "replay",
     processes: int = 1,
     on_progress: OnProgress | None = None,
 ) -> Iterator[RebuildResult]:
-    """Replay or check the namespaces of `heads` and yield what became of each as it is done.
+    """Replay or check the namespaces of `heads`; yield each result when it is complete.
 
-    One that fails keeps no other from being rebuilt.
+    A namespace that fails does not stop the others.
 
     Parameters:
-        models: the read models in this process.
-        open_models: opens them, and the log under them, in another process; it must be picklable.
-        processes: how many at once; 1 works in this one.
+        read_models: the read models in this process.
+        open_models: opens the read models and their log in another process; it must be picklable.
+        work: ``replay`` to replace the live read models, ``check`` to compare them with a replay.
+        processes: worker processes; 1 rebuilds in this process.
+        on_progress: called with (events projected, events in all).
     """
     total = sum(head.version for head in heads)
-    # The largest first: otherwise it may begin last and be waited for alone.
+    # The largest first: if it began last, the other processes would idle until it ends.
     names = [head.namespace for head in sorted(heads, key=lambda head: -head.version)]
     if processes == 1 or len(names) < 2:
-        yield from _one_after_the_other(names, read_models, work, total, on_progress)
+        yield from _rebuild_in_sequence(names, read_models, mode, total, on_progress)
         return
-    folded: Any = SPAWN.Value("q", 0)
-    with process_pool(min(processes, len(names)), partial(_begin, open_models, folded), _end) as pool:
-        pending = {pool.submit(_work_in_process, (name, work)) for name in names}
+    projected: Any = SPAWN.Value("q", 0)
+    with process_pool(
+        min(processes, len(names)), partial(_start_process, open_read_models, projected), _end_process
+    ) as pool:
+        pending = {pool.submit(_rebuild_in_process, (name, mode)) for name in names}
         while pending:
             done, pending = wait(pending, _REPORT_SECONDS, FIRST_COMPLETED)
             if on_progress is not None:
-                on_progress(min(folded.value, total), total)
+                on_progress(min(projected.value, total), total)
             for future in done:
                 yield future.result()
 
 
-def _one_after_the_other(
+def _rebuild_in_sequence(
     names: Sequence[str], read_models: ReadModels, work: RebuildMode, total: int, on_progress: OnProgress | None
 ) -> Iterator[RebuildResult]:
-    folded = 0
+    projected = 0
 
     def count(events: int) -> None:
-        nonlocal folded
-        folded += events
+        nonlocal projected
+        projected += events
         if on_progress is not None:
-            on_progress(min(folded, total), total)
+            on_progress(min(projected, total), total)
 
     for name in names:
-        yield _worked(read_models, name, work, count)
+        yield _rebuild(read_models, name, work, count)
 
 
-class _Process(NamedTuple):
-    """What a worker process works with."""
+class _WorkerProcess(NamedTuple):
+    """The state of a worker process."""
 
-    models: ReadModels
-    #: Called with the events folded since the last call.
-    add_folded: Callable[[int], None]
+    read_models: ReadModels
+    #: Called with the events projected since the last call.
+    add_projected: Callable[[int], None]
 
 
-def _begin(open_models: Callable[[], ReadModels], folded: Any) -> _Process:
+def _start_process(open_models: Callable[[], ReadModels], projected: Any) -> _WorkerProcess:
     def count(events: int) -> None:
-        with folded.get_lock():
-            folded.value += events
+        with projected.get_lock():
+            projected.value += events
 
-    return _Process(open_models(), count)
-
-
-def _end(process: _Process) -> None:
-    process.models.close()
-    process.models.log.close()
+    return _WorkerProcess(open_models(), count)
 
 
-def _work_in_process(process: _Process, task: tuple[str, RebuildMode]) -> RebuildResult:
+def _end_process(process: _WorkerProcess) -> None:
+    process.read_models.close()
+    process.read_models.log.close()
+
+
+def _rebuild_in_process(process: _WorkerProcess, task: tuple[str, RebuildMode]) -> RebuildResult:
     namespace, work = task
-    return _worked(process.models, namespace, work, process.add_folded)
+    return _rebuild(process.read_models, namespace, work, process.add_projected)
 
 
-def _worked(read_models: ReadModels, namespace: str, work: RebuildMode, count: Callable[[int], None]) -> RebuildResult:
-    """Do the work on one namespace."""
+def _rebuild(read_models: ReadModels, namespace: str, work: RebuildMode, count: Callable[[int], None]) -> RebuildResult:
+    """Replay or check one namespace; an error becomes part of the result."""
     before = 0
     reported = time.monotonic()
 

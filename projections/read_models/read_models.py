@@ -1,4 +1,4 @@
-"""The read models of a data folder: opened when needed, brought up to date before they are read, rebuilt by replay."""
+"""Read models: open the live read model of a namespace, bring it up to date before reading, rebuild it by replay."""
 
 from __future__ import annotations
 
@@ -37,47 +37,50 @@ from recollect.projections.schema.schema import (
 
 _logger = logging.getLogger(__name__)
 
-#: Events to fold from which on a model is built anew in bulk instead, beside the live one: some seconds of work.
+#: Missing events over which a read model is replayed in bulk instead of caught up: some seconds of projecting.
 FAR_BEHIND_EVENTS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectionProgress:
-    """How far a read model has come."""
+    """The progress of a read model along the log."""
 
     namespace: str
-    #: The last event folded.
+    #: Checkpoint: version of the last projected event.
     version: int
-    #: The newest event in the log.
+    #: Version of the newest event in the log.
     head: int
-    #: Where folding stopped for good, if it did.
+    #: The event that cannot be projected; None unless the namespace is parked.
     parked: Parked | None
 
     @property
     def behind(self) -> int:
-        """Return how many events are not folded yet."""
+        """Return the number of events that are not projected yet."""
         return self.head - self.version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayCheck:
-    """A live read model beside the same one built by replay."""
+    """The comparison of a live read model with a replay of the same version."""
 
     namespace: str
+    #: Checkpoint of both.
     version: int
+    #: Content hash of the live read model.
     live_digest: str
+    #: Content hash of the replayed read model.
     replayed_digest: str
-    #: Whether the live keyword index agrees with the live episodes.
+    #: Whether the live keyword index matches the live episodes.
     search_equal: bool
 
     @property
     def is_equal(self) -> bool:
-        """Tell whether replay gives what is live."""
+        """Return whether the replayed read model equals the live one."""
         return self.search_equal and self.live_digest == self.replayed_digest
 
 
-class _OpenModel:
-    """The live generation of one namespace, open."""
+class _OpenReadModel:
+    """The open live generation of one namespace."""
 
     def __init__(self, log: EventLog, namespace: str, folder: Path) -> None:
         self._folder = folder
@@ -87,16 +90,16 @@ class _OpenModel:
         self._connection = connect(self.path, create=False)
         try:
             with storage_errors(self.path):
-                self.projector = _projector_of(log, namespace, self._connection, self.path)
+                self.projector = _open_projector(log, namespace, self._connection, self.path)
         except BaseException:
             self._connection.close()
             raise
-        #: Held while events are folded.
+        #: Held while events are projected.
         self.lock = threading.Lock()
         self._readers: list[apsw.Connection] = []
 
     def is_live(self) -> bool:
-        """Tell whether this is still the newest generation; another process may have replayed the namespace."""
+        """Return whether this is still the newest generation; another process may have replayed the namespace."""
         try:
             changed_ns = self._folder.stat().st_mtime_ns
         except FileNotFoundError:
@@ -108,6 +111,7 @@ class _OpenModel:
 
     @contextmanager
     def reading(self) -> Generator[Snapshot]:
+        """Yield a snapshot on a read-only connection of its own."""
         reader = self._readers.pop() if self._readers else connect(self.path, readonly=True)
         try:
             reader.execute("BEGIN")
@@ -118,8 +122,8 @@ class _OpenModel:
             self._readers.append(reader)
 
     @contextmanager
-    def patient_until(self, deadline: float | None) -> Generator[None]:
-        """Wait for another process's write until `deadline`, and not as long as everybody else; as long for None."""
+    def busy_until(self, deadline: float | None) -> Generator[None]:
+        """Limit the wait for another process's write to `deadline`; None leaves the default busy timeout."""
         if deadline is None:
             yield
             return
@@ -127,16 +131,18 @@ class _OpenModel:
         try:
             yield
         except apsw.BusyError:
-            # Another process folds, maybe the very same events.
+            # Another process writes, possibly the same events; the caller answers from the present checkpoint.
             return
         finally:
             self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
 
     def search_matches(self) -> bool:
+        """Return whether the keyword index matches the episodes."""
         with self.lock, storage_errors(self.path):
             return keyword_index_matches(self._connection)
 
     def close(self) -> None:
+        """Close all connections."""
         while self._readers:
             self._readers.pop().close()
         self._connection.close()
@@ -146,11 +152,11 @@ class ReadModels:
     """All read models of the data folder `data`. Safe to use from many threads, and from several processes at once.
 
     Parameters:
-        log: the log they are folded from.
-        open_files_max: namespaces kept open; the least recently used one is closed first.
-        first_batch_events, batch_events: events folded in the first transaction of a catch-up, and in those after it.
+        log: the log to project.
+        open_files_max: namespaces whose files stay open; the least recently used one is closed first.
+        first_batch_events, batch_events: events in the first transaction of a catch-up, and in those after it.
         replay_batch_events: events in one batch of a replay.
-        far_behind_events: events to fold from which on a model is built anew in bulk.
+        far_behind_events: missing events over which a read model is replayed in bulk instead of caught up.
     """
 
     def __init__(
@@ -169,62 +175,66 @@ class ReadModels:
         self._batch_events = batch_events
         self._replay_batch_events = replay_batch_events
         self._far_behind_events = far_behind_events
-        #: The log they are folded from.
+        #: The log to project.
         self.log = log
-        self._open: OpenFiles[_OpenModel] = OpenFiles(open_files_max, is_current=_OpenModel.is_live)
-        #: Changed under the lock of the open files.
+        self._open_files: OpenFiles[_OpenReadModel] = OpenFiles(open_files_max, is_current=_OpenReadModel.is_live)
+        #: By namespace; changed under the lock of the open files.
         self._parked: dict[str, Parked] = {}
 
     def catch_up(self, namespace: str, *, deadline: float | None = None) -> ProjectionProgress:
-        """Fold what the log has and the read model has not; return how far that came.
+        """Project the events after the checkpoint; return the new progress.
 
         Parameters:
-            deadline: `time.monotonic()` seconds after which no further batch is begun.
+            deadline: `time.monotonic()` seconds after which no further batch begins; None projects up to the head.
 
         Raises:
             StorageError: the file cannot be written.
+            LogRewound: the log ends before the checkpoint; it is an older copy.
         """
         head = self.log.head(namespace).version
         if head == 0:
             return ProjectionProgress(namespace=namespace, version=0, head=0, parked=None)
         if deadline is None and head > self._far_behind_events:
             self._rebuild_far_behind(namespace, head)
-        with self._using(namespace) as model:
-            if model.projector.row.checkpoint < head:
-                self._fold(model, head, deadline)
-            elif model.projector.row.checkpoint > head:
-                self._check_rewound(model, namespace)
-            return self._progress(model, namespace, head)
+        with self._using(namespace) as read_model:
+            if read_model.projector.row.checkpoint < head:
+                self._project(read_model, head, deadline)
+            elif read_model.projector.row.checkpoint > head:
+                self._check_rewound(read_model, namespace)
+            return self._progress(read_model, namespace, head)
 
     @contextmanager
     def reading(self, namespace: str) -> Generator[Snapshot]:
-        """Lend the read model as it is now; an empty one for a namespace without events."""
+        """Yield a snapshot of the live read model; an empty one for a namespace without events."""
         if self.log.head(namespace).version == 0:
             yield Snapshot(empty_read_model(self.log.log_id, namespace), 0)
             return
-        with self._using(namespace) as model, model.reading() as snapshot:
+        with self._using(namespace) as read_model, read_model.reading() as snapshot:
             yield snapshot
 
     def progress(self, namespace: str) -> ProjectionProgress:
-        """Return how far the read model has come, without moving it."""
+        """Return the progress of the read model, without projecting events."""
         head = self.log.head(namespace).version
         if head == 0:
             return ProjectionProgress(namespace=namespace, version=0, head=0, parked=None)
-        with self._using(namespace) as model:
-            with model.lock, storage_errors(model.path):
-                model.projector.refresh()
-            return self._progress(model, namespace, head)
+        with self._using(namespace) as read_model:
+            with read_model.lock, storage_errors(read_model.path):
+                read_model.projector.refresh()
+            return self._progress(read_model, namespace, head)
 
     def parked(self) -> list[Parked]:
-        """Return the parked namespaces that were met since the start, by name."""
-        with self._open.lock:
+        """Return the parked namespaces that this process has opened since its start, by name."""
+        with self._open_files.lock:
             return [self._parked[namespace] for namespace in sorted(self._parked)]
 
     def replay(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:
-        """Build the next generation beside the live one, then put it in its place; return the events folded.
+        """Build the next generation while the live one serves, then publish it; return the number of events projected.
+
+        Parameters:
+            on_progress: called with (events projected, events in all) after each batch.
 
         Raises:
-            ProjectionFailed: an event cannot be folded; the live generation goes on serving.
+            ProjectionFailed: an event cannot be projected; the live generation stays in use.
         """
         if self.log.head(namespace).version == 0:
             return 0
@@ -234,11 +244,11 @@ class ReadModels:
                 version = build_read_model(
                     path, self.log, namespace, batch_events=self._replay_batch_events, on_progress=on_progress
                 )
-            self._swap_in(namespace, folder, path)
+            self._publish(namespace, folder, path)
         return version
 
     def check(self, namespace: str, *, on_progress: OnProgress | None = None) -> ReplayCheck:
-        """Build the read model beside the live one, compare the two, and throw the new one away."""
+        """Build the read model in a temporary file and compare its content hash with the live one's."""
         self.catch_up(namespace)
         with self.reading(namespace) as live:
             version, live_digest = live.version, live.content_hash()
@@ -256,8 +266,8 @@ class ReadModels:
             connection.close()
         search_equal = True
         if version:
-            with self._using(namespace) as model:
-                search_equal = model.search_matches()
+            with self._using(namespace) as read_model:
+                search_equal = read_model.search_matches()
         return ReplayCheck(
             namespace=namespace,
             version=version,
@@ -267,86 +277,95 @@ class ReadModels:
         )
 
     def close(self) -> None:
-        """Close every file. Whoever still reads one keeps it until done."""
-        self._open.drop_all()
+        """Close every file; a file in use is closed by its last reader."""
+        self._open_files.drop_all()
 
     def _rebuild_far_behind(self, namespace: str, head: int) -> None:
-        """Replay a model that has most of a long log before it: a new schema's, a lost file's. Bulk is much faster."""
+        """Replay a read model that lacks most of a long log, after a change of schema or the loss of its file.
+
+        A replay in bulk is much faster than a catch-up.
+        """
         progress = self.progress(namespace)
         if progress.parked is None and progress.behind > self._far_behind_events and progress.behind > head // 2:
             try:
                 self.replay(namespace)
             except ProjectionFailed:
-                # Folding live gets as far as it can, and parks the namespace there.
+                # A catch-up projects the events before the failing one and parks the namespace.
                 _logger.warning("namespace %r cannot be replayed", namespace, exc_info=True)
 
-    def _fold(self, model: _OpenModel, head: int, deadline: float | None) -> None:
+    def _project(self, read_model: _OpenReadModel, head: int, deadline: float | None) -> None:
+        """Project events up to `head` in batches, until `deadline`."""
         timeout = -1 if deadline is None else max(0.0, deadline - time.monotonic())
-        if not model.lock.acquire(timeout=timeout):
+        if not read_model.lock.acquire(timeout=timeout):
             return
         try:
             batch = self._first_batch_events
-            with storage_errors(model.path), model.patient_until(deadline):
-                while model.projector.row.checkpoint < head and model.projector.advance(batch):
+            with storage_errors(read_model.path), read_model.busy_until(deadline):
+                while read_model.projector.row.checkpoint < head and read_model.projector.advance(batch):
                     if deadline is not None and time.monotonic() > deadline:
                         return
                     batch = self._batch_events
         finally:
-            model.lock.release()
+            read_model.lock.release()
 
-    def _check_rewound(self, model: _OpenModel, namespace: str) -> None:
-        """Raise `LogRewound` when the log has gone back behind what was folded; a race with an append looks alike."""
-        checkpoint = model.projector.row.checkpoint
+    def _check_rewound(self, read_model: _OpenReadModel, namespace: str) -> None:
+        """Raise `LogRewound` when the log ends before the checkpoint.
+
+        The head is read again: another process may have projected an event appended after the first reading.
+        """
+        checkpoint = read_model.projector.row.checkpoint
         if self.log.head(namespace).version < checkpoint:
-            self._open.drop(namespace)
+            self._open_files.drop(namespace)
             raise LogRewound(namespace, checkpoint)
 
-    def _progress(self, model: _OpenModel, namespace: str, head: int) -> ProjectionProgress:
-        parked = model.projector.parked
+    def _progress(self, read_model: _OpenReadModel, namespace: str, head: int) -> ProjectionProgress:
+        parked = read_model.projector.parked
         if parked is not None or self._parked:
-            with self._open.lock:
+            with self._open_files.lock:
                 if parked is not None:
                     self._parked[namespace] = parked
                 else:
                     self._parked.pop(namespace, None)
-        return ProjectionProgress(namespace=namespace, version=model.projector.row.checkpoint, head=head, parked=parked)
+        version = read_model.projector.row.checkpoint
+        return ProjectionProgress(namespace=namespace, version=version, head=head, parked=parked)
 
     @contextmanager
-    def _using(self, namespace: str) -> Generator[_OpenModel]:
-        """Lend the open model of `namespace`; a damaged file is replaced at the next use."""
-        with self._open.using(namespace, partial(self._open_live, namespace)) as model:
+    def _using(self, namespace: str) -> Generator[_OpenReadModel]:
+        """Yield the open read model of `namespace`; when its file is damaged, replace it for the next use."""
+        with self._open_files.using(namespace, partial(self._open_live, namespace)) as read_model:
             try:
-                yield model
+                yield read_model
             except (apsw.CorruptError, apsw.NotADBError, ForeignFile) as error:
-                # A damaged log is another matter: what was folded from it before is all the more precious.
-                if not isinstance(error, ForeignFile) or error.path == model.path:
-                    with self._open.lock:
-                        self._start_anew(namespace, "it is damaged")
+                # If the log is the damaged file, keep the read model: it may be the only copy of the content.
+                if not isinstance(error, ForeignFile) or error.path == read_model.path:
+                    with self._open_files.lock:
+                        self._replace_live(namespace, "it is damaged")
                 raise
 
-    def _open_live(self, namespace: str) -> _OpenModel:
-        """Open the live generation; begin an empty one when there is none, or none that is ours and whole."""
+    def _open_live(self, namespace: str) -> _OpenReadModel:
+        """Open the live generation; begin an empty one when none exists, or when it is damaged or of another log."""
         folder = namespace_folder(self._data, namespace)
         if not generations(folder):
             self._begin_generation(namespace, folder)
         try:
-            return _OpenModel(self.log, namespace, folder)
+            return _OpenReadModel(self.log, namespace, folder)
         except LogRewound as problem:
             self._parked[namespace] = Parked(namespace=namespace, version=problem.version, error=str(problem))
             raise
         except ForeignFile as problem:
             if problem.path not in (None, generation_path(folder, generations(folder)[-1])):
                 raise
-            self._start_anew(namespace, str(problem))
-            return _OpenModel(self.log, namespace, folder)
+            self._replace_live(namespace, str(problem))
+            return _OpenReadModel(self.log, namespace, folder)
 
-    def _start_anew(self, namespace: str, problem: str) -> None:
-        """Put an empty generation in place of the live one; what it held comes back from the log."""
-        _logger.warning("the read model of namespace %r is built anew from the log: %s", namespace, problem)
-        self._open.drop(namespace)
+    def _replace_live(self, namespace: str, problem: str) -> None:
+        """Publish an empty generation over the live one; the next catch-up projects the log into it."""
+        _logger.warning("the read model of namespace %r is built again from the log: %s", namespace, problem)
+        self._open_files.drop(namespace)
         self._begin_generation(namespace, namespace_folder(self._data, namespace))
 
     def _begin_generation(self, namespace: str, folder: Path) -> None:
+        """Publish an empty generation."""
         generation = next_generation(folder)
         path = empty_path(folder)
         with storage_errors(path):
@@ -357,11 +376,11 @@ class ReadModels:
             create_search(connection)
             connection.execute("COMMIT")
             connection.close()
-            # Another process that was faster began the same empty one.
+            # When another process publishes first, its generation is empty too and serves as well.
             publish(path, folder, generation, self.log.log_id)
 
-    def _swap_in(self, namespace: str, folder: Path, path: Path) -> None:
-        """Fold what came while `path` was built, then make it the live generation."""
+    def _publish(self, namespace: str, folder: Path, path: Path) -> None:
+        """Project the events appended while `path` was built, then publish it as the live generation."""
         generation = next_generation(folder)
         connection = connect(path)
         with storage_errors(path):
@@ -369,38 +388,43 @@ class ReadModels:
             while projector.advance(self._batch_events):
                 pass
             connection.close()
-            with self._open.lock:
-                # When another process has replayed at the same time, its model is as good as this one.
+            with self._open_files.lock:
+                # When another process publishes first, its replay has the same content.
                 publish(path, folder, generation, self.log.log_id)
-                self._open.drop(namespace)
+                self._open_files.drop(namespace)
                 self._parked.pop(namespace, None)
 
 
-def _projector_of(log: EventLog, namespace: str, connection: apsw.Connection, path: Path) -> Projector:
-    """Return the projector of an open file; raise `ForeignFile` when the file is not this model."""
+def _open_projector(log: EventLog, namespace: str, connection: apsw.Connection, path: Path) -> Projector:
+    """Return the projector of an open file.
+
+    Raises:
+        ForeignFile: the file is no read model of this schema, log and namespace.
+        LogRewound: the log no longer has the event at the checkpoint.
+    """
     try:
         row = read_state(connection)
     except (apsw.SQLError, LookupError, TypeError) as error:
         raise ForeignFile(f"{path} is no read model: {error}") from error
     if (row.schema_version, row.log_id, row.namespace) != (SCHEMA_VERSION, log.log_id, namespace):
         raise ForeignFile(f"{path} is of another schema, log or namespace")
-    if row.checkpoint and not _is_history(log, namespace, row):
+    if row.checkpoint and not _log_has_checkpoint(log, namespace, row):
         raise LogRewound(namespace, row.checkpoint)
     return Projector(log, namespace, connection, path)
 
 
-def _is_history(log: EventLog, namespace: str, row: ReadModelState) -> bool:
-    """Tell whether the log still has what was folded: its hash at the checkpoint stands for all before it."""
+def _log_has_checkpoint(log: EventLog, namespace: str, row: ReadModelState) -> bool:
+    """Return whether the log still has the projected events: the chain hash at the checkpoint covers all before it."""
     try:
         events = log.read(namespace, after=row.checkpoint - 1, limit=1)
     except StorageError:
-        # A damaged log is for `verify` to find; what was folded from it before is all the more precious.
+        # If the log is damaged, keep the read model: it may be the only copy. `recollect verify` reports the damage.
         return True
     return bool(events) and (events[0].version, events[0].hash) == (row.checkpoint, row.checkpoint_hash)
 
 
 def empty_read_model(log_id: str, namespace: str) -> apsw.Connection:
-    """Return a read model without events, in memory."""
+    """Return a connection to an empty read model in memory."""
     connection = apsw.Connection(":memory:")
     create_tables(connection, log_id=log_id, namespace=namespace)
     create_indexes(connection)

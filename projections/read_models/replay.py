@@ -1,7 +1,7 @@
-"""Replay: build a read model anew from the log, in bulk: rows, the keyword index a batch behind them, then indexes.
+"""Replay: builds a read model from the log in bulk: rows, the keyword index one batch behind, then the indexes.
 
-Strict: an event that cannot be folded ends the build. The file is built under another name and without a journal; it
-becomes a generation only when it is whole and on disk.
+An event that cannot be projected ends the build. The file is built without a journal and under a temporary name; the
+caller publishes it as a generation when it is complete and on disk.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from recollect.projections.projector.event_handlers import apply_event
 from recollect.projections.projector.write_batch import EntityNames, WriteBatch, index_episodes
 from recollect.projections.schema.schema import create_indexes, create_search, create_tables
 
-#: Events in one batch of rows.
+#: Events projected in one batch.
 BATCH_EVENTS = 5_000
 #: FTS5 writes a segment when its terms in memory reach this; 16 MiB halve the rebuild's time against the default 1 MiB.
 _FTS_HASH_BYTES = 16 << 20
@@ -31,11 +31,9 @@ _BULK_PRAGMAS: dict[str, bool | int | str] = {
     "synchronous": "OFF",
     "temp_store": "MEMORY",
     "secure_delete": True,
-    # 64 MiB: the pages that indexes and the keyword index come back to.
+    # 64 MiB, for the pages that indexes and the keyword index write to repeatedly.
     "cache_size": -65_536,
 }
-
-#: Called with (events folded, events in all) after each batch.
 
 
 def build_read_model(
@@ -47,18 +45,19 @@ def build_read_model(
     batch_events: int = BATCH_EVENTS,
     on_progress: OnProgress | None = None,
 ) -> int:
-    """Build the read model of `namespace` in the new file `path` and return the version it is at.
+    """Build the read model of `namespace` in the new file `path`; return its checkpoint.
 
     Parameters:
-        until: the last version to fold; the head when None.
-        batch_events: events in one batch of rows.
+        until: the last version to project; the head when None.
+        batch_events: events projected in one batch.
+        on_progress: called with (events projected, events in all) after each batch.
 
     Raises:
-        ProjectionFailed: an event could not be folded; the file is not complete.
+        ProjectionFailed: an event could not be projected; the file is not complete.
     """
     connection = apsw.Connection(str(path))
     try:
-        # Nobody reads the file before it is whole, so neither a journal nor durability is needed on the way.
+        # No connection reads the file before it is complete, so the build needs neither a journal nor durability.
         for name, value in _BULK_PRAGMAS.items():
             connection.pragma(name, value)
         connection.execute("BEGIN")
@@ -66,7 +65,7 @@ def build_read_model(
         create_search(connection)
         connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('hashsize', ?)", (_FTS_HASH_BYTES,))
         with ThreadPoolExecutor(1, "recollect-replay-index") as indexing:
-            version, chain_hash = _fold_rows(connection, indexing, log, namespace, until, batch_events, on_progress)
+            version, chain_hash = _project_rows(connection, indexing, log, namespace, until, batch_events, on_progress)
         create_indexes(connection)
         connection.execute("DELETE FROM episodes_fts_config WHERE k = 'hashsize'")
         connection.execute("UPDATE read_model SET checkpoint = ?, checkpoint_hash = ?", (version, chain_hash))
@@ -78,7 +77,7 @@ def build_read_model(
     return version
 
 
-def _fold_rows(
+def _project_rows(
     connection: apsw.Connection,
     indexing: ThreadPoolExecutor,
     log: EventLog,
@@ -87,9 +86,9 @@ def _fold_rows(
     batch_events: int,
     on_progress: OnProgress | None,
 ) -> tuple[int, bytes]:
-    """Fold the rows; return the last version and the log's hash there.
+    """Project the events into rows; return the last version and its chain hash.
 
-    While one batch goes into the keyword index, the next one is read and folded: SQLite works without Python's lock.
+    A second thread adds one batch to the keyword index while this one projects the next: SQLite releases Python's lock.
     """
     changes = WriteBatch(connection, EntityNames(connection), new=True)
     version, chain_hash = 0, GENESIS
@@ -100,7 +99,7 @@ def _fold_rows(
         if not events:
             break
         for event in events:
-            _fold_strictly(changes, event)
+            _apply(changes, event)
         if indexed is not None:
             indexed.result()
             changes.deferred.apply(version)
@@ -112,17 +111,18 @@ def _fold_rows(
     if indexed is not None:
         indexed.result()
         changes.deferred.apply(version)
-    changes.write_rest()
+    changes.write_sessions_and_entities()
     return version, chain_hash
 
 
 def _index(connection: apsw.Connection, first: int) -> None:
-    """Add a batch to the keyword index, and write the pages that are ready: what is left for the end is little."""
+    """Add the episodes from the version `first` on to the keyword index; flush pages so that the commit is short."""
     index_episodes(connection, first)
     connection.cache_flush()
 
 
-def _fold_strictly(batch: WriteBatch, event: RecordedEvent) -> None:
+def _apply(batch: WriteBatch, event: RecordedEvent) -> None:
+    """Apply an event; raise `ProjectionFailed` with its version when the handler fails."""
     try:
         apply_event(batch, event)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The live episodes of one read model as arrays in memory, in the order of versions: what ranking adds up over."""
+"""Episode arrays: hold the active episodes of a read model as columns, one row an episode, in order of version."""
 
 from __future__ import annotations
 
@@ -14,43 +14,47 @@ from recollect.projections.queries.episode_queries import EpisodeQueries
 
 Ints = NDArray[np.int64]
 
-#: What `Roster.traits` holds of an episode that nobody has looked at.
+#: Value of `EpisodeArrays.text_flags` before ranking has analysed the episode's text.
 UNKNOWN = 0
 
-#: Roles as numbers; any other role is 0.
+#: Codes of the roles; any other role is 0.
 ROLES = {"user": 1, "assistant": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
 class EpisodeArrays:
-    """The episodes that are there and active, up to a version. All arrays have one number an episode."""
+    """The active episodes of a read model up to a version. Each array of numbers has the shape (episodes,)."""
 
-    #: Rising.
+    #: Version of each episode, ascending.
     versions: Ints
+    #: Time of the episode, in microseconds since 1970.
     occurred_at_us: Ints
-    #: Place in `session_ids`; of what has no session, the place of None.
+    #: Position of the episode's session in `session_ids`; without a session, the position of None.
     sessions: Ints
-    #: Place in `speaker_names`.
+    #: Position of the episode's speaker in `speaker_names`.
     speakers: Ints
-    #: See `ROLES`.
+    #: Code of the episode's role (`ROLES`).
     roles: Ints
-    #: 1 to 10.
+    #: Importance, 1 to 10.
     importances: Ints
-    #: Bytes of what an episode is found by.
+    #: Bytes of the indexed text: the document length of BM25.
     lengths: Ints
-    #: The same with those of the episode before it.
+    #: Bytes of the indexed text of the episode and of the episode before it in its session.
     window_lengths: Ints
-    #: 1: what was said or done; 0: a summary.
+    #: 1 for a raw episode, 0 for a summary.
     raw: Ints
-    #: What its text is like, looked up when it is needed (`UNKNOWN` until then). The one array that changes.
+    #: Flags of the text, written by `ranking.features` on first use (`UNKNOWN` before). Only this array changes.
     text_flags: NDArray[np.int32]
+    #: Ids of the sessions.
     session_ids: tuple[str | None, ...]
+    #: Names of the speakers.
     speaker_names: tuple[str, ...]
-    #: The place of each version from 0 on, -1 of what is no episode here; it may know later ones, and fewer versions.
+    #: Row of each version from 0 on, -1 for a version that is no episode. Shared between cuts of the same arrays, so it
+    #: may hold rows after the last one of these arrays; versions over its length are no episodes.
     row_by_version: NDArray[np.int32]
-    #: The last version looked at.
+    #: The last version read from the read model.
     through: int
-    #: The model's mark of the last removal; with another one the roster is read anew.
+    #: `removal` of the read model when the arrays were read; a later removal makes them invalid.
     last_removal_version: int
 
     def __len__(self) -> int:
@@ -74,37 +78,41 @@ class EpisodeArrays:
 
     @cached_property
     def session_sizes(self) -> Ints:
-        """Return how many episodes each of `session_ids` has."""
+        """Return the number of episodes of each of `session_ids`."""
         return np.bincount(self.sessions, minlength=len(self.session_ids))
 
     @cached_property
     def sessionless(self) -> NDArray[np.bool_]:
-        """Return which of `session_ids` stands for having no session."""
+        """Return a mask over `session_ids` that is true at None."""
         return np.array([name is None for name in self.session_ids], np.bool_)
 
     @cached_property
-    def runs(self) -> Ints:
-        """Return where another session than that of the episode before begins; the first place is one."""
+    def session_run_starts(self) -> Ints:
+        """Return the rows whose session differs from the row before; row 0 is the first of them."""
         return np.flatnonzero(np.diff(self.sessions, prepend=-1))
 
-    def live(self, versions: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the places of those of `versions` that are here, and which those are; `versions` rise."""
-        known = int(np.searchsorted(versions, len(self.row_by_version)))
-        rows = self.row_by_version[versions[:known]]
-        here = np.zeros(len(versions), np.bool_)
-        here[:known] = (rows >= 0) & (rows < len(self))
-        return rows[here[:known]].astype(np.int64), here
+    def live_rows(self, versions: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return the rows of the `versions` that are episodes of these arrays, and the mask of those versions.
+
+        Parameters:
+            versions: ascending, shape (n,).
+        """
+        covered = int(np.searchsorted(versions, len(self.row_by_version)))
+        rows = self.row_by_version[versions[:covered]]
+        live = np.zeros(len(versions), np.bool_)
+        live[:covered] = (rows >= 0) & (rows < len(self))
+        return rows[live[:covered]].astype(np.int64), live
 
     def rows_of(self, versions: Ints) -> Ints:
-        """Return the places of those of `versions` that are here, in their order."""
+        """Return the rows of the `versions` that are episodes of these arrays, in the order of `versions`."""
         if not len(self.versions):
             return np.empty(0, np.int64)
         rows = np.searchsorted(self.versions, versions)
         rows[rows == len(self.versions)] = 0
         return rows[self.versions[rows] == versions]
 
-    def until(self, version: int) -> EpisodeArrays:
-        """Return the roster as it was at `version`, without a copy."""
+    def cut_at(self, version: int) -> EpisodeArrays:
+        """Return the arrays cut after `version`, as views without a copy."""
         if version >= self.through:
             return self
         end = int(np.searchsorted(self.versions, version, side="right"))
@@ -112,33 +120,33 @@ class EpisodeArrays:
         return replace(self, **cut, through=version)
 
     def extended(self, episodes: EpisodeQueries, through: int) -> EpisodeArrays:
-        """Return the roster with the episodes up to the version `through`."""
+        """Return the arrays extended by the episodes up to the version `through`."""
         rows = episodes.array_rows(self.through, through)
         if not rows:
             return replace(self, through=through)
         versions, times, sessions, roles, speakers, importances, previous, lengths, raw = zip(*rows, strict=True)
-        session_ids, session_places = _interned(self.session_ids, sessions)
-        speaker_names, speaker_places = _interned(self.speaker_names, speakers)
+        session_ids, session_positions = _interned(self.session_ids, sessions)
+        speaker_names, speaker_positions = _interned(self.speaker_names, speakers)
         added = {
             "versions": _ints(versions),
             "occurred_at_us": _ints(times),
-            "sessions": session_places,
-            "speakers": speaker_places,
+            "sessions": session_positions,
+            "speakers": speaker_positions,
             "roles": _ints(ROLES.get(role, 0) for role in roles),
             "importances": _ints(importances),
             "lengths": _ints(lengths),
             "raw": _ints(raw),
             "text_flags": np.full(len(rows), UNKNOWN, np.int32),
         }
-        whole: dict[str, Any] = {name: np.concatenate([getattr(self, name), array]) for name, array in added.items()}
-        before = _lengths_before(whole["versions"], whole["lengths"], previous)
-        whole["window_lengths"] = np.concatenate([self.window_lengths, added["lengths"] + before])
-        known = np.full(max(0, through + 1 - len(self.row_by_version)), -1, np.int32)
-        places = np.concatenate([self.row_by_version, known])
-        places[added["versions"]] = np.arange(len(self), len(whole["versions"]))
+        arrays: dict[str, Any] = {name: np.concatenate([getattr(self, name), array]) for name, array in added.items()}
+        before = _lengths_before(arrays["versions"], arrays["lengths"], previous)
+        arrays["window_lengths"] = np.concatenate([self.window_lengths, added["lengths"] + before])
+        new_versions = np.full(max(0, through + 1 - len(self.row_by_version)), -1, np.int32)
+        row_by_version = np.concatenate([self.row_by_version, new_versions])
+        row_by_version[added["versions"]] = np.arange(len(self), len(arrays["versions"]))
         return EpisodeArrays(
-            **whole,
-            row_by_version=places,
+            **arrays,
+            row_by_version=row_by_version,
             session_ids=session_ids,
             speaker_names=speaker_names,
             through=through,
@@ -146,6 +154,7 @@ class EpisodeArrays:
         )
 
 
+#: Fields with one number an episode.
 _ARRAYS = (
     "versions",
     "occurred_at_us",
@@ -160,18 +169,22 @@ _ARRAYS = (
 )
 
 
-def empty_episode_arrays(removal: int) -> EpisodeArrays:
-    """Return the roster of a model before its first episode."""
-    none = np.empty(0, np.int64)
-    arrays: dict[str, Any] = dict.fromkeys(_ARRAYS, none) | {"text_flags": np.empty(0, np.int32)}
-    places = np.empty(0, np.int32)
+def empty_episode_arrays(last_removal_version: int) -> EpisodeArrays:
+    """Return arrays without episodes, to be extended."""
+    empty = np.empty(0, np.int64)
+    arrays: dict[str, Any] = dict.fromkeys(_ARRAYS, empty) | {"text_flags": np.empty(0, np.int32)}
     return EpisodeArrays(
-        **arrays, row_by_version=places, session_ids=(), speaker_names=(), through=0, last_removal_version=removal
+        **arrays,
+        row_by_version=np.empty(0, np.int32),
+        session_ids=(),
+        speaker_names=(),
+        through=0,
+        last_removal_version=last_removal_version,
     )
 
 
 def mean(values: NDArray[Any]) -> float:
-    """Return the mean of `values`, never under 1, so that it can be divided by."""
+    """Return the mean of `values`, at least 1: callers divide by it."""
     return max(float(values.mean()), 1.0) if len(values) else 1.0
 
 
@@ -179,15 +192,15 @@ def _ints(values: Iterable[int]) -> Ints:
     return np.fromiter(values, np.int64)
 
 
-def _interned(known: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Ints]:
-    """Return `known` with what is new in `values`, and the place of each value."""
-    places = {value: place for place, value in enumerate(known)}
-    found = _ints(places.setdefault(value, len(places)) for value in values)
-    return (known if len(places) == len(known) else tuple(places)), found
+def _interned(names: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Ints]:
+    """Return `names` extended by the new ones of `values`, and the position of each value in them."""
+    position_of = {name: position for position, name in enumerate(names)}
+    positions = _ints(position_of.setdefault(value, len(position_of)) for value in values)
+    return (names if len(position_of) == len(names) else tuple(position_of)), positions
 
 
 def _lengths_before(versions: Ints, lengths: Ints, previous: tuple[int | None, ...]) -> Ints:
-    """Return the length of the episode before each; 0 where there is none any more."""
-    wanted = _ints(version or 0 for version in previous)
-    rows = np.minimum(np.searchsorted(versions, wanted), len(versions) - 1)
-    return np.where(versions[rows] == wanted, lengths[rows], 0)
+    """Return the length of each episode of `previous`; 0 when it is None or was removed."""
+    previous_versions = _ints(version or 0 for version in previous)
+    rows = np.minimum(np.searchsorted(versions, previous_versions), len(versions) - 1)
+    return np.where(versions[rows] == previous_versions, lengths[rows], 0)

@@ -1,4 +1,4 @@
-"""What retrieval keeps in memory of each read model: its roster, the postings of words asked for, its shelf."""
+"""Index cache: keeps the in-memory indexes of the read models used last and brings them up to date."""
 
 from __future__ import annotations
 
@@ -11,72 +11,74 @@ from recollect.projections.search_index.episode_arrays import EpisodeArrays, emp
 from recollect.projections.search_index.knowledge_index import KnowledgeIndex, StemCache, load_knowledge_index
 from recollect.projections.search_index.postings import Postings
 
-#: Read models whose rosters are kept, the least recently used one goes first; about 100 bytes an episode.
-_KEPT_MAX = 64
-#: Versions that are read at once.
+#: Read models whose indexes are cached; the least recently used one is evicted first.
+_READ_MODELS_MAX = 64
+#: Versions read in one step; an extension that runs out of time keeps its finished steps.
 READ_VERSIONS = 50_000
-#: Episodes of all rosters together.
+#: Episodes of all cached arrays together, about 100 bytes each: 400 MB.
 _EPISODES_MAX = 4_000_000
 
 
 class IndexSnapshot(NamedTuple):
-    """What is in memory of one read model, as it was at a version."""
+    """The in-memory index of one read model at a version."""
 
     episodes: EpisodeArrays
     postings: Postings
     knowledge: KnowledgeIndex
-    #: The version of the last event that the shelf knows of.
+    #: Version of the last event that `knowledge` contains.
     knowledge_version: int
 
 
 class IndexCache:
-    """The rosters and postings in use, by the file of their read model. Safe to use from many threads.
+    """The in-memory indexes of the read models in use, by file. Safe to use from many threads.
 
     Parameters:
-        read_versions: versions that are read at once.
-        new_postings: makes the postings of a read model.
+        read_versions: versions read in one step.
+        new_postings: makes the empty postings of a read model.
     """
 
     def __init__(self, *, read_versions: int = READ_VERSIONS, new_postings: Callable[[], Postings] = Postings) -> None:
         self._read_versions = read_versions
         self._new_postings = new_postings
-        self._held: BoundedCache[str, IndexSnapshot] = BoundedCache(_EPISODES_MAX, _episodes, entries_max=_KEPT_MAX)
+        self._indexes: BoundedCache[str, IndexSnapshot] = BoundedCache(
+            _EPISODES_MAX, _episode_count, entries_max=_READ_MODELS_MAX
+        )
         self._stems = StemCache()
 
     def get(self, snapshot: Snapshot) -> IndexSnapshot:
-        """Return what is in memory of the read model behind `snapshot`, brought to its version."""
-        # The file says which model it is: of now or of the past, before or after a replay.
+        """Return the index of the read model behind `snapshot`, at the version of `snapshot`."""
+        # Every generation and every read model of the past is a file of its own; a model in memory has none.
         path = snapshot.file_identity
         row = snapshot.progress.state()
-        held = self._held.get(path)
-        if held is None or held.episodes.last_removal_version < row.last_removal_version or not path:
-            held = IndexSnapshot(
+        index = self._indexes.get(path)
+        if index is None or index.episodes.last_removal_version < row.last_removal_version or not path:
+            index = IndexSnapshot(
                 empty_episode_arrays(row.last_removal_version), self._new_postings(), KnowledgeIndex((), ()), 0
             )
-        if held.knowledge_version != row.knowledge_version:
-            held = held._replace(
-                knowledge=load_knowledge_index(snapshot, self._stems), knowledge_version=row.knowledge_version
-            )
-        if held.episodes.through >= snapshot.version:
-            cut = held._replace(episodes=held.episodes.until(snapshot.version))
+        if index.knowledge_version != row.knowledge_version:
+            knowledge = load_knowledge_index(snapshot, self._stems)
+            index = index._replace(knowledge=knowledge, knowledge_version=row.knowledge_version)
+        if index.episodes.through >= snapshot.version:
+            result = index._replace(episodes=index.episodes.cut_at(snapshot.version))
         else:
-            # What was read stays, even if there is no time for all of it.
-            for through in range(held.episodes.through + self._read_versions, snapshot.version, self._read_versions):
-                held = held._replace(episodes=held.episodes.extended(snapshot.episodes, through))
-                self._keep(path, held)
-            cut = held = held._replace(episodes=held.episodes.extended(snapshot.episodes, snapshot.version))
-        self._keep(path, held)
-        return cut
+            # Each step is cached, so that a retrieval that runs out of time does not lose the steps before.
+            for through in range(index.episodes.through + self._read_versions, snapshot.version, self._read_versions):
+                index = index._replace(episodes=index.episodes.extended(snapshot.episodes, through))
+                self._put(path, index)
+            result = index = index._replace(episodes=index.episodes.extended(snapshot.episodes, snapshot.version))
+        self._put(path, index)
+        return result
 
-    def _keep(self, path: str, index: IndexSnapshot) -> None:
+    def _put(self, path: str, index: IndexSnapshot) -> None:
         if path:
-            # Another thread may have been faster, and further.
-            self._held.put(path, index, unless=lambda known: _progress(known) >= _progress(index))
+            # Another thread may have cached a later version meanwhile.
+            self._indexes.put(path, index, unless=lambda cached: _progress(cached) >= _progress(index))
 
 
-def _episodes(index: IndexSnapshot) -> int:
+def _episode_count(index: IndexSnapshot) -> int:
     return len(index.episodes)
 
 
 def _progress(index: IndexSnapshot) -> tuple[int, int, int]:
+    """Return the order of two indexes of one file: the later one is greater."""
     return index.episodes.last_removal_version, index.episodes.through, index.knowledge_version

@@ -1,6 +1,7 @@
-"""What is known of one read model, in memory: facts, entities, preferences, procedures, relationships, documents.
+"""Knowledge index: holds the memories of a read model that are not episodes, with the stems of their texts.
 
-It is small beside what happened: a text each, its stems, and what counts when it is weighed.
+Facts, entities, preferences, procedures, relationships and documents. All of them fit in memory, since a namespace has
+far fewer of them than episodes.
 """
 
 from __future__ import annotations
@@ -17,62 +18,67 @@ from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.segments import search_segments
 
-#: Stems of texts that are kept between two loads: most texts stay.
-_STEMMED_MAX = 50_000
+#: Texts whose stems are cached: most texts of an index are unchanged when it is loaded again.
+_TEXTS_MAX = 50_000
 
 
 @dataclass(frozen=True, eq=False)
 class KnowledgeIndex:
-    """All that is known at one moment."""
+    """The valid knowledge of a read model at one version."""
 
     items: Sequence[KnowledgeItem]
-    #: The stems of each item.
+    #: Stems of each item and how often its text has them.
     terms: Sequence[Mapping[str, int]]
-    #: Ids of events that told something which no longer holds.
+    #: Ids of the source events whose facts are no longer valid.
     outdated: frozenset[str] = frozenset()
-    #: What was said of memories that were retrieved, by id; and by version, of episodes.
+    #: Ratings that users gave to retrieved memories, by id of the memory.
     ratings: Mapping[str, float] = field(default_factory=dict[str, float])
+    #: Ratings that users gave to retrieved episodes, by version.
     episode_ratings: Mapping[int, float] = field(default_factory=dict[int, float])
 
     @cached_property
     def rows_with_term(self) -> Mapping[str, Sequence[int]]:
-        """Return the places of the items that hold a stem."""
-        found: dict[str, list[int]] = {}
-        for place, terms in enumerate(self.terms):
+        """Return the rows of `items` that contain a stem, by stem."""
+        rows: dict[str, list[int]] = {}
+        for row, terms in enumerate(self.terms):
             for term in terms:
-                found.setdefault(term, []).append(place)
-        return found
+                rows.setdefault(term, []).append(row)
+        return rows
 
     @cached_property
     def digests(self) -> Sequence[bytes]:
-        """Return sha256 of each text: what its vector is remembered by."""
+        """Return the sha256 of each item's text: the key of its vector in `vectors.db`."""
         return [sha256(item.text.encode(errors="replace")).digest() for item in self.items]
 
     def idf(self, term: str) -> float:
-        """Return how much a stem says: inverse document frequency."""
-        holding = len(self.rows_with_term.get(term, ()))
-        return math.log1p((len(self.items) - holding + 0.5) / (holding + 0.5))
+        """Return the inverse document frequency of a stem, as in BM25."""
+        frequency = len(self.rows_with_term.get(term, ()))
+        return math.log1p((len(self.items) - frequency + 0.5) / (frequency + 0.5))
 
 
 class StemCache:
-    """The stems of texts, remembered."""
+    """The stems of the texts stemmed last."""
 
     def __init__(self) -> None:
-        self._known: BoundedCache[str, Mapping[str, int]] = BoundedCache(_STEMMED_MAX)
+        self._stems: BoundedCache[str, Mapping[str, int]] = BoundedCache(_TEXTS_MAX)
 
     def of(self, texts: Sequence[str], stem: Callable[[str], list[str]]) -> list[Mapping[str, int]]:
-        """Return how often each stem stands in each of `texts`."""
-        known = self._known.get_all(texts)
+        """Return the stems of each of `texts` with their frequencies.
+
+        Parameters:
+            stem: returns the stems of a text, in order.
+        """
+        stems = self._stems.get_all(texts)
         new: dict[str, Mapping[str, int]] = {
-            text: Counter(stem(" ".join([text, *search_segments(text)]))) for text in texts if text not in known
+            text: Counter(stem(" ".join([text, *search_segments(text)]))) for text in texts if text not in stems
         }
-        self._known.put_all(new)
-        known |= new
-        return [known[text] for text in texts]
+        self._stems.put_all(new)
+        stems |= new
+        return [stems[text] for text in texts]
 
 
 def load_knowledge_index(snapshot: Snapshot, stems: StemCache) -> KnowledgeIndex:
-    """Return the knowledge of a read model, without what no longer holds."""
+    """Return the index of the valid knowledge of a read model."""
     stem = snapshot.keywords.stemmer()
     items = snapshot.knowledge.items()
     return KnowledgeIndex(

@@ -1,8 +1,8 @@
-"""Keyword search over one read model: BM25 from postings that are read from FTS5 when a word is first asked for.
+"""Postings: cache the posting lists of the words of past queries, read from FTS5 at a word's first use.
 
-FTS5 ranks every match of a common word in each search, which is the largest cost of a retrieval. Here the places of a
-word are read once and kept in memory; what comes later is added. SQLite stays the truth, and there is nothing to load
-at the start.
+FTS5 ranks every match of a common word in each search, which is the largest cost of a retrieval. So the posting list of
+a word is read once and extended by later episodes. The keyword index in SQLite stays authoritative, and nothing is
+loaded at the start.
 """
 
 from __future__ import annotations
@@ -19,57 +19,63 @@ from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.search_index.episode_arrays import Ints
 
-#: Places of words kept in memory, a word's places together: 6 bytes each and 10 more for each word.
-PLACES_MAX = 4_000_000
-#: Events folded since the last search, over which the words are read anew instead of being looked for in what came.
+#: Entries of all cached posting lists together, 10 bytes each: 40 MB.
+ENTRIES_MAX = 4_000_000
+#: Events since the last search over which the cached lists are read again instead of being extended.
 TAIL_EVENTS_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """The episodes that hold a word."""
+    """The posting list of a stem: the episodes that contain it, one entry each."""
 
-    #: Rising.
+    #: Versions of the episodes, ascending.
     versions: Ints
-    #: How often each holds it itself.
+    #: Occurrences in the episode itself, 255 at most.
     turn: NDArray[np.uint8]
-    #: How often it and the one before it hold it.
+    #: Occurrences in the episode and the episode before it, 255 at most.
     window: NDArray[np.uint8]
 
 
 class Postings:
-    """The words of one read model that were asked for. Safe to use from many threads.
+    """The cached posting lists of one read model. Safe to use from many threads.
 
     Parameters:
-        places_max: places of words kept in memory.
-        tail_events_max: events since the last search over which the words are read again.
+        entries_max: entries of all cached posting lists together.
+        tail_events_max: events since the last search over which the cache is cleared.
     """
 
-    def __init__(self, *, places_max: int = PLACES_MAX, tail_events_max: int = TAIL_EVENTS_MAX) -> None:
+    def __init__(self, *, entries_max: int = ENTRIES_MAX, tail_events_max: int = TAIL_EVENTS_MAX) -> None:
         self._tail_events_max = tail_events_max
-        self._terms: BoundedCache[str, Posting] = BoundedCache(places_max, _places)
-        #: The version that all of them know the episodes up to.
+        self._terms: BoundedCache[str, Posting] = BoundedCache(entries_max, _entry_count)
+        #: All cached posting lists contain the episodes up to this version.
         self._through = 0
         self._lock = threading.Lock()
 
     def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
-        """Return the postings of stemmed `terms` in a read model that is at `version`; they may know later episodes."""
+        """Return the posting lists of stemmed `terms`.
+
+        A cached list may contain episodes after `version`; the caller drops them.
+
+        Parameters:
+            index: the keyword index of the read model at `version`.
+        """
         with self._lock:
             if version > self._through:
                 self._advance(index, version)
-            found = self._terms.get_all(terms)
-        # Others search meanwhile.
-        read = {term: _read(index, term) for term in dict.fromkeys(terms) if term not in found}
+            postings = self._terms.get_all(terms)
+        # Read without the lock, so that other threads can search.
+        read = {term: _read(index, term) for term in dict.fromkeys(terms) if term not in postings}
         with self._lock:
-            # Read at an older version than the others are at, they would miss what came between.
+            # A list read at an older version than the cache's lacks the episodes between the two.
             if version == self._through:
                 for term, posting in read.items():
-                    self._terms.put(term, posting, unless=_is_kept)
-        found |= read
-        return [found[term] for term in terms]
+                    self._terms.put(term, posting, unless=_is_cached)
+        postings |= read
+        return [postings[term] for term in terms]
 
     def _advance(self, index: KeywordQueries, version: int) -> None:
-        """Add what came up to `version` to the words that are known."""
+        """Extend the cached posting lists to `version`, or clear the cache when that is faster."""
         if len(self._terms) and version - self._through <= self._tail_events_max:
             self._add(_tail(index, self._through, version))
         else:
@@ -79,65 +85,74 @@ class Postings:
     def _add(self, tail: Mapping[str, Posting]) -> None:
         self._terms.put_all(
             {
-                term: Posting(*(np.concatenate(pair) for pair in zip(_arrays(known), _arrays(tail[term]), strict=True)))
-                for term, known in self._terms.get_all(tail).items()
+                term: Posting(
+                    *(np.concatenate(pair) for pair in zip(_arrays(cached), _arrays(tail[term]), strict=True))
+                )
+                for term, cached in self._terms.get_all(tail).items()
             }
         )
 
 
-def _places(posting: Posting) -> int:
+def _entry_count(posting: Posting) -> int:
     return len(posting.versions)
 
 
-def _is_kept(_posting: Posting) -> bool:
+def _is_cached(_posting: Posting) -> bool:
     return True
 
 
 def merge_postings(postings: Sequence[Posting]) -> Posting:
-    """Return the posting of what stands in different forms: where one is held, as often as the most frequent one."""
-    held = [posting for posting in postings if len(posting.versions)]
-    if len(held) <= 1:
-        return held[0] if held else postings[0]
-    versions, places = np.unique(np.concatenate([posting.versions for posting in held]), return_inverse=True)
+    """Return the union of the posting lists of a word's variants, with the count of the most frequent variant."""
+    filled = [posting for posting in postings if len(posting.versions)]
+    if len(filled) <= 1:
+        return filled[0] if filled else postings[0]
+    versions, rows = np.unique(np.concatenate([posting.versions for posting in filled]), return_inverse=True)
     turn, window = np.zeros(len(versions), np.uint8), np.zeros(len(versions), np.uint8)
-    np.maximum.at(turn, places, np.concatenate([posting.turn for posting in held]))
-    np.maximum.at(window, places, np.concatenate([posting.window for posting in held]))
+    np.maximum.at(turn, rows, np.concatenate([posting.turn for posting in filled]))
+    np.maximum.at(window, rows, np.concatenate([posting.window for posting in filled]))
     return Posting(versions, turn, window)
 
 
 def stem_words(index: KeywordQueries, words: Sequence[str]) -> list[list[str]]:
-    """Return each of `words` as the keyword index holds it: mostly one stem, sometimes none or several."""
+    """Return the stems of each of `words` in the keyword index: mostly one, sometimes none or several."""
     stem = index.stemmer()
     return [stem(word) for word in words]
 
 
 def _read(index: KeywordQueries, term: str) -> Posting:
-    marked = np.fromstring(index.places(term), np.int64, sep=" ")
-    return _posting(marked >> 1, marked & 1)
+    # Each occurrence is a number: twice the version, plus 1 when it is in the episode itself.
+    occurrences = np.fromstring(index.occurrences(term), np.int64, sep=" ")
+    return _posting(occurrences >> 1, occurrences & 1)
 
 
 def _tail(index: KeywordQueries, after: int, version: int) -> dict[str, Posting]:
-    """Return the postings of the episodes between two versions, of all their words."""
+    """Return the posting lists, by stem, of the episodes after the version `after` up to `version`."""
     stem = index.stemmer()
-    places: dict[str, list[tuple[int, int]]] = {}
-    for number, *texts in index.indexed_texts(after, version):
+    occurrences: dict[str, list[tuple[int, int]]] = {}
+    for episode_version, *texts in index.indexed_texts(after, version):
         for own, text in zip((1, 1, 0), texts, strict=True):
             for term in stem(text) if text else ():
-                places.setdefault(term, []).append((number, own))
-    return {term: _posting(*np.array(found, np.int64).T) for term, found in places.items()}
+                occurrences.setdefault(term, []).append((episode_version, own))
+    return {term: _posting(*np.array(pairs, np.int64).T) for term, pairs in occurrences.items()}
 
 
-def _posting(places: Ints, own: Ints) -> Posting:
-    """Return the posting of a word that stands once at each of `places`, which rise."""
-    if not len(places):
-        return Posting(places, np.empty(0, np.uint8), np.empty(0, np.uint8))
-    starts = np.flatnonzero(np.diff(places, prepend=places[0] - 1))
-    return Posting(places[starts], _counts(own, starts), _counts(np.ones_like(own), starts))
+def _posting(versions: Ints, own: Ints) -> Posting:
+    """Return the posting list of a stem.
+
+    Parameters:
+        versions: the episode of each occurrence, ascending, shape (occurrences,).
+        own: 1 for an occurrence in the episode itself, 0 for one in the episode before it.
+    """
+    if not len(versions):
+        return Posting(versions, np.empty(0, np.uint8), np.empty(0, np.uint8))
+    starts = np.flatnonzero(np.diff(versions, prepend=versions[0] - 1))
+    return Posting(versions[starts], _counts(own, starts), _counts(np.ones_like(own), starts))
 
 
 def _arrays(posting: Posting) -> tuple[NDArray[Any], ...]:
     return posting.versions, posting.turn, posting.window
 
 
-def _counts(marks: Ints, starts: Ints) -> NDArray[np.uint8]:
-    return np.minimum(np.add.reduceat(marks, starts), 255).astype(np.uint8)
+def _counts(values: Ints, starts: Ints) -> NDArray[np.uint8]:
+    """Return the sum of `values` in each group that begins at one of `starts`, 255 at most."""
+    return np.minimum(np.add.reduceat(values, starts), 255).astype(np.uint8)

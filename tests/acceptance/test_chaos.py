@@ -22,7 +22,7 @@ from support.redis import RedisServer
 from support.waiting import eventually
 
 from recollect import Recollect
-from recollect.api.operations.health import health
+from recollect.api.operations.health import health_report
 from recollect.api.settings import Settings, load_settings
 from recollect.events.envelope import microseconds, now_us
 from recollect.events.validation import drafts
@@ -251,7 +251,7 @@ def test_what_is_appended_while_redis_is_away_is_embedded_when_it_is_back(
             memory.append("a", message("red apples"))
             assert memory.retrieve("a", "apples").items
             time.sleep(1)
-            assert any("broker" in problem for problem in health(memory.parts)["problems"])
+            assert any("broker" in problem for problem in health_report(memory.parts)["problems"])
             redis.start()
             eventually(lambda: not memory.parts.backlog.backlogs()[0])
         finally:
@@ -276,7 +276,7 @@ def test_a_message_that_kills_its_worker_each_time_becomes_a_dead_letter(tmp_pat
             worker.stop()
             broker.close()
         assert "the worker died at every attempt" in memory.parts.run_store.dead_letters()[0].error
-        assert any("dead letter" in problem for problem in health(memory.parts)["problems"])
+        assert any("dead letter" in problem for problem in health_report(memory.parts)["problems"])
 
 
 def test_a_stuck_job_is_ended_and_what_failed_for_good_is_a_dead_letter(tmp_path: Path, redis: RedisServer) -> None:
@@ -306,4 +306,4 @@ def test_a_stuck_job_is_ended_and_what_failed_for_good_is_a_dead_letter(tmp_path
 def test_a_worker_that_was_not_heard_of_is_missed_when_work_waits(tmp_path: Path, redis: RedisServer) -> None:
     with memory_of(settings_for(tmp_path, redis, "none")) as memory:
         memory.parts.run_store.heartbeat(new_heartbeat("worker", 1))
-        assert any("no worker is alive" in problem for problem in health(memory.parts)["problems"])
+        assert any("no worker is alive" in problem for problem in health_report(memory.parts)["problems"])

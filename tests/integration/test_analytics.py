@@ -113,7 +113,7 @@ def test_stats_count_what_is_there(data: Path) -> None:
     assert found["sizes"]["sealed_bytes_an_event"] > 0
     text = recollect("stats", data=data).stdout
     assert "32 events in 2 namespaces" in text
-    assert "nobody" in text
+    assert "none" in text
 
 
 def test_an_empty_memory_has_empty_tables(tmp_path: Path) -> None:

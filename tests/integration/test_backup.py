@@ -117,11 +117,11 @@ def test_a_damaged_backup_is_refused_and_the_log_stays(tmp_path: Path, log: Sqli
 
 def test_a_folder_that_is_there_and_one_that_is_no_backup_are_refused(tmp_path: Path, log: SqliteLog) -> None:
     log.append("a", [message_draft("x")])
-    with pytest.raises(InvalidInput, match="there already"):
+    with pytest.raises(InvalidInput, match="exists already"):
         backup(tmp_path / "log.db", tmp_path)
     with pytest.raises(InvalidInput, match="no log"):
         backup(tmp_path / "nothing.db", tmp_path / "backup")
-    with pytest.raises(InvalidInput, match="no backup"):
+    with pytest.raises(InvalidInput, match="not a backup"):
         restore(tmp_path / "nowhere", tmp_path / "log.db")
 
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,7 @@ COMMANDS = {
     "bench retrieval": "folder --keep --per-question --rankings",
     "jobs show": "letter_id",
     "jobs requeue": "letter_id --all",
-    "init": "--anew",
+    "init": "--new-log",
 }
 
 
@@ -173,6 +174,12 @@ def commands(command: Any, *path: str) -> Iterator[tuple[str, str]]:
 
 def test_the_command_line_has_the_commands_that_are_written_down() -> None:
     assert dict(commands(typer.main.get_command(app))) == COMMANDS
+
+
+def test_the_version_is_printed_and_nothing_is_opened(tmp_path: Path) -> None:
+    printed = recollect("--version", data=tmp_path / "none")
+    assert (printed.returncode, printed.stdout) == (0, f"recollect {version('recollect')}\n")
+    assert not (tmp_path / "none").exists()
 
 
 def test_help_names_every_command(tmp_path: Path) -> None:

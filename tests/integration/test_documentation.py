@@ -21,7 +21,7 @@ from support.postgres import new_database
 from recollect import Recollect
 from recollect.api.cli.main import app as cli
 from recollect.api.http.app import create_app
-from recollect.api.operations.health import metrics
+from recollect.api.operations.metrics import prometheus_metrics
 from recollect.api.settings import load_settings
 from recollect.events import errors
 from recollect.events.catalogue import EVENT_CLASSES
@@ -198,7 +198,7 @@ def test_every_method_is_in_the_reference() -> None:
 def test_every_metric_is_in_the_reference(tmp_path: Path) -> None:
     text = (REFERENCE / "metrics.md").read_text(encoding="utf-8")
     with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
-        names = re.findall(r"^# HELP (\w+)", metrics(memory.parts).decode(), re.MULTILINE)
+        names = re.findall(r"^# HELP (\w+)", prometheus_metrics(memory.parts).decode(), re.MULTILINE)
     assert len(names) > 10
     for name in (*names, "recollect_llm_tokens_today"):
         assert f"| `{name}` |" in text

@@ -55,7 +55,7 @@ def read_all(said: list[str]) -> list[str]:
     found: list[ExtractedItem] = []
     for number, text in enumerate(said):
         found = list(
-            extract_by_rules(IncomingMessage(f"m{number}", "s1", "Ann", text, _SAID_AT, assistant=False), before)
+            extract_by_rules(IncomingMessage(f"m{number}", "s1", "Ann", text, _SAID_AT, is_assistant=False), before)
         )
     return [one for item in found for one in shown(item)]
 

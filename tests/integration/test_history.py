@@ -257,7 +257,7 @@ for number in range(60):
     version = chance.randint(1, 6)
     deadline = time.monotonic() + 60 if number % 2 else None
     with history.reading("a", version, deadline=deadline) as snapshot:
-        found = [row[0] for row in snapshot.episodes.columns(["version"])]
+        found = [row[0] for row in snapshot.episodes.array_rows(0, version)]
         assert found == list(range(1, version + 1)), found
 history.close()
 models.close()

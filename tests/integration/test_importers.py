@@ -46,7 +46,7 @@ def test_a_bad_line_is_named_and_the_lines_before_it_are_kept(log: SqliteLog) ->
 
     lines[3] = orjson.dumps(message("z", id="e3"))
     imported = import_jsonl(log, lines, namespace="a", on_progress=quiet)
-    assert (imported.added, imported.known) == (1, 2)
+    assert (imported.added, imported.duplicates) == (1, 2)
 
 
 def test_lines_go_to_their_own_namespaces_in_their_order(log: SqliteLog) -> None:
@@ -66,7 +66,7 @@ def test_the_published_locomo_file_becomes_dated_messages_with_captions(log: Sql
     path = tmp_path / "locomo10.json"
     path.write_text(json.dumps(_PUBLISHED))
     assert import_locomo(log, path, on_progress=quiet).added == 3
-    assert import_locomo(log, path, on_progress=quiet).known == 3
+    assert import_locomo(log, path, on_progress=quiet).duplicates == 3
 
     first, second, third = (event.as_json() for event in log.read("locomo-conv-1"))
     assert (first["id"], first["session_id"], first["occurred_at"]) == (

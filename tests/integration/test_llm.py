@@ -15,7 +15,7 @@ from support.events import message
 from support.openai_server import TOKENS, OpenAiServer, Raw, openai_server, said
 
 from recollect import Recollect
-from recollect.api.operations.health import health
+from recollect.api.operations.health import health_report
 from recollect.api.settings import load_settings
 from recollect.events.envelope import microseconds
 from recollect.jobs.extraction.extraction_job import extract
@@ -154,7 +154,7 @@ def test_a_namespace_whose_questions_fail_is_left_to_the_rules_for_a_while(
         tell(memory, f"I live in Porto, number {at}")
         extract(memory.parts.job_context, "a", _LATER_US)
     assert len(server.requests) == 2
-    assert health(memory.parts)["llm"]["paused_namespaces"] == 1
+    assert health_report(memory.parts)["llm"]["paused_namespaces"] == 1
     tell(memory, "I live in Faro", namespace="b")
     extract(memory.parts.job_context, "b", _LATER_US)
     assert len(server.requests) == 3
@@ -167,7 +167,7 @@ def test_over_the_budget_of_the_day_nobody_is_asked_and_a_restart_knows(
     memory = open_memory(llm_tokens_per_day=TOKENS)
     tell(memory, "I am restoring a wooden boat these days")
     extract(memory.parts.job_context, "a", _LATER_US)
-    assert health(memory.parts)["llm"]["tokens_today"] == TOKENS
+    assert health_report(memory.parts)["llm"]["tokens_today"] == TOKENS
     memory.close()
     memory = open_memory(llm_tokens_per_day=TOKENS)
     tell(memory, "I live in Porto")
@@ -221,9 +221,9 @@ def test_a_breaker_opens_after_failures_and_tries_again_after_a_pause() -> None:
 def test_the_spend_is_kept_by_day(tmp_path: Path) -> None:
     Spend(tmp_path / "spend.json").add(5)
     Spend(tmp_path / "spend.json").add(7)
-    assert Spend(tmp_path / "spend.json").today() == 12
+    assert Spend(tmp_path / "spend.json").tokens_today() == 12
     (tmp_path / "spend.json").write_bytes(b'{"2026')
-    assert Spend(tmp_path / "spend.json").today() == 0
+    assert Spend(tmp_path / "spend.json").tokens_today() == 0
 
 
 _ADDING = """

@@ -20,7 +20,7 @@ from recollect.api.settings import load_settings
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import LogMissing
 from recollect.events.integrity.backup import backup
-from recollect.events.integrity.log_identity import open_log_of, remembered_log_id
+from recollect.events.integrity.log_identity import open_log_of_folder, read_log_id
 
 COMMANDS = (
     ("verify",),
@@ -55,7 +55,7 @@ def emptied(data: Path) -> None:
     (data / "log.db").write_bytes(b"")
 
 
-def made_anew(data: Path) -> None:
+def made_again(data: Path) -> None:
     """Leave what SQLite makes of a file that was opened and never written to."""
     (data / "log.db").unlink()
     connection = apsw.Connection(str(data / "log.db"))
@@ -69,7 +69,7 @@ def exchanged(data: Path) -> None:
         other.append("a", [message_draft("of another log")])
 
 
-LOSSES = [deleted, emptied, made_anew, exchanged]
+LOSSES = [deleted, emptied, made_again, exchanged]
 
 
 def without_id(data: Path) -> None:
@@ -90,7 +90,7 @@ def test_every_command_refuses_a_lost_log_and_touches_nothing(
     for command in commands:
         refused = recollect(*command, data=folder)
         assert refused.returncode == 2, command
-        assert "recollect init --anew" in refused.stderr, command
+        assert "recollect init --new-log" in refused.stderr, command
         assert "recollect restore FOLDER" in refused.stderr, command
     with pytest.raises(LogMissing):
         Recollect(settings=load_settings(data=folder, embedding_model="none"), workers=False)
@@ -107,11 +107,11 @@ def test_a_restore_brings_the_lost_log_back(folder: Path, tmp_path: Path, lose: 
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_init_anew_puts_what_was_made_from_the_lost_log_aside(folder: Path, lose: Callable[[Path], None]) -> None:
+def test_init_new_log_puts_what_was_made_from_the_lost_log_aside(folder: Path, lose: Callable[[Path], None]) -> None:
     [model] = folder.glob("namespaces/*/*/000001.db")
     content = model.read_bytes()
     lose(folder)
-    begun = recollect("init", "--anew", data=folder)
+    begun = recollect("init", "--new-log", data=folder)
     assert begun.returncode == 0, begun.stderr
     [aside] = folder.glob("namespaces.replaced-*/*/*/000001.db")
     assert aside.read_bytes() == content
@@ -124,31 +124,31 @@ def test_init_anew_puts_what_was_made_from_the_lost_log_aside(folder: Path, lose
     assert recollect("init", data=folder).returncode == 0
 
 
-@pytest.mark.parametrize("lose", [deleted, emptied, made_anew])
+@pytest.mark.parametrize("lose", [deleted, emptied, made_again])
 def test_a_folder_of_an_earlier_version_notices_a_lost_log_by_what_was_made_from_it(
     folder: Path, lose: Callable[[Path], None]
 ) -> None:
     without_id(folder)
     lose(folder)
     with pytest.raises(LogMissing, match="it holds namespaces"):
-        open_log_of(folder, load_settings(data=folder).storage.log_url)
+        open_log_of_folder(folder, load_settings(data=folder).storage.log_url)
 
 
 def test_a_folder_of_an_earlier_version_is_adopted_silently(folder: Path) -> None:
-    known = remembered_log_id(folder)
+    known = read_log_id(folder)
     without_id(folder)
     found = recollect("retrieve", "a", "tea number 2", data=folder)
     assert "tea number 2" in found.stdout
     assert "log" not in found.stderr
-    assert remembered_log_id(folder) == known is not None
+    assert read_log_id(folder) == known is not None
 
 
 def test_a_damaged_id_is_written_again_and_a_stale_one_is_refused(folder: Path) -> None:
-    known = remembered_log_id(folder)
+    known = read_log_id(folder)
     for content in (b"", b"\xff\x00", b"nonsense"):
         (folder / "log-id").write_bytes(content)
         assert recollect("verify", data=folder).returncode == 0
-        assert remembered_log_id(folder) == known
+        assert read_log_id(folder) == known
 
 
 def test_a_lost_log_with_a_sealed_and_pruned_archive_is_refused_and_the_archive_is_kept(
@@ -169,13 +169,13 @@ def test_a_lost_log_with_a_sealed_and_pruned_archive_is_refused_and_the_archive_
     assert recollect("restore", str(tmp_path / "backup"), data=folder).returncode == 0
     assert recollect("verify", data=folder).stdout.startswith("a: intact, 3 events")
 
-    assert recollect("init", "--anew", data=tmp_path / "other").returncode == 0
+    assert recollect("init", "--new-log", data=tmp_path / "other").returncode == 0
     [aside] = (tmp_path / "other").glob("archive.replaced-*/*/*/*.parquet")
     assert aside.read_bytes() == content
     assert recollect("verify", data=tmp_path / "other").returncode == 0
 
 
-def test_init_anew_keeps_the_archive_of_a_log_that_was_put_in_the_place_of_another(tmp_path: Path) -> None:
+def test_init_new_log_keeps_the_archive_of_a_log_that_was_put_in_the_place_of_another(tmp_path: Path) -> None:
     for name in ("one", "two"):
         event = orjson.dumps(message(f"from {name}", id="e1")).decode()
         assert recollect("append", "a", event, data=tmp_path / name).returncode == 0
@@ -185,30 +185,30 @@ def test_init_anew_keeps_the_archive_of_a_log_that_was_put_in_the_place_of_anoth
         copy = shutil.copytree if name == "archive" else shutil.copy
         copy(tmp_path / "one" / name, tmp_path / "two" / name)
     assert recollect("verify", data=tmp_path / "two").returncode == 2
-    assert recollect("init", "--anew", data=tmp_path / "two").returncode == 0
+    assert recollect("init", "--new-log", data=tmp_path / "two").returncode == 0
     assert recollect("verify", data=tmp_path / "two").stdout.startswith("a: intact, 1 events")
 
 
-def test_a_killed_init_anew_goes_on_when_it_is_called_again(folder: Path) -> None:
+def test_a_killed_init_new_log_goes_on_when_it_is_called_again(folder: Path) -> None:
     deleted(folder)
     # As far as a kill may leave it: some things are aside, the id is not.
     (folder / "namespaces").rename(folder / "namespaces.replaced-1")
     assert recollect("verify", data=folder).returncode == 2
-    assert recollect("init", "--anew", data=folder).returncode == 0
+    assert recollect("init", "--new-log", data=folder).returncode == 0
     assert recollect("verify", data=folder).returncode == 0
 
 
-def test_init_makes_a_folder_once_and_anew_leaves_a_good_one_as_it_is(tmp_path: Path) -> None:
+def test_init_makes_a_folder_once_and_new_log_leaves_a_good_one_as_it_is(tmp_path: Path) -> None:
     first = recollect("init", data=tmp_path / "new")
     assert first.returncode == 0
     assert recollect("append", "a", orjson.dumps(message("hello")).decode(), data=tmp_path / "new").returncode == 0
-    assert recollect("init", "--anew", data=tmp_path / "new").stdout == first.stdout
+    assert recollect("init", "--new-log", data=tmp_path / "new").stdout == first.stdout
     assert "hello" in recollect("retrieve", "a", "hello", data=tmp_path / "new").stdout
 
 
 def test_init_is_refused_while_a_server_uses_the_folder(tmp_path: Path) -> None:
     with serving(tmp_path):
-        assert "stop it" in recollect("init", "--anew", data=tmp_path).stderr
+        assert "stop it" in recollect("init", "--new-log", data=tmp_path).stderr
 
 
 def test_restoring_the_backup_of_another_log_makes_it_the_folders_log_and_keeps_the_read_model(
@@ -221,7 +221,7 @@ def test_restoring_the_backup_of_another_log_makes_it_the_folders_log_and_keeps_
     assert recollect("backup", str(tmp_path / "theirs"), data=tmp_path / "other").returncode == 0
 
     assert recollect("restore", str(tmp_path / "theirs"), data=folder).returncode == 0
-    assert remembered_log_id(folder) == remembered_log_id(tmp_path / "other")
+    assert read_log_id(folder) == read_log_id(tmp_path / "other")
     assert "swordfish" in recollect("retrieve", "a", "which password?", data=folder).stdout
     # Two more generations: what is folded from the same log goes, what is of another one stays.
     for _ in range(3):
@@ -246,10 +246,10 @@ def test_a_damaged_log_can_be_restored_over(folder: Path, tmp_path: Path) -> Non
     assert recollect("verify", data=folder).stdout.startswith("a: intact, 3 events")
 
 
-def test_another_database_of_postgresql_is_refused_until_init_anew(postgres_url: str, tmp_path: Path) -> None:
+def test_another_database_of_postgresql_is_refused_until_init_new_log(postgres_url: str, tmp_path: Path) -> None:
     urls = [new_database(postgres_url) for _ in range(2)]
-    open_log_of(tmp_path, urls[0]).close()
-    open_log_of(tmp_path, urls[0]).close()
-    with pytest.raises(LogMissing, match="init --anew") as refused:
-        open_log_of(tmp_path, urls[1])
+    open_log_of_folder(tmp_path, urls[0]).close()
+    open_log_of_folder(tmp_path, urls[0]).close()
+    with pytest.raises(LogMissing, match="init --new-log") as refused:
+        open_log_of_folder(tmp_path, urls[1])
     assert "postgresql://" not in str(refused.value)

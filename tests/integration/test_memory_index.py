@@ -57,12 +57,12 @@ _steps: st.SearchStrategy[list[Step]] = st.lists(
 
 
 @settings(max_examples=40, deadline=None)
-@given(steps=_steps, tail_events=st.sampled_from([1, 500]), places=st.sampled_from([5, 4_000_000]))
-def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], tail_events: int, places: int) -> None:
+@given(steps=_steps, tail_events=st.sampled_from([1, 500]), entries=st.sampled_from([5, 4_000_000]))
+def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], tail_events: int, entries: int) -> None:
     with TemporaryDirectory() as folder:
         log = SqliteLog(Path(folder) / "log.db")
         models = ReadModels(Path(folder), log)
-        new_postings = partial(Postings, places_max=places, tail_events_max=tail_events)
+        new_postings = partial(Postings, entries_max=entries, tail_events_max=tail_events)
         kept = IndexCache(read_versions=3, new_postings=new_postings)
         said: list[str] = []
         for number, step in enumerate([*steps, Asked(tuple(WORDS))]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 import time
@@ -27,7 +28,13 @@ from recollect.api.settings import load_settings
 from recollect.events.errors import FolderInUse, ForeignFile, InvalidInput
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.model_files import model_fingerprint
-from recollect.projections.embeddings.model_record import model_record_path, read_model_record
+from recollect.projections.embeddings.model_record import (
+    ModelRecord,
+    RecordedModel,
+    model_record_path,
+    read_model_record,
+    write_model_record,
+)
 from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.read_models.layout import namespace_folder
 
@@ -326,6 +333,16 @@ def test_a_model_that_cannot_be_loaded_is_refused_and_nothing_changes(tmp_path: 
     assert recollect("embed", "--undo", "--namespace", "a", data=tmp_path).returncode == 2
     assert not model_record_path(tmp_path).exists()
     assert not (namespace_folder(tmp_path, "a") / "vectors.db").exists()
+
+
+def test_a_record_has_the_fields_of_released_files(tmp_path: Path) -> None:
+    content = {"current": {"name": "x", "tag": "f1"}, "previous": {"name": "y", "tag": "f2"}}
+    model_record_path(tmp_path).write_text(json.dumps(content))
+    record = read_model_record(tmp_path)
+    assert record is not None
+    assert record == ModelRecord(RecordedModel("x", "f1"), RecordedModel("y", "f2"))
+    write_model_record(tmp_path, record)
+    assert json.loads(model_record_path(tmp_path).read_text()) == content
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"current": {"name": "x"}, "previous": null}', '"x"', "\0" * 100])

@@ -108,8 +108,8 @@ def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
     log: PostgresLog, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append("a", [message_draft("x", id="e1")])
-    finish = "recollect.events.backends.postgres_log._finish"
-    real: Callable[..., None] = vars(postgres_log)["_finish"]
+    write_and_commit = "recollect.events.backends.postgres_log._write_and_commit"
+    real: Callable[..., None] = vars(postgres_log)["_write_and_commit"]
     lost: list[int] = []
 
     def commit_and_lose_the_answer(connection: psycopg.Connection[object], *rest: object) -> None:
@@ -120,7 +120,7 @@ def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
             raise psycopg.OperationalError("the connection is lost")
 
     # The network fails between the commit and its answer.
-    monkeypatch.setattr(finish, commit_and_lose_the_answer)
+    monkeypatch.setattr(write_and_commit, commit_and_lose_the_answer)
     first = log.append("a", [message_draft("y"), message_draft("z")], expected_version=1)
 
     assert lost
@@ -175,7 +175,7 @@ def test_a_log_of_a_newer_program_is_refused(url: str) -> None:
 def test_a_schema_of_somebody_else_is_refused_and_left_alone(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as other:
         other.execute("CREATE SCHEMA recollect CREATE TABLE recipes (name text)")
-    with pytest.raises(ForeignFile, match="not ours"):
+    with pytest.raises(ForeignFile, match="of another program"):
         PostgresLog(url)
 
 

@@ -38,13 +38,13 @@ def test_many_namespaces_are_rebuilt_side_by_side(
     replayed = rebuild_all(
         heads,
         models,
-        open_models=reopen,
+        open_read_models=reopen,
         processes=processes,
         on_progress=lambda done, total: progress.append((done, total)),
     )
     assert sorted((done.namespace, done.version) for done in replayed) == [("a", 50), ("b", 10), ("c", 1)]
     assert all(done <= total == 61 for done, total in progress)
-    checked = list(rebuild_all(heads, models, open_models=reopen, work="check", processes=processes))
+    checked = list(rebuild_all(heads, models, open_read_models=reopen, mode="check", processes=processes))
     assert [done.check is not None and done.check.is_equal for done in checked] == [True] * 3
 
 
@@ -57,7 +57,7 @@ def test_an_event_that_fails_is_named_its_read_model_goes_on_and_the_others_are_
 
     reopen = partial(open_models, tmp_path, f"sqlite:///{tmp_path / 'log.db'}")
     by_name: dict[str, RebuildResult] = {
-        done.namespace: done for done in rebuild_all(list(each_head(log)), models, open_models=reopen, processes=2)
+        done.namespace: done for done in rebuild_all(list(each_head(log)), models, open_read_models=reopen, processes=2)
     }
     assert "version 4" in (by_name["a"].error or "")
     assert by_name["b"].version == 2

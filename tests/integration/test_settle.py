@@ -34,7 +34,7 @@ def test_messages_are_read_and_everything_is_embedded(memory: Recollect) -> None
     memory.append("a", [said("I live in Porto."), said("I am allergic to nuts.", 1)])
     memory.settle("a")
     assert {fact["object"] for fact in memory.facts("a")["items"]} == {"Porto", "nuts"}
-    behind = memory.parts.backlog.of("a")
+    behind = memory.parts.backlog.namespace_backlog("a")
     assert (behind.events, behind.embeddings, behind.messages) == (0, 0, 0)
     assert memory.retrieve("a", "where does Ann live?").degraded == ()
     head = memory.parts.log.head("a").version
@@ -46,7 +46,7 @@ def test_what_the_jobs_append_is_settled_too(memory: Recollect) -> None:
     memory.append("a", [said(f"{_LONG} ({at})", at) for at in range(150)])
     memory.settle("a")
     assert memory.list("a", "observations")["items"]
-    assert memory.parts.backlog.of("a").is_settled
+    assert memory.parts.backlog.namespace_backlog("a").is_settled
     assert memory.check("a").is_equal
 
 
@@ -110,7 +110,7 @@ def test_workers_and_settle_do_the_work_once(tmp_path: Path, tiny_model: str) ->
         for at in range(20):
             memory.append("a", said(f"I live in Porto, house {at}.", at))
             memory.settle("a")
-            assert memory.parts.backlog.of("a").is_settled
+            assert memory.parts.backlog.namespace_backlog("a").is_settled
         (fact,) = memory.facts("a")["items"]
         assert len(fact["source_events"]) == len(set(fact["source_events"])) == 20
 

@@ -241,6 +241,39 @@ def test_a_damaged_file_of_vectors_is_made_anew(
     assert open_vectors(HashingEmbedder()).embed_new("a") == 1
 
 
+def test_a_file_of_an_earlier_release_is_migrated_once_and_keeps_its_vectors(
+    tmp_path: Path, log: SqliteLog, models: ReadModels, open_vectors: Open
+) -> None:
+    say(log, models, "red apples")
+    vectors = open_vectors(HashingEmbedder())
+    vectors.embed_new("a")
+    vectors.close()
+    path = namespace_folder(tmp_path, "a") / "vectors.db"
+
+    def change(sql: str) -> None:
+        with closing(apsw.Connection(str(path))) as file:
+            file.execute(sql)
+
+    def tables() -> set[str]:
+        with closing(apsw.Connection(str(path))) as file:
+            assert file.pragma("user_version") == 1
+            return {name for (name,) in file.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+
+    # As the earlier release left it: a table of progress, and no number.
+    change("CREATE TABLE progress (model TEXT PRIMARY KEY, checkpoint INTEGER); PRAGMA user_version = 0")
+    embedder = HashingEmbedder()
+    reopened = open_vectors(embedder)
+    assert nearest(models, reopened, embedder, "red apples") == [1]
+    assert reopened.embed_new("a") == 0
+    assert tables() == {"vectors", "token_codes", "embeddings", "embedded"}
+    reopened.close()
+
+    # The migration does not run a second time.
+    change("CREATE TABLE progress (model TEXT PRIMARY KEY)")
+    nearest(models, open_vectors(HashingEmbedder()), embedder, "red apples")
+    assert "progress" in tables()
+
+
 def test_an_unknown_namespace_has_an_empty_index_and_no_file(
     tmp_path: Path, models: ReadModels, open_vectors: Open
 ) -> None:

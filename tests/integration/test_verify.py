@@ -171,7 +171,7 @@ def test_events_behind_the_head_are_found(tampered: Callable[[str], VerifyResult
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"log_id": "x"}', b'{"log_id": "x", "heads": {"a": 1}}', b"\xff"])
 def test_a_file_that_is_no_anchor_is_refused(tmp_path: Path, log: SqliteLog, content: bytes) -> None:
     (tmp_path / "anchor.json").write_bytes(content)
-    with pytest.raises(InvalidInput, match="no anchor"):
+    with pytest.raises(InvalidInput, match="not an anchor"):
         read_anchor(tmp_path / "anchor.json", log)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.events import PAYLOADS, events, message
 
-from recollect.events.catalogue import EVENT_CLASSES, MessageAdded
+from recollect.events.catalogue import EVENT_CLASSES, Envelope, MessageAdded
 from recollect.events.envelope import microseconds
 from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge
 from recollect.events.validation import draft, drafts, drafts_from_json
@@ -29,6 +29,10 @@ def test_every_type_of_the_catalogue_is_taken(name: str) -> None:
 def test_the_catalogue_has_the_types_of_the_design_and_five_more() -> None:
     assert set(EVENT_CLASSES) == set(PAYLOADS)
     assert len(EVENT_CLASSES) == 33
+
+
+def test_every_envelope_class_is_in_the_list_of_its_section() -> None:
+    assert set(EVENT_CLASSES.values()) == set(Envelope.__subclasses__())
 
 
 def test_a_message_may_say_nothing() -> None:

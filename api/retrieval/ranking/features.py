@@ -185,8 +185,8 @@ def _best_of_session(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vecto
     """Return the highest value in the session of each candidate; its own value without a session."""
     best = np.full(len(arrays.session_ids), -1.0, np.float32)
     # Reduce consecutive episodes of one session first: `maximum.at` is slow, and sessions have few such runs.
-    runs = np.nan_to_num(np.fmax.reduceat(values, arrays.runs), nan=-1.0)
-    np.maximum.at(best, arrays.sessions[arrays.runs], runs)
+    runs = np.nan_to_num(np.fmax.reduceat(values, arrays.session_run_starts), nan=-1.0)
+    np.maximum.at(best, arrays.sessions[arrays.session_run_starts], runs)
     sessions = arrays.sessions[rows]
     return np.where(arrays.sessionless[sessions], values[rows], best[sessions])
 

@@ -75,7 +75,7 @@ class _TermMatches:
     __slots__ = ("counts", "idf", "rows", "weight", "window_counts")
 
     def __init__(self, episodes: EpisodeArrays, posting: Posting, weight: float) -> None:
-        self.rows, live = episodes.live(posting.versions)
+        self.rows, live = episodes.live_rows(posting.versions)
         self.counts = posting.turn[live].astype(np.float32)
         self.window_counts = posting.window[live].astype(np.float32)
         self.idf = _idf(len(episodes), int(np.count_nonzero(self.counts)))

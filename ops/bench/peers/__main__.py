@@ -14,8 +14,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 from environment import default_env, interpreter, last_words, prepare
 from figures import Outcome, outcome, render
 from worker import PEERS

@@ -1,4 +1,4 @@
-"""The tables of `weights.toml` and `gate.toml`: as they are printed, and as they are written."""
+"""TOML tables: the fitted weights and models in the form of `weights.toml` and `gate.toml`."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gate_model import GateModel
-from order import Order
+from gate_fit import GateModels
+from ranking_fit import RankingWeights
 
 from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.api.retrieval.ranking.relevance_gate import ITEM_MEASURES, MEASURES
 
 
 class Table(NamedTuple):
-    """One table of TOML."""
+    """One TOML table: its name and its ``key = value`` lines."""
 
     name: str
     lines: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return the table as it stands in the file, without a line break at its end."""
+        """Return the text of the table, without a line break at its end."""
         return "\n".join([f"[{self.name}]", *self.lines])
 
 
-def order_tables(ranking: str, order: Order) -> list[Table]:
+def weight_tables(ranking: str, weights: RankingWeights) -> list[Table]:
     """Return the tables of `weights.toml`; a weight of 0 is left out."""
     tables: list[Table] = []
-    for name, row in (("question", order.question), ("message", order.message)):
-        weights: dict[str, float] = dict(zip(FEATURES, row.tolist(), strict=True))
-        tables.append(_table(f"{ranking}.{name}", [(key, value) for key, value in weights.items() if value], 2))
+    for name, row in (("question", weights.question), ("message", weights.message)):
+        by_feature: dict[str, float] = dict(zip(FEATURES, row.tolist(), strict=True))
+        tables.append(_table(f"{ranking}.{name}", [(key, value) for key, value in by_feature.items() if value], 2))
     return tables
 
 
-def gate_tables(ranking: str, model: GateModel) -> list[Table]:
+def gate_tables(ranking: str, models: GateModels) -> list[Table]:
     """Return the tables of `gate.toml`."""
     answer, item = (*MEASURES, "constant"), ("answer", *ITEM_MEASURES, "constant")
     return [
         _table(f"{ranking}.{name}", zip(names, logistic.row, strict=True), 3)
         for name, names, logistic in (
-            ("question", answer, model.question),
-            ("message", answer, model.message),
-            ("item", item, model.item),
+            ("question", answer, models.question),
+            ("message", answer, models.message),
+            ("item", item, models.item),
         )
     ]
 
 
-def rewritten(old: str, tables: Sequence[Table], version: str) -> str:
-    """Return the content of a file with other tables and another version; what stands before the tables stays."""
+def replace_tables(old: str, tables: Sequence[Table], version: str) -> str:
+    """Return `old` with other tables and another version; the text before its tables stays."""
     head, count = re.subn(
         r"^version = .*$",
         # A string of JSON is one of TOML.
@@ -56,7 +56,8 @@ def rewritten(old: str, tables: Sequence[Table], version: str) -> str:
         old.partition("\n[")[0],
         flags=re.MULTILINE,
     )
-    assert count == 1, "a line `version = …` has to stand before the tables"
+    if count != 1:
+        raise ValueError(f"expected one line `version = …` before the tables, found {count}")
     return f"{head}\n" + "\n\n".join(map(str, tables)) + "\n"
 
 

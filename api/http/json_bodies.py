@@ -1,0 +1,55 @@
+"""JSON bodies of requests and responses."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import orjson
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+from starlette.responses import Response
+
+from recollect.events.errors import TooLarge, first_problem
+from recollect.events.limits import REQUEST_BYTES_MAX
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+async def read_body(request: Request) -> bytes:
+    """Return the body of a request.
+
+    Raises:
+        TooLarge: it is over `REQUEST_BYTES_MAX`; raised before the rest is received.
+    """
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > REQUEST_BYTES_MAX:
+            raise TooLarge(f"over the {REQUEST_BYTES_MAX:,} bytes of one request; send several", field="body")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def parse_body(model: type[Body], request: Request) -> Body:
+    """Return the body of a request as `model`. Any content type is read as JSON, because `curl -d` names a form's.
+
+    Raises:
+        InvalidInput: it does not fit `model`. TooLarge: it is over `REQUEST_BYTES_MAX`.
+    """
+    body = await read_body(request)
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise first_problem(error, root="body") from None
+
+
+def json_response(body: dict[str, Any], *, status: int = 200) -> Response:
+    """Return a response with `body` as JSON."""
+    return Response(orjson.dumps(body), status_code=status, media_type="application/json")
+
+
+def body_reference(schema: str) -> dict[str, Any]:
+    """Return the fields of an OpenAPI operation that declare a required JSON body of `schema`."""
+    reference = {"$ref": f"#/components/schemas/{schema}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": reference}}}}

@@ -1,0 +1,79 @@
+"""OpenAPI: the schemas and the operation that FastAPI cannot derive from the routes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from pydantic import TypeAdapter
+
+from recollect.api.http.json_bodies import body_reference
+from recollect.api.http.routes.event_routes import EVENTS_PATH
+from recollect.api.http.routes.retrieval_routes import WindowRequest
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.events.catalogue import NewEvent
+from recollect.events.limits import BATCH_EVENTS_MAX
+
+_TEMPLATE = "#/components/schemas/{model}"
+
+
+def describe(app: FastAPI) -> None:
+    """Add the event catalogue, the bodies that the routes validate themselves, and the append to OpenAPI."""
+    derive = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            description = derive()
+            event: dict[str, Any] = TypeAdapter[Any](NewEvent).json_schema(ref_template=_TEMPLATE)
+            request = RetrieveRequest.model_json_schema(ref_template=_TEMPLATE)
+            schemas = description.setdefault("components", {}).setdefault("schemas", {})
+            schemas |= event.pop("$defs") | {"NewEvent": event, "RetrieveRequest": request}
+            schemas["WindowRequest"] = WindowRequest.model_json_schema(ref_template=_TEMPLATE)
+            schemas["EventsBody"] = _events_body({"$ref": _TEMPLATE.format(model="NewEvent")})
+            description["paths"][EVENTS_PATH]["post"] = _APPEND
+        return app.openapi_schema or {}
+
+    app.openapi = openapi
+
+
+def _events_body(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an append's body: one event, or a batch."""
+    batch: dict[str, Any] = {
+        "type": "object",
+        "required": ["events"],
+        "properties": {
+            "events": {"type": "array", "items": event, "minItems": 1, "maxItems": BATCH_EVENTS_MAX},
+            "expected_version": {"type": "integer", "minimum": 0},
+        },
+    }
+    return {"anyOf": [event, batch]}
+
+
+#: The OpenAPI operation of the append, which is a plain route (see `event_routes`).
+_APPEND: dict[str, Any] = {
+    "tags": ["events"],
+    "summary": "Append",
+    "description": "Record one event, or a batch all or none. The events are on disk when the answer comes. Sending "
+    "the same ids again is always safe.",
+    "parameters": [
+        {"name": "namespace", "in": "path", "required": True, "schema": {"type": "string"}},
+        {
+            "name": "retrieve",
+            "in": "query",
+            "schema": {"type": "boolean"},
+            "description": "answer with the memories for the user's message too, as `retrieval`: a passive retrieval, "
+            "whose other fields can be given as parameters",
+        },
+    ],
+    **body_reference("EventsBody"),
+    "responses": {
+        "201": {"description": "Recorded: the events' ids, versions and hashes"},
+        "200": {"description": "All had been recorded before"},
+        "404": {"description": "A memory that an event names by id does not exist"},
+        "409": {"description": "An id is taken by other content, or the head is not the expected version"},
+        "413": {"description": "Over a limit"},
+        "422": {"description": "Does not fit the catalogue, or only jobs may record it; `field` says where"},
+        "501": {"description": "This version does not apply events of this type: `namespace.erased`"},
+        "503": {"description": "The disk failed"},
+    },
+}

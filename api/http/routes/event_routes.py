@@ -1,0 +1,91 @@
+"""Event routes: append to the log of a namespace, and list it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from recollect.api.http.dependencies import AsOfText, Limit, Memory, memory_of
+from recollect.api.http.json_bodies import json_response, read_body
+from recollect.api.memory.async_recollect import AsyncRecollect
+from recollect.api.pages.list_pages import PAGE_ITEMS
+from recollect.api.retrieval.append_retrieval import turn_request
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.events.envelope import Appended, EventDraft, rfc3339
+from recollect.events.errors import InvalidInput
+from recollect.events.limits import check_namespace
+from recollect.events.validation import drafts_from_json
+
+EVENTS_PATH = "/v1/namespaces/{namespace}/events"
+
+router = APIRouter()
+
+
+async def append(request: Request) -> Response:
+    """Append one event or a batch; with ``?retrieve=true`` return the memories for its last message too."""
+    namespace = check_namespace(request.path_params["namespace"])
+    memory = AsyncRecollect.over(await memory_of(request))
+    drafts, expected_version = drafts_from_json(await read_body(request))
+    is_retrieval_wanted, retrieve_request = _parse_retrieval(request, drafts)
+    recorded = await memory.append_drafts(namespace, drafts, expected_version=expected_version)
+    answer: dict[str, Any] = {
+        "events": [_appended_json(event) for event in recorded],
+        "version": max(event.version for event in recorded),
+    }
+    if is_retrieval_wanted:
+        answer["retrieval"] = None
+    if retrieve_request is not None:
+        result = await memory.retrieve_for(namespace, retrieve_request, recorded)
+        answer["retrieval"] = result.as_json()
+    return json_response(answer, status=200 if all(event.duplicate for event in recorded) else 201)
+
+
+# A plain route: bots call it for every message, and without FastAPI's parameter handling it serves a third more
+# requests. `openapi.describe` adds its description.
+router.add_route(EVENTS_PATH, append, methods=["POST"])
+
+
+@router.get(EVENTS_PATH, tags=["lists"], name="events")
+async def list_events(
+    memory: Memory,
+    namespace: str,
+    after: Annotated[int, Query(ge=0, lt=1 << 36)] = 0,
+    limit: Limit = PAGE_ITEMS,
+    as_of: AsOfText = None,
+) -> Response:
+    """List the log: events with versions over `after`."""
+    return json_response(await run_in_threadpool(memory.events, namespace, after=after, limit=limit, as_of=as_of))
+
+
+def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bool, RetrieveRequest | None]:
+    """Return whether the query has ``retrieve=true``, and the retrieval's request, None when no event is a message.
+
+    The other query parameters are fields of the request.
+
+    Raises:
+        InvalidInput: a parameter is wrong.
+    """
+    options: dict[str, Any] = dict(request.query_params)
+    wanted = options.pop("retrieve", "false").lower()
+    if wanted not in ("true", "false"):
+        raise InvalidInput("give true or false", field="retrieve")
+    if wanted == "false":
+        return False, None
+    for name in ("also", "kinds"):
+        if name in options:
+            options[name] = request.query_params.getlist(name)
+    return True, turn_request(drafts, options)
+
+
+def _appended_json(event: Appended) -> dict[str, Any]:
+    return {
+        "id": event.id,
+        "version": event.version,
+        "recorded_at": rfc3339(event.recorded_at_us),
+        "hash": event.hash.hex(),
+        "duplicate": event.duplicate,
+    }

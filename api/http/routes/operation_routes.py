@@ -1,0 +1,40 @@
+"""Operation routes: health, metrics and readiness of the server."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from recollect.api.http.dependencies import Memory
+from recollect.api.http.json_bodies import json_response
+from recollect.api.http.problems import problem
+from recollect.api.operations.health import health_report
+from recollect.api.operations.metrics import prometheus_metrics
+from recollect.events.errors import StorageError
+
+router = APIRouter(tags=["operations"])
+
+
+@router.get("/health")
+async def health(memory: Memory, request: Request) -> Response:
+    """Return the state of every part and its problems; 200 as long as the process answers."""
+    report = await run_in_threadpool(health_report, memory.parts)
+    return json_response({"version": request.app.version} | report)
+
+
+@router.get("/metrics")
+async def metrics(memory: Memory) -> Response:
+    """Return the state of the background work as gauges, in the text format of Prometheus."""
+    return Response(await run_in_threadpool(prometheus_metrics, memory.parts), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.get("/ready")
+async def ready(memory: Memory) -> Response:
+    """Return whether requests can be served: 200, or 503 when the log cannot be read."""
+    try:
+        await run_in_threadpool(memory.parts.log.heads, limit=1)
+    except StorageError as error:
+        return problem(503, str(error))
+    return json_response({"ready": True, "embedding": memory.parts.vectors.embedder.state})

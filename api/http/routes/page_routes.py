@@ -1,0 +1,60 @@
+"""Page routes: the lists of a namespace, its entity graph, the sources of a summary, and the namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from recollect.api.http.dependencies import After, AsOfText, Limit, Memory
+from recollect.api.http.json_bodies import json_response
+from recollect.api.pages.list_pages import PAGE_ITEMS
+from recollect.projections.queries.page_queries import LISTS
+
+router = APIRouter(tags=["lists"])
+
+
+@router.get("/v1/namespaces", name="namespaces")
+async def list_namespaces(memory: Memory, after: After = "", limit: Limit = PAGE_ITEMS) -> Response:
+    """List the namespaces with their heads, by name."""
+    return json_response(await run_in_threadpool(memory.namespaces, after=after, limit=limit))
+
+
+@router.get("/v1/namespaces/{namespace}/episodes/{episode_id:path}/sources", name="sources")
+async def list_sources(memory: Memory, namespace: str, episode_id: str) -> Response:
+    """List the original messages of a summary, expired or not."""
+    sources = await run_in_threadpool(memory.sources, namespace, episode_id)
+    return json_response({"items": [source.as_json() for source in sources], "next": None})
+
+
+@router.get("/v1/namespaces/{namespace}/graph", name="graph")
+async def read_graph(
+    memory: Memory,
+    namespace: str,
+    entity: Annotated[str, Query(min_length=1, max_length=200)],
+    depth: int = 2,
+    as_of: AsOfText = None,
+) -> Response:
+    """Return the entities and documents related to an entity within `depth` steps (1 to 5)."""
+    return json_response(await run_in_threadpool(memory.graph, namespace, entity, depth=depth, as_of=as_of))
+
+
+def _list_route(name: str) -> Callable[..., Awaitable[Response]]:
+    """Return the route of the list `name`."""
+
+    async def list_rows(
+        memory: Memory, namespace: str, after: After = "", limit: Limit = PAGE_ITEMS, as_of: AsOfText = None
+    ) -> Response:
+        page = run_in_threadpool(memory.list, namespace, name, after=after, limit=limit, as_of=as_of)
+        return json_response(await page)
+
+    return list_rows
+
+
+for _name in LISTS:
+    router.add_api_route(
+        f"/v1/namespaces/{{namespace}}/{_name}", _list_route(_name), name=_name, summary=f"List the {_name}"
+    )

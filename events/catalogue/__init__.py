@@ -1,0 +1,55 @@
+"""Catalogue: every event type as a pydantic model; the log accepts no other events.
+
+It may use `events.limits` only, and other modules import its names from this package, not from its modules.
+"""
+
+# An event type has two classes: its payload (`Message`) and its envelope (`MessageAdded`), which fixes `type` and adds
+# the fields that all events share. Types are past tense and dotted. The ids of derived events are deterministic, so
+# that a job that runs twice records nothing new.
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Annotated, Any
+
+from pydantic import Field
+
+# Payloads and the types of their fields are public too, so each section is exported as a whole.
+from recollect.events.catalogue.care_events import *  # noqa: F403
+from recollect.events.catalogue.care_events import CARE_EVENTS, NamespaceErased
+from recollect.events.catalogue.conversation_events import *  # noqa: F403
+from recollect.events.catalogue.conversation_events import CONVERSATION_EVENTS
+from recollect.events.catalogue.derived_events import *  # noqa: F403
+from recollect.events.catalogue.derived_events import (
+    DERIVED_EVENTS,
+    FactsExtracted,
+    ObservationsRecorded,
+    ObservationsReflected,
+)
+from recollect.events.catalogue.event_base import *  # noqa: F403
+from recollect.events.catalogue.event_base import Envelope
+from recollect.events.catalogue.knowledge_events import *  # noqa: F403
+from recollect.events.catalogue.knowledge_events import KNOWLEDGE_EVENTS
+
+#: Events that bots append; `DERIVED_EVENTS` are appended by jobs.
+PRODUCER_EVENTS: tuple[type[Envelope], ...] = CONVERSATION_EVENTS + KNOWLEDGE_EVENTS + CARE_EVENTS
+
+
+def type_of(event_class: type[Envelope]) -> str:
+    """Return the dotted type of `event_class`."""
+    name: Any = event_class.model_fields["type"].default
+    return name
+
+
+#: Every event class by its dotted type.
+EVENT_CLASSES: dict[str, type[Envelope]] = {type_of(cls): cls for cls in PRODUCER_EVENTS + DERIVED_EVENTS}
+
+#: Types whose payload may name the version up to which a job has read; that version precedes the event's own.
+THROUGH_TYPES: frozenset[str] = frozenset(
+    {type_of(FactsExtracted), type_of(ObservationsRecorded), type_of(ObservationsReflected)}
+)
+
+_APPENDABLE: list[Any] = [cls for cls in PRODUCER_EVENTS if cls is not NamespaceErased]
+_APPENDABLE_UNION: Any = reduce(lambda union, cls: union | cls, _APPENDABLE)
+#: Any event that a producer may append (`validation.producer_draft`), discriminated by `type`, for OpenAPI.
+NewEvent = Annotated[_APPENDABLE_UNION, Field(discriminator="type")]

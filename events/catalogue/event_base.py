@@ -1,0 +1,94 @@
+"""Event base: the types of fields, and the base classes of payloads and envelopes."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+)
+
+from recollect.events.limits import NAME_CHARS_MAX
+
+#: A name or an id, without control characters, since names are written to log lines, headers and file names.
+Name = Annotated[str, Field(min_length=1, max_length=NAME_CHARS_MAX, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Text = Annotated[str, Field(min_length=1)]
+Confidence = Annotated[float, Field(ge=0, le=1)]
+Importance = Annotated[int, Field(ge=1, le=10)]
+Role = Annotated[str, Field(pattern=r"^(user|assistant|system|tool:.{1,195})$")]
+SourceType = Literal["stated", "inferred", "observed", "corrected"]
+Outcome = Literal["success", "failure", "partial", "pending"]
+MemoryStatus = Literal["active", "stale", "superseded", "invalidated", "rejected"]
+PreferenceCategory = Literal["communication", "formatting", "workflow", "tools", "scheduling", "other"]
+#: Koda's types of statements (`004`); preferences, procedures and relationships have events of their own.
+FactType = Literal["fact", "event", "decision", "problem", "commit", "task"]
+#: The section of a composed context that holds the memory (`004`).
+Layer = Literal["episodic", "procedural", "conversational", "proactive"]
+EntityType = Literal["person", "organization", "project", "concept", "location", "tool", "event", "other"]
+
+
+def _only_text_or_datetime(value: object) -> object:
+    """Refuse numbers, which pydantic would read as seconds or milliseconds, depending on their size."""
+    if isinstance(value, str | datetime):
+        return value
+    raise ValueError("give the time as text with a zone, such as 2026-11-20T09:00:00Z")
+
+
+#: A time with its zone.
+Moment = Annotated[AwareDatetime, BeforeValidator(_only_text_or_datetime)]
+
+
+def _only_exact_json(value: JsonValue) -> JsonValue:
+    """Refuse values that JSON cannot store exactly: NaN, infinities, integers over 64 bits."""
+    pending = [value]
+    while pending:
+        match pending.pop():
+            case float() as number if not math.isfinite(number):
+                raise ValueError("NaN and infinities are not JSON; leave the value out or send it as text")
+            case int() as number if not -(2**63) <= number < 2**64:
+                raise ValueError("an integer over 64 bits would lose digits; send it as text")
+            case list() as items:
+                pending.extend(items)
+            case dict() as fields:
+                pending.extend(fields.values())
+            case _:
+                pass
+    return value
+
+
+#: Any JSON value that the log stores without loss.
+ExactJson = Annotated[JsonValue, AfterValidator(_only_exact_json)]
+
+
+class Payload(BaseModel):
+    """Base of every payload. Unknown fields are refused, so that a misspelt field does not lose data."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Envelope(BaseModel):
+    """Base of every event: the fields that all events have in addition to their payload."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    #: The producer's idempotency key: the same id with the same content is recorded once; generated when absent.
+    id: Name | None = None
+    schema_version: Literal[1] = 1
+    #: The time at which it happened; the time of recording when absent.
+    occurred_at: Moment | None = None
+    #: The conversation that the event belongs to.
+    session_id: Name | None = None
+    #: The user, agent or tool that caused the event.
+    actor: Name | None = None
+    #: The id of the event that caused this one.
+    causation_id: Name | None = None
+    #: The request or task that this event belongs to.
+    correlation_id: Name | None = None

@@ -1,0 +1,235 @@
+"""Knowledge events: facts, preferences, entities, procedures and documents that a producer states."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from recollect.events.catalogue.event_base import (
+    Confidence,
+    EntityType,
+    Envelope,
+    ExactJson,
+    FactType,
+    Layer,
+    Moment,
+    Name,
+    Payload,
+    PreferenceCategory,
+    SourceType,
+    Text,
+)
+
+
+class Fact(Payload):
+    """A statement of subject, predicate and object, with the time for which it is valid."""
+
+    subject: Name
+    predicate: Name
+    object: Text
+    type: FactType = "fact"
+    confidence: Confidence = 1.0
+    source_type: SourceType = "stated"
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
+    #: Of two active facts with the same key, the fact with the more reliable `source_type` supersedes the other, the
+    #: newer fact at the same type. By default, facts with one value at a time (`lives in`) conflict by subject and
+    #: predicate.
+    conflict_key: Name | None = None
+    #: Days until the fact is stale; depends on its type when absent.
+    ttl_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+    layer: Layer = "conversational"
+    #: Events from which the fact was extracted.
+    source_events: tuple[Name, ...] = ()
+
+
+class FactStated(Envelope):
+    """`fact.stated`: a producer stated a fact."""
+
+    type: Literal["fact.stated"] = "fact.stated"
+    payload: Fact
+
+
+class FactCorrection(Payload):
+    """The correct value of a fact, which is named by id, or by subject and predicate."""
+
+    subject: Name
+    predicate: Name
+    object: Text
+    #: The id of the wrong fact; the facts with this subject and predicate when absent.
+    corrects: Name | None = None
+    valid_from: Moment | None = None
+    #: Events from which the correction was extracted.
+    source_events: tuple[Name, ...] = ()
+
+
+class FactCorrected(Envelope):
+    """`fact.corrected`: a user corrected a fact. A correction supersedes every other statement."""
+
+    type: Literal["fact.corrected"] = "fact.corrected"
+    payload: FactCorrection
+
+
+class FactRetraction(Payload):
+    """The fact to retract, and the reason."""
+
+    fact_id: Name
+    reason: Text | None = None
+
+
+class FactRetracted(Envelope):
+    """`fact.retracted`: a producer retracted a fact."""
+
+    type: Literal["fact.retracted"] = "fact.retracted"
+    payload: FactRetraction
+
+
+class Preference(Payload):
+    """A preference of a user."""
+
+    category: PreferenceCategory = "other"
+    #: The subject of the preference, such as `answer length`.
+    key: Name
+    value: Text
+    strength: Confidence = 0.5
+    #: A standing instruction, which applies to every conversation independent of its topic.
+    standing: bool = False
+    source_type: Literal["stated", "inferred", "corrected"] = "stated"
+    source_events: tuple[Name, ...] = ()
+
+
+class PreferenceStated(Envelope):
+    """`preference.stated`: a producer stated a user's preference."""
+
+    type: Literal["preference.stated"] = "preference.stated"
+    payload: Preference
+
+
+class Entity(Payload):
+    """A person, place, project … with its names."""
+
+    name: Name
+    type: EntityType = "other"
+    description: Text | None = None
+    #: Other names of the entity.
+    aliases: tuple[Name, ...] = ()
+    #: Events from which the entity was extracted.
+    source_events: tuple[Name, ...] = ()
+
+
+class EntityDescribed(Envelope):
+    """`entity.described`: a producer described an entity."""
+
+    type: Literal["entity.described"] = "entity.described"
+    payload: Entity
+
+
+class Relationship(Payload):
+    """A directed relationship between two entities."""
+
+    #: An entity's name.
+    source: Name
+    #: Such as `works_for`.
+    type: Name
+    #: An entity's name.
+    target: Name
+    confidence: Confidence = 1.0
+    source_events: tuple[Name, ...] = ()
+
+
+class RelationshipStated(Envelope):
+    """`relationship.stated`: a producer stated a relationship between two entities."""
+
+    type: Literal["relationship.stated"] = "relationship.stated"
+    payload: Relationship
+
+
+class Procedure(Payload):
+    """A procedure: the steps of a task."""
+
+    name: Name
+    #: The situation in which to use the procedure.
+    trigger: Text
+    steps: Annotated[tuple[Text, ...], Field(min_length=1)]
+    context: Text | None = None
+    confidence: Confidence = 0.5
+    #: Events from which the procedure was extracted.
+    source_events: tuple[Name, ...] = ()
+
+
+class ProcedureRecorded(Envelope):
+    """`procedure.recorded`: a producer recorded a procedure."""
+
+    type: Literal["procedure.recorded"] = "procedure.recorded"
+    payload: Procedure
+
+
+class ProcedureUse(Payload):
+    """The outcome of a use of a procedure."""
+
+    procedure_id: Name
+    outcome: Literal["success", "failure", "partial"]
+
+
+class ProcedureUsed(Envelope):
+    """`procedure.used`: an agent used a procedure."""
+
+    type: Literal["procedure.used"] = "procedure.used"
+    payload: ProcedureUse
+
+
+class DocumentRelation(Payload):
+    """A relation of a document to another document or to an entity."""
+
+    #: `governs`, `supersedes`, `mentions`, `contradicts` … or any other.
+    type: Name
+    #: Another document's id, or an entity's name.
+    target: Name
+    #: The weight of the edge in graph retrieval; depends on the type when absent.
+    weight: Confidence | None = None
+
+
+class Document(Payload):
+    """A curated text, such as a runbook, a policy or a page."""
+
+    document_id: Name
+    title: Text
+    text: Text
+    uri: Text | None = None
+    metadata: dict[str, ExactJson] = {}  # noqa: RUF012 -- pydantic copies a default
+    relations: tuple[DocumentRelation, ...] = ()
+
+
+class DocumentAdded(Envelope):
+    """`document.added`: a producer added or replaced a curated document."""
+
+    type: Literal["document.added"] = "document.added"
+    payload: Document
+
+
+class DocumentRemoval(Payload):
+    """The document to remove."""
+
+    document_id: Name
+
+
+class DocumentRemoved(Envelope):
+    """`document.removed`: a producer removed a curated document."""
+
+    type: Literal["document.removed"] = "document.removed"
+    payload: DocumentRemoval
+
+
+KNOWLEDGE_EVENTS: tuple[type[Envelope], ...] = (
+    FactStated,
+    FactCorrected,
+    FactRetracted,
+    PreferenceStated,
+    EntityDescribed,
+    RelationshipStated,
+    ProcedureRecorded,
+    ProcedureUsed,
+    DocumentAdded,
+    DocumentRemoved,
+)
