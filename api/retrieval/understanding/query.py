@@ -101,9 +101,9 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
         participants=tuple(sorted(asked_about)),
         participant_names=snapshot.entities.names_and_aliases(sorted(asked_about)),
         entities=tuple(sorted(named_entities - asked_about)),
-        phrases=tuple(dict.fromkeys((dates[0] or dates[1]).casefold() for dates in _QUOTED.findall(question))),
+        phrases=tuple(dict.fromkeys((match[0] or match[1]).casefold() for match in _QUOTED.findall(question))),
         time_ranges=tuple(
-            TimeRange(microseconds(match.start), microseconds(match.end)) for match in find_dates(question, asked_at)
+            TimeRange(microseconds(dates.start), microseconds(dates.end)) for dates in find_dates(question, asked_at)
         ),
         intent=intent,
         german=german,
