@@ -31,7 +31,7 @@ def model_change_lock(data: Path) -> Generator[None]:
     Raises:
         FolderInUse: another process holds the lock. StorageError: the folder cannot be written.
     """
-    message = "another process ({holder}) is changing the embedding model of {folder}; wait for it, or stop it"
+    message = "another process ({holder}) changes the embedding model of {folder}; wait for it, or stop it"
     with _exclusive_lock(data, "embedding.lock", message):
         yield
 
