@@ -10,8 +10,8 @@ from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from recollect.api.http.openapi import describe
-from recollect.api.http.problems import answer_errors
 from recollect.api.http.routes import event_routes, operation_routes, page_routes, retrieval_routes
+from recollect.api.http.routes.problems import answer_errors
 from recollect.api.memory.recollect import Recollect
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import TypeAdapter
 
-from recollect.api.http.json_bodies import body_reference
 from recollect.api.http.routes.event_routes import EVENTS_PATH
+from recollect.api.http.routes.json_bodies import body_reference
 from recollect.api.http.routes.retrieval_routes import WindowRequest
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.catalogue import NewEvent

@@ -6,7 +6,7 @@ import inspect
 
 from schema_tables import first_paragraph, table
 
-from recollect.api.http import problems
+from recollect.api.http.routes import problems
 from recollect.events import errors
 from recollect.events.errors import ProjectionFailed, RecollectError
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from recollect.api.http.dependencies import AsOfText, Limit, Memory, memory_of
-from recollect.api.http.json_bodies import json_response, read_body
+from recollect.api.http.routes.dependencies import AsOfText, Limit, Memory, memory_of
+from recollect.api.http.routes.json_bodies import json_response, read_body
 from recollect.api.memory.async_recollect import AsyncRecollect
 from recollect.api.pages.list_pages import PAGE_ITEMS
 from recollect.api.retrieval.append_retrieval import turn_request

@@ -7,9 +7,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from recollect.api.http.dependencies import Memory
-from recollect.api.http.json_bodies import json_response
-from recollect.api.http.problems import problem
+from recollect.api.http.routes.dependencies import Memory
+from recollect.api.http.routes.json_bodies import json_response
+from recollect.api.http.routes.problems import problem
 from recollect.api.operations.health import health_report
 from recollect.api.operations.metrics import prometheus_metrics
 from recollect.events.errors import StorageError

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from recollect.api.http.dependencies import After, AsOfText, Limit, Memory
-from recollect.api.http.json_bodies import json_response
+from recollect.api.http.routes.dependencies import After, AsOfText, Limit, Memory
+from recollect.api.http.routes.json_bodies import json_response
 from recollect.api.pages.list_pages import PAGE_ITEMS
 from recollect.projections.queries.page_queries import LISTS
 

@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from recollect.api.http.dependencies import After, Limit, Memory
-from recollect.api.http.json_bodies import body_reference, json_response, parse_body
+from recollect.api.http.routes.dependencies import After, Limit, Memory
+from recollect.api.http.routes.json_bodies import body_reference, json_response, parse_body
 from recollect.api.pages.list_pages import PAGE_ITEMS
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.limits import check_namespace
