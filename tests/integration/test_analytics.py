@@ -144,7 +144,7 @@ def test_traces_that_cannot_be_written_cost_no_answer(tmp_path: Path, caplog: py
     with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         memory.append("a", message("I like tea"))
         assert memory.retrieve("a", "tea").items
-    assert "traces are not written" in caplog.text
+    assert "traces cannot be written" in caplog.text
     assert (tmp_path / "traces").is_file()
 
 

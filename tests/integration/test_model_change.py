@@ -367,7 +367,7 @@ def test_none_in_the_environment_turns_embeddings_off_whatever_is_recorded(tmp_p
         say(memory, 3)
         assert memory.embed(tiny_model) == 3
         assert ask(memory).degraded == ("semantic: turned off; name a model in RECOLLECT_EMBEDDING_MODEL",)
-        with pytest.raises(InvalidInput, match="never changed, or there was none before"):
+        with pytest.raises(InvalidInput, match="no earlier model is recorded"):
             memory.undo_embed()
     with memory_of(tmp_path, DEFAULT_MODEL) as memory:
         assert memory.parts.vectors.embedder.name == tiny_model
@@ -386,7 +386,7 @@ def test_other_weights_at_the_same_path_are_another_space(tmp_path: Path, tiny_m
     shutil.copyfile(Path(other_model) / "model.safetensors", path / "model.safetensors")
     assert model_fingerprint(str(path)) != model_fingerprint(tiny_model)
     with memory_of(data, other_model) as memory:
-        with pytest.raises(InvalidInput, match="is another model now"):
+        with pytest.raises(InvalidInput, match="have changed, so its vectors do not fit"):
             memory.undo_embed()
         assert memory.embed(str(path)) == 20
 
