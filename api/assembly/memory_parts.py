@@ -11,7 +11,7 @@ from recollect.api.retrieval.answer.trace_store import TraceStore
 from recollect.api.retrieval.namespace_search import Thresholds
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.retriever import Retriever
-from recollect.api.retrieval.understanding.query import present
+from recollect.api.retrieval.understanding.query import utc_now
 from recollect.api.settings import Settings
 from recollect.events.backends.log import EventLog
 from recollect.events.integrity.log_identity import open_log_of_folder
@@ -83,7 +83,7 @@ def open_parts(
     *,
     workers: bool = True,
     schedule: bool | None = None,
-    clock: Callable[[], datetime] = present,
+    clock: Callable[[], datetime] = utc_now,
 ) -> MemoryParts:
     """Open the parts of the data folder of `settings`.
 

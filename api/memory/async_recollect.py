@@ -15,7 +15,7 @@ from recollect.api.operations.model_change import no_progress
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
-from recollect.api.retrieval.understanding.query import present
+from recollect.api.retrieval.understanding.query import utc_now
 from recollect.api.settings import Settings
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.integrity.verify import VerifyResult
@@ -37,7 +37,7 @@ class AsyncRecollect:
         settings: Settings | None = None,
         workers: bool = True,
         schedule: bool | None = None,
-        clock: Callable[[], datetime] = present,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self.memory = Recollect(data, settings=settings, workers=workers, schedule=schedule, clock=clock)
 

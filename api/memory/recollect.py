@@ -21,7 +21,7 @@ from recollect.api.retrieval.answer.trace_store import find_trace, list_traces
 from recollect.api.retrieval.append_retrieval import turn_request
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
-from recollect.api.retrieval.understanding.query import present
+from recollect.api.retrieval.understanding.query import utc_now
 from recollect.api.settings import Settings, load_settings
 from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
@@ -73,7 +73,7 @@ class Recollect:
         settings: Settings | None = None,
         workers: bool = True,
         schedule: bool | None = None,
-        clock: Callable[[], datetime] = present,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         if settings is None:
             settings = load_settings() if data is None else load_settings(data=Path(data))

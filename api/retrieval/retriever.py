@@ -44,7 +44,7 @@ from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state, standing_items
-from recollect.api.retrieval.understanding.query import present, question_time, understand
+from recollect.api.retrieval.understanding.query import utc_now, question_time, understand
 from recollect.api.settings import RETRIEVAL_BUDGET_MS
 from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
@@ -110,7 +110,7 @@ class Retriever:
         budget_ms: float = RETRIEVAL_BUDGET_MS,
         thresholds: Thresholds | None = None,
         reranker: Reranker | None = None,
-        clock: Callable[[], datetime] = present,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._read_models = read_models
         self._clock = clock

@@ -13,7 +13,7 @@ from support.events import Event
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.retriever import Retriever
-from recollect.api.retrieval.understanding.query import present
+from recollect.api.retrieval.understanding.query import utc_now
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
 from recollect.projections.embeddings.embedder import Embedder, NoEmbedder
@@ -26,7 +26,7 @@ class Memory:
     """A log, its read models, and retrievals with any number of embedders, in one folder."""
 
     def __init__(
-        self, folder: Path, *, budget_ms: float = 30_000, clock: Callable[[], datetime] = present, **models: int
+        self, folder: Path, *, budget_ms: float = 30_000, clock: Callable[[], datetime] = utc_now, **models: int
     ) -> None:
         self.folder = folder
         self.budget_ms = budget_ms

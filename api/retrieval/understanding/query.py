@@ -151,11 +151,11 @@ def _without_names(text: str, names: set[str]) -> str:
     return " ".join(re.sub(pattern, " ", text, flags=re.IGNORECASE).split())
 
 
-def present() -> datetime:
+def utc_now() -> datetime:
     """Return the present time."""
     return datetime.now(UTC)
 
 
-def question_time(as_of: datetime | None, until: datetime | None, clock: Callable[[], datetime] = present) -> datetime:
+def question_time(as_of: datetime | None, until: datetime | None, clock: Callable[[], datetime] = utc_now) -> datetime:
     """Return the time of a query: the end of the time that it covers, else its `as_of`, else the present."""
     return until or as_of or clock()
