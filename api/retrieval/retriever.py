@@ -44,7 +44,7 @@ from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state, standing_items
-from recollect.api.retrieval.understanding.query import utc_now, question_time, understand
+from recollect.api.retrieval.understanding.query import question_time, understand, utc_now
 from recollect.api.settings import RETRIEVAL_BUDGET_MS
 from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
