@@ -87,5 +87,5 @@ def _log_id(path: Path) -> str | None:
     try:
         with closing(connect(path, create=False)) as connection:
             return read_state(connection).log_id
-    except (StorageError, apsw.Error, LookupError, TypeError):
+    except (StorageError, apsw.Error, LookupError):
         return None

@@ -208,7 +208,7 @@ class History:
             identity = (row.schema_version, row.log_id, row.namespace, row.checkpoint)
             if identity == (SCHEMA_VERSION, self._log.log_id, file.namespace, file.version):
                 return connection
-        except (apsw.Error, LookupError, TypeError) as error:
+        except (apsw.Error, LookupError) as error:
             _logger.warning("%s is damaged and is built again: %s", file.path, error)
         connection.close()
         return None

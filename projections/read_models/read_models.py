@@ -404,7 +404,7 @@ def _open_projector(log: EventLog, namespace: str, connection: apsw.Connection, 
     """
     try:
         row = read_state(connection)
-    except (apsw.SQLError, LookupError, TypeError) as error:
+    except (apsw.SQLError, LookupError) as error:
         raise ForeignFile(f"{path} is no read model: {error}") from error
     if (row.schema_version, row.log_id, row.namespace) != (SCHEMA_VERSION, log.log_id, namespace):
         raise ForeignFile(f"{path} is of another schema, log or namespace")
