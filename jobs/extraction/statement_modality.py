@@ -50,7 +50,6 @@ class NonFactualSpans:
     """The parts of a sentence that are hypothetical or quoted. The sentence is scanned once, in the constructor."""
 
     def __init__(self, sentence: str) -> None:
-        self._sentence = sentence
         #: Where the hypothetical part begins; after the end without one.
         self._hypothetical_from = min(
             (match.end() for match in _NON_FACTUAL.finditer(sentence)), default=len(sentence) + 1
