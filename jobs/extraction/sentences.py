@@ -1,17 +1,13 @@
-"""Sentences: splits a message into sentences and expands contractions, so that rules can match them."""
+"""Sentences: the sentences of a message with their end signs and expanded contractions, so that rules can match them."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-#: The end of a sentence, but not of an abbreviation or a number: a whole run of signs, or the rest of the run after the
-#: sign of an abbreviation. No match starts within a run, so that "!!!!x" is scanned once.
-_ENDS = re.compile(
-    r"(?:(?<![A-Z.!?…])(?<!\b(?:Mr|Ms|Dr|St|vs))(?<!\b(?:Mrs|e\.g|i\.e|etc))"
-    r"|(?<=[A-Z][.!?…])|(?<=\b(?:Mr|Ms|Dr|St|vs)[.!?…])|(?<=\b(?:Mrs|e\.g|i\.e|etc)[.!?…]))"
-    r"[.!?…]++[\"')\]]*+(?=\s|$)|\n++"
-)
+from recollect.projections.text.sentences import END_SIGNS, split_sentences
+
+_CLOSING = "\"')]"
 #: Characters of a sentence. Spoken sentences have a few dozen words; longer ones are lists or code. The limit bounds
 #: the time of patterns that are quadratic in the length of a sentence.
 _CHARS_MAX = 1_000
@@ -48,14 +44,13 @@ class Sentence(NamedTuple):
 def sentences(text: str) -> list[Sentence]:
     """Return the sentences of `text`, with straight quotes and expanded contractions."""
     split: list[Sentence] = []
-    plain = text.translate(_QUOTES)
-    start = 0
-    for match in [*_ENDS.finditer(plain), None]:
-        end = len(plain) if match is None else match.start()
-        sentence = _cut(" ".join(plain[start:end].split()).strip(" -*•>"))
+    for part in split_sentences(text.translate(_QUOTES)):
+        closed = part.rstrip(_CLOSING)
+        bare = closed.rstrip(END_SIGNS)
+        end = part[len(bare) :] if bare != closed else ""
+        sentence = _cut(part[: len(part) - len(end)].strip(" -*•>"))
         if sentence:
-            split.append(Sentence(_expanded(sentence), "" if match is None else match.group().strip()))
-        start = end if match is None else match.end()
+            split.append(Sentence(_expanded(sentence), end))
     return split
 
 

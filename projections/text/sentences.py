@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 
-#: The end of a sentence. Punctuation inside a number or an abbreviation does not end a sentence; Chinese and Japanese
-#: sentences end without a space.
+#: Signs that end a sentence, in Western, Chinese and Japanese texts.
+END_SIGNS = ".!?…。！？"
+#: The end of a sentence: white space after its end sign and closing quote, or a line break. Punctuation inside a number
+#: or an abbreviation does not end a sentence; Chinese and Japanese sentences end without a space.
 _END = re.compile(
-    r"(?<=[.!?…。！？])(?<!\b[A-Z]\.)(?<!Mr\.)(?<!Dr\.)(?<!Ms\.)(?<!Mrs\.)(?<!e\.g\.)(?<!i\.e\.)\s+|\n+|(?<=[。！？])"
+    rf"(?:(?<=[{END_SIGNS}])|(?<=[.!?…][\"'”’)\]]))(?<!\b[A-Z]\.)(?<!\b(?:Mr|Ms|Dr|St|vs)\.)(?<!\b(?:Mrs|etc|e\.g|i\.e)\.)\s+"
+    r"|\n+|(?<=[。！？])"
 )
 #: Characters before the first word of a sentence, a clause or a quotation, except white space. A change of this set
 #: changes the rows of read models, so it raises `SCHEMA_VERSION`.
-_OPENING = frozenset('.!?:;…"“”(*>-')
+_OPENING = frozenset(END_SIGNS + ':;"“”(*>-')
 
 
 def split_sentences(text: str) -> list[str]:
