@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from recollect.events.envelope import RecordedEvent
+from recollect.projections.text.importance import NEUTRAL_IMPORTANCE, importance_of
 from recollect.projections.text.prompt_fence import strip_recalled
-
-#: Importance of an event that names none, from 1 to 10 (`003`).
-_IMPORTANCE = 5
 
 
 class Episode(NamedTuple):
@@ -46,7 +44,8 @@ def _message(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
     role: str = payload["role"]
     speaker = payload.get("name") or event.actor or role
     caption = _caption(payload["attachments"]) if "attachments" in payload else None
-    return Episode("conversation", speaker, _text(payload), _IMPORTANCE, role=role, caption=caption)
+    text = _text(payload)
+    return Episode("conversation", speaker, text, importance_of(text, role), role=role, caption=caption)
 
 
 def _caption(attachments: list[dict[str, Any]]) -> str | None:
@@ -69,7 +68,7 @@ def _action(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
         type="action",
         speaker=event.actor or payload.get("tool") or "agent",
         text=payload["text"],
-        importance=payload.get("importance", _IMPORTANCE),
+        importance=payload.get("importance", NEUTRAL_IMPORTANCE),
         outcome=payload.get("outcome"),
     )
 
@@ -80,7 +79,7 @@ def _observation(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
         type="observation",
         speaker=event.actor or "observer",
         text=payload["text"],
-        importance=payload.get("importance", _IMPORTANCE),
+        importance=payload.get("importance", NEUTRAL_IMPORTANCE),
     )
 
 

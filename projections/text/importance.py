@@ -1,0 +1,61 @@
+"""Importance: scores how much a message is worth keeping, from 1 to 10, by signs of content in its text.
+
+The scale is that of `003`: 5 is neutral, and what reaches 8 stays in its own words for longer. Decisions and wishes to
+be remembered count most; corrections, numbers, names and feelings add; greetings, fillers and questions count less.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: A score without any sign.
+NEUTRAL_IMPORTANCE = 5
+_LOWEST, _HIGHEST = 1, 10
+#: Characters that are read: the signs of a message stand in its beginning, and long ones are pasted texts.
+_CHARS_MAX = 1_000
+#: Words up to which a message without a number or a name is a filler.
+_FILLER_WORDS_MAX = 3
+
+_NUMBER = re.compile(r"\d")
+#: A capitalised word inside a sentence, which is mostly a name.
+_NAME = re.compile(r"[a-zà-ÿ,;:] [A-ZÀ-Þ][a-zà-ÿ]")
+_DECISION = re.compile(
+    r"\b(?:decid\w+|agreed|we(?:'ll| will) go with|settled on|signed|booked|bought|sold|hired|fired|quit|"
+    r"resigned|engaged|married|divorced|born|pregnant|died|passed away|diagnos\w+|allerg\w+|promoted|accepted|"
+    r"cancell?ed|moved (?:to|in|out)|from now on|deadline)\b",
+    re.I,
+)
+_WISH = re.compile(
+    r"\b(?:remember (?:that|this|to)|remember(?=[,.:!]|$)|don't forget|do not forget|note (?:that|this|down)|"
+    r"keep in mind|remind me|important|for the record|always|never)\b",
+    re.I,
+)
+_CORRECTION = re.compile(
+    r"\b(?:actually|correction|i meant|i was wrong|that's wrong|not true|no longer|not any ?more|anymore|instead of)\b",
+    re.I,
+)
+_FEELING = re.compile(
+    r"\b(?:love|hate|afraid|scared|proud|happy|sad|angry|worried|excited|ashamed|lonely|grateful|heartbroken|"
+    r"terrified|devastated|thrilled|favou?rite|dream)\b",
+    re.I,
+)
+
+
+def importance_of(text: str, role: str) -> int:
+    """Return the importance of a message, 1 to 10.
+
+    Parameters:
+        role: who speaks, such as ``user`` or ``assistant``; what an assistant says can mostly be said again.
+    """
+    read = text[:_CHARS_MAX]
+    has_number, has_name = _NUMBER.search(read) is not None, _NAME.search(read) is not None
+    if not has_number and not has_name and len(read.split()) <= _FILLER_WORDS_MAX:
+        return _LOWEST + 1
+    score = NEUTRAL_IMPORTANCE + has_number + has_name
+    score += 2 * (_DECISION.search(read) is not None) + 2 * (_WISH.search(read) is not None)
+    score += (_CORRECTION.search(read) is not None) + (_FEELING.search(read) is not None)
+    if read.rstrip().endswith("?"):
+        score -= 2
+    if role != "user":
+        score -= 2
+    return min(max(score, _LOWEST), _HIGHEST)

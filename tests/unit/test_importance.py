@@ -1,0 +1,37 @@
+"""Importance of messages, from the signs of content in their texts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.projections.text.importance import NEUTRAL_IMPORTANCE, importance_of
+
+
+@pytest.mark.parametrize("text", ["ok", "haha nice", "thanks!", "👍", "good morning"])
+def test_a_filler_is_unimportant(text: str) -> None:
+    assert importance_of(text, "user") < NEUTRAL_IMPORTANCE - 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We decided to sell the flat to Mrs. Moreau for 310,000",
+        "Remember that my blood group is A negative and that Aspirin gives me hives",
+        "From now on I work from home on Fridays, boss Karin agreed",
+    ],
+)
+def test_a_decision_or_a_wish_with_names_or_numbers_is_kept(text: str) -> None:
+    assert importance_of(text, "user") >= 8
+
+
+def test_a_question_and_words_of_the_assistant_count_less_than_a_statement() -> None:
+    statement = importance_of("the train to Nashik leaves at 6:10", "user")
+    assert importance_of("does the train to Nashik leave at 6:10?", "user") < statement
+    assert importance_of("the train to Nashik leaves at 6:10", "assistant") < statement
+
+
+@given(st.text(max_size=2_000), st.sampled_from(["user", "assistant", "system"]))
+def test_every_text_has_an_importance_from_1_to_10(text: str, role: str) -> None:
+    assert 1 <= importance_of(text, role) <= 10
