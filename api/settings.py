@@ -17,7 +17,7 @@ from recollect.projections.projection_settings import EmbeddingSettings, ReadMod
 RETRIEVAL_BUDGET_MS = 500.0
 #: Probability of an answer from which a retrieval returns items. Chosen so that answerable questions keep 98 % of their
 #: recall (see docs/benchmarks.md).
-ANSWER_MIN = 0.08
+ANSWER_MIN = 0.12
 #: Probability of relevance from which an item is returned. Chosen as `ANSWER_MIN`.
 ITEM_MIN = 0.0003
 #: `ANSWER_MIN` without vectors: lower, because keywords alone separate less well.

@@ -77,6 +77,7 @@ def retrieval(
     rankings: Annotated[
         str, typer.Option(help="The rankings to compare, with commas: weighted, rrf, seeds, keyword, semantic; or all.")
     ] = "all",
+    crops: Annotated[bool, typer.Option(help="Also ask short memories cut out of the conversations.")] = False,
 ) -> None:
     """Print recall at turn and session level, MRR, latency and effect of the gate, by set, ranking and category."""
     from recollect.api.evaluation.retrieval_benchmark import RANKINGS, run_retrieval_bench  # noqa: PLC0415
@@ -96,6 +97,7 @@ def retrieval(
             settings.embedding.embedding_model,
             progress.show,
             rankings=chosen,
+            with_crops=crops,
             on_result=lines.append,
             runtime=settings.embedding.embedding_runtime,
         )

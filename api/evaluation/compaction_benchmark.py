@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from recollect.api.evaluation.retrieval_benchmark import Conversation, RetrievalBenchmark, read_conversation
+from recollect.api.evaluation.conversations import Conversation, read_conversation
+from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark
 from recollect.api.evaluation.scores import Report, Score
 from recollect.events.envelope import microseconds
 from recollect.events.progress import OnPartProgress

@@ -7,24 +7,25 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
-
-import orjson
+from typing import Any, get_args
 
 from recollect.api.assembly.memory_parts import open_parts
+from recollect.api.evaluation.conversations import Conversation, read_conversation
+from recollect.api.evaluation.crops import copy_vectors, crops
 from recollect.api.evaluation.scores import ADVERSARIAL, Report, Score, recall_at_10, score_question
 from recollect.api.evaluation.unanswerable_questions import GENERAL_QUESTIONS
 from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import load_settings
 from recollect.events.envelope import now_us
-from recollect.events.errors import InvalidInput
 from recollect.events.limits import BATCH_EVENTS_MAX
 from recollect.events.progress import OnPartProgress
 from recollect.events.validation import drafts
 from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.job_settings import JobSettings
+from recollect.projections.embeddings.vectors import VECTORS_FILE
 from recollect.projections.projection_settings import RuntimeChoice
+from recollect.projections.read_models.layout import namespace_folder
 
 #: Items of a retrieval: enough for ten distinct sessions.
 _ITEMS = 100
@@ -38,24 +39,6 @@ _HELD_OUT_EVERY = 3
 _FOREIGN_EVERY = 6
 #: Every ranking, the default first.
 RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
-
-
-class Conversation(NamedTuple):
-    """A conversation, and questions that it answers."""
-
-    #: The name of the conversation.
-    name: str
-    #: The data set: the file's name up to the first ``-``.
-    set_name: str
-    #: Events in the form of the catalogue.
-    events: list[dict[str, Any]]
-    #: Questions with ``query``, ``category``, ``gold`` and ``gold_sessions``.
-    questions: list[dict[str, Any]]
-
-    @property
-    def namespace(self) -> str:
-        """Return the namespace that the conversation is loaded into."""
-        return f"bench-{self.name}"
 
 
 class RetrievalBenchmark:
@@ -84,6 +67,14 @@ class RetrievalBenchmark:
         for start in range(0, len(conversation.events), BATCH_EVENTS_MAX):
             self.parts.log.append(conversation.namespace, drafts(conversation.events[start : start + BATCH_EVENTS_MAX]))
         self.embed(conversation, on_progress)
+
+    def load_crop(self, crop: Conversation, conversation: Conversation, on_progress: OnPartProgress) -> None:
+        """Append a crop of a conversation that was loaded before, with the vectors of that conversation."""
+        copy_vectors(self._vectors_file(conversation), self._vectors_file(crop))
+        self.load(crop, on_progress)
+
+    def _vectors_file(self, conversation: Conversation) -> Path:
+        return namespace_folder(self.parts.settings.storage.data, conversation.namespace) / VECTORS_FILE
 
     def embed(self, conversation: Conversation, on_progress: OnPartProgress) -> None:
         """Extract from, project and embed new events, as workers do."""
@@ -145,6 +136,7 @@ def run_retrieval_bench(
     on_progress: OnPartProgress,
     *,
     rankings: Sequence[Ranking] = ("weighted",),
+    with_crops: bool = False,
     on_result: Callable[[dict[str, Any]], None] | None = None,
     runtime: RuntimeChoice = "auto",
 ) -> Report:
@@ -154,6 +146,7 @@ def run_retrieval_bench(
         files: conversations in the form ``{"name", "events", "questions"}``.
         data: a folder for the log and the read models; a second run with the same folder embeds nothing again.
         rankings: the rankings to compare; each is asked every question.
+        with_crops: also ask crops of the conversations, which are reported by their size.
         on_result: called with the result of each question as JSON.
 
     Raises:
@@ -179,6 +172,11 @@ def run_retrieval_bench(
                     on_result=on_result,
                 )
             ungated += bench.ask(conversation, conversation.set_name, on_progress, gate=False, held_out=is_held_out)
+            for size, crop in crops(conversation) if with_crops else ():
+                bench.load_crop(crop, conversation, on_progress)
+                set_name = f"{conversation.set_name} {size}"
+                scores += bench.ask(crop, set_name, on_progress, held_out=is_held_out)
+                ungated += bench.ask(crop, set_name, on_progress, gate=False, held_out=is_held_out)
         notes = [*_gate_notes(bench, conversations, on_progress), *_cost_notes(scores, ungated)]
         return Report(tuple(scores), tuple(bench.degraded), tuple(notes))
     finally:
@@ -258,20 +256,6 @@ def _recall(scores: Sequence[Score], set_name: str) -> float:
         if (score.set_name, score.ranking) == (set_name, "weighted") and score.category != ADVERSARIAL
     ]
     return 100 * sum(chosen) / max(1, len(chosen))
-
-
-def read_conversation(file: Path) -> Conversation:
-    """Read a conversation with its questions.
-
-    Raises:
-        InvalidInput: the file has another shape.
-    """
-    try:
-        content = orjson.loads(file.read_bytes())
-        questions = [question for question in content["questions"] if question["gold"] or question["gold_sessions"]]
-        return Conversation(content["name"], file.stem.partition("-")[0], content["events"], questions)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"not a conversation with questions: {error}", field=str(file)) from error
 
 
 def _request(question: dict[str, Any], ranking: Ranking, gate: bool) -> RetrieveRequest:

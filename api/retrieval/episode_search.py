@@ -21,7 +21,14 @@ from recollect.api.retrieval.ranking.features import (
     versions_naming_dates,
 )
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
-from recollect.api.retrieval.ranking.weighted_sum import LISTS, reciprocal_rank, weighted_sum
+from recollect.api.retrieval.ranking.weighted_sum import (
+    LISTS,
+    diversified,
+    load_weights,
+    reciprocal_rank,
+    topicless_sum,
+    weighted_sum,
+)
 from recollect.api.retrieval.search.entity_graph import episodes_naming, spread_activation
 from recollect.api.retrieval.search.keyword_search import KeywordScores, keyword_scores, substring_matches
 from recollect.api.retrieval.search.search_context import SearchContext
@@ -75,10 +82,10 @@ class EpisodeSearch:
         if not len(candidates.rows):
             return None
         started_ms = budget.spent_ms
-        matrix = feature_matrix(context.snapshot.episodes, episodes, candidates.rows, context.query, signals)
+        spreads = load_weights(semantic=signals.semantics is not None).spreads
+        matrix = feature_matrix(context.snapshot.episodes, episodes, candidates.rows, context.query, signals, spreads)
         if ranking == "weighted":
-            word_count = len(context.query.question.split())
-            scores = weighted_sum(matrix, word_count, semantic=signals.semantics is not None)
+            scores = _weighted_scores(context, candidates, matrix, semantic=signals.semantics is not None)
         else:
             scores = reciprocal_rank(candidates, LISTS[ranking])
         # Of equal scores, the newest episode comes first.
@@ -141,6 +148,18 @@ class EpisodeSearch:
         return None
 
 
+def _weighted_scores(context: SearchContext, candidates: Candidates, matrix: Vector, *, semantic: bool) -> Vector:
+    """Return the score of each candidate, shape (candidates,)."""
+    query = context.query
+    if query.has_topic:
+        scores = weighted_sum(matrix, len(query.question.split()), semantic=semantic)
+    else:
+        scores = topicless_sum(matrix)
+    if query.intent.overview:
+        scores = diversified(scores, context.episodes.sessions[candidates.rows])
+    return scores
+
+
 def _keyword_scores(context: SearchContext) -> KeywordScores:
     """Return the keyword scores of every episode."""
     query = context.query
@@ -196,9 +215,12 @@ def _candidates_with_signals(
     """Return the candidates and their signals; without vectors when reading the token codes fails."""
     episodes, query, budget = context.episodes, context.query, context.budget
     in_span = span_mask(episodes, query.time_ranges)
-    candidates = select_candidates(
-        database_signals.allowed, database_signals.keywords, semantics, database_signals.lists, in_span
-    )
+    lists = dict(database_signals.lists)
+    allowed = database_signals.allowed
+    if not query.has_topic:
+        allowed = _of_time_range(episodes, allowed, in_span, database_signals.versions_naming_span)
+        lists["importance"] = _most_important(episodes, allowed)
+    candidates = select_candidates(allowed, database_signals.keywords, semantics, lists, in_span)
     late: Vector | None = None
     if semantics is not None:
         started_ms = budget.spent_ms
@@ -211,6 +233,7 @@ def _candidates_with_signals(
     return candidates, SearchSignals(
         keywords=database_signals.keywords,
         semantics=semantics,
+        allowed=allowed,
         late=late,
         graph=database_signals.graph,
         in_span=in_span,
@@ -219,6 +242,22 @@ def _candidates_with_signals(
         ratings=context.index.knowledge.episode_ratings,
         asked_at_us=context.asked_at_us,
     )
+
+
+def _of_time_range(episodes: EpisodeArrays, allowed: Mask, in_span: Mask | None, naming_span: Ints) -> Mask:
+    """Return the mask of the episodes said in the time ranges of the query or about them; `allowed` without any."""
+    if in_span is None:
+        return allowed
+    of_range = in_span.copy()
+    of_range[episodes.rows_of(naming_span)] = True
+    of_range &= allowed
+    return of_range if of_range.any() else allowed
+
+
+def _most_important(episodes: EpisodeArrays, allowed: Mask) -> Ints:
+    """Return the rows of the most important episodes; of equal ones the newest first."""
+    rows = np.flatnonzero(allowed)
+    return rows[np.lexsort((-rows, -episodes.importances[rows]))][:LIST_DEPTH]
 
 
 def _late_interaction(

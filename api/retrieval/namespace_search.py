@@ -12,7 +12,13 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSearch, VectorsNotComparable
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
-from recollect.api.retrieval.ranking.relevance_gate import answer_measures, item_measures, load_gate, probability
+from recollect.api.retrieval.ranking.relevance_gate import (
+    answer_measures,
+    item_measures,
+    load_gate,
+    matches_span,
+    probability,
+)
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import DroppedCandidate, SearchResult
 from recollect.api.retrieval.search.search_context import SearchContext
@@ -76,7 +82,11 @@ class NamespaceSearch:
         items = _merged(context, episodes, matches, dropped)
         if matches:
             grounding = max(grounding, *(match.probability for match in matches))
-        if request.gate and request.ranking == "weighted" and grounding < self._answer_min(ranked):
+        if (
+            request.gate
+            and request.ranking == "weighted"
+            and (grounding < self._answer_min(ranked) or not _asks_memory(context))
+        ):
             # Knowledge about an entity that a message mentions belongs to the turn, even below the gate (`000`).
             named = {match.item.id for match in matches if match.named and request.mode == "passive"}
             named_items = [item for item in items if item.id in named]
@@ -104,6 +114,8 @@ class NamespaceSearch:
         word_count = len(context.query.question.split())
         gate = load_gate(semantic=ranked.signals.semantics is not None)
         answer_logit = gate.answer(answer_measures(ranked, context.query), word_count)
+        if _surely_answered(context, ranked):
+            answer_logit = max(answer_logit, _SURE_LOGIT)
         probabilities = gate.items(answer_logit, item_measures(ranked))
         # Twice the limit, since duplicates are dropped later.
         order = ranked.order[: 2 * context.request.limit]
@@ -159,6 +171,24 @@ class NamespaceSearch:
         return [match for match in requested if match.probability >= _KNOWLEDGE_MIN or match.named]
 
 
+def _asks_memory(context: SearchContext) -> bool:
+    """Return whether a query can be meant for a memory: not small talk, and no task without a word about the user."""
+    query = context.query
+    if query.intent.small_talk or query.without_topic:
+        return False
+    return not query.intent.task or bool(query.entities or query.participants)
+
+
+def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
+    """Return whether the candidates answer a query without a topic: those of its time range, or all about the user."""
+    query = context.query
+    if query.has_topic:
+        return False
+    return matches_span(ranked) if query.time_ranges else query.intent.overview or query.intent.personal
+
+
+#: The logit of an answer that is sure to be there: a probability of 0.73.
+_SURE_LOGIT = 1.0
 _EPISODES_ONLY: frozenset[Kind] = frozenset(("episode",))
 #: The lowest probability of a knowledge item in a result with the gate.
 _KNOWLEDGE_MIN = 0.1

@@ -1,9 +1,10 @@
 """Ranking fit: fits the weights and the gate of retrieval to conversations with known answers, and reports on the rest.
 
-    python ops/fit FOLDER [--keep DIR] [--write] [--version NAME]
+    python ops/fit FOLDER [--cases FILE] [--keep DIR] [--write] [--version NAME]
 
 Prints the numbers of `weights.toml` and `gate.toml`; with --write, writes them there. Of the files of each set, in the
-order of their names, every third is held out, the others are fitted to. Every set has the same weight.
+order of their names, and of the cases, every third is held out, the others are fitted to. Crops of the conversations
+and the cases are the short memories.
 
 The gate measures the candidates that are best by the weights in use, so run it again after --write to fit the gate to
 the new weights. Ages count from the time of the run, so numbers differ a little from run to run.
@@ -30,16 +31,17 @@ _RANKING = Path(__file__).parents[2] / "api" / "retrieval" / "ranking"
 _MODELS = {"hybrid": "all-MiniLM-L6-v2", "keyword": "none"}
 
 
-def fit(folder: Path, data: Path) -> dict[str, list[Table]]:
+def fit(folder: Path, cases: Path | None, data: Path) -> dict[str, list[Table]]:
     """Fit both rankings and print reports; return the new tables of each file.
 
     Parameters:
         folder: conversations with questions, ``*.json``.
+        cases: a case book; None for none.
         data: a folder for the log and the embeddings of the conversations.
     """
     files: dict[str, list[Table]] = {"weights.toml": [], "gate.toml": []}
     for ranking, model in _MODELS.items():
-        samples = collect_samples(folder, data / ranking, model)
+        samples = collect_samples(folder, cases, data / ranking, model)
         weights = fit_weights(samples, semantic=ranking == "hybrid")
         scores = [weights.scores(sample) for sample in samples]
         new_weights = weight_tables(ranking, weights)
@@ -63,7 +65,7 @@ def main() -> None:
     """Run the fit, and write its tables when ``--write`` is given."""
     options = _options()
     with tempfile.TemporaryDirectory(prefix="recollect-fit-") as folder:
-        files = fit(options.folder, options.keep or Path(folder))
+        files = fit(options.folder, options.cases, options.keep or Path(folder))
     if options.write:
         for name, tables in files.items():
             file = _RANKING / name
@@ -74,6 +76,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="conversations with questions: *.json")
+    parser.add_argument("--cases", type=Path, help="a case book of short conversations with asks")
     parser.add_argument("--keep", type=Path, help="a folder for the data, so that a second run need not embed again")
     parser.add_argument("--write", action="store_true", help="write weights.toml and gate.toml")
     parser.add_argument("--version", default=date.today().isoformat(), help="the version to write (today, %(default)s)")

@@ -1,4 +1,4 @@
-"""Fit report: recall of the fitted ranking and effects of the gate, by data set, fitted and held out."""
+"""Fit report: recall of the fitted ranking and effects of the gate, by data set and size of memory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from training_samples import Sample, rows_best_first
 
 from recollect.projections.embeddings.token_codes import Vector
 
-_TURN_CUTS = (5, 10, 20)
+_TURN_CUTS = (1, 5, 10, 20)
 _SESSION_CUTS = (5, 10)
 #: Items in an answer, about the default.
 _SHOWN = 10
 #: Thresholds to choose from: logits from which memory answers.
-_ANSWER_LOGITS_MIN = (-2.0, -1.5, -1.0, -0.5, 0.0)
+_ANSWER_LOGITS_MIN = (-3.0, -2.5, -2.0, -1.5, -1.0)
 #: Thresholds to choose from: probabilities from which an item is shown.
 _ITEM_PROBABILITIES_MIN = (0.0003, 0.001, 0.003, 0.01, 0.02)
 
@@ -32,7 +32,7 @@ def report_ranking(samples: Sequence[Sample], scores: Sequence[Vector]) -> None:
         for sample, sample_scores in zip(samples, scores, strict=True):
             if sample.is_own and sample.is_held_out == is_held_out:
                 for key, value in _figures(sample, sample_scores).items():
-                    figures[sample.set_name][key].append(value)
+                    figures[_group(sample)][key].append(value)
         for name, row in sorted(figures.items()):
             means = "  ".join(f"{key} {100 * np.mean(values):.1f}" for key, values in row.items())
             print(f"# {_part(is_held_out)}: {name}  {means}")
@@ -45,19 +45,24 @@ def report_gate(samples: Sequence[Sample], scores: Sequence[Vector], models: Gat
         scores: the score of each candidate, by sample.
     """
     for is_held_out in (False, True):
-        for name in sorted({sample.set_name for sample in samples if sample.is_held_out == is_held_out}):
+        for name in sorted({_group(sample) for sample in samples if sample.is_held_out == is_held_out}):
             chosen = [
                 row
                 for row, sample in enumerate(samples)
-                if sample.is_held_out == is_held_out and sample.set_name == name
+                if sample.is_held_out == is_held_out and _group(sample) == name
             ]
             effects = "".join(_answer_effect(chosen, samples, scores, models, least) for least in _ANSWER_LOGITS_MIN)
             print(f"# gate, {_part(is_held_out)}, {name}:{effects}")
     for probability_min in _ITEM_PROBABILITIES_MIN:
         line = f"# items under {probability_min} left out:"
-        for name in sorted({sample.set_name for sample in samples}):
+        for name in sorted({_group(sample) for sample in samples}):
             line += f"  {name} {_item_effect(name, samples, scores, models, probability_min)}"
         print(line)
+
+
+def _group(sample: Sample) -> str:
+    """Return the set and the size of memory: whole conversations, crops of some messages, cases."""
+    return f"{sample.set_name} {sample.size}"
 
 
 def _part(is_held_out: bool) -> str:
@@ -95,19 +100,21 @@ def _answer_effect(
         rows: the samples to count.
     """
     is_silent: list[bool] = (models.logits < logit_min).tolist()
-    silent = 100 * _mean([is_silent[row] for row in rows if not samples[row].is_own])
+    foreign = [row for row in rows if not samples[row].is_own]
+    silent = 100 * _mean([is_silent[row] for row in foreign if not samples[row].is_general])
+    general = 100 * _mean([is_silent[row] for row in foreign if samples[row].is_general])
     lost = 100 * _mean([_recall(samples[row], scores[row]) * is_silent[row] for row in rows if samples[row].is_own])
-    return f"  {logit_min}: nothing for {silent:.0f} % of foreign, {lost:.1f} lost"
+    return f"  {logit_min}: nothing for {general:.0f} % general, {silent:.0f} % foreign, {lost:.1f} lost"
 
 
 def _item_effect(
-    set_name: str, samples: Sequence[Sample], scores: Sequence[Vector], models: GateModels, probability_min: float
+    group: str, samples: Sequence[Sample], scores: Sequence[Vector], models: GateModels, probability_min: float
 ) -> str:
     """Return the recall lost and the items shown when items under `probability_min` are left out."""
     lost: list[float] = []
     shown: list[int] = []
     for sample, sample_scores, logit in zip(samples, scores, models.logits.tolist(), strict=True):
-        if sample.set_name != set_name or not sample.is_own:
+        if _group(sample) != group or not sample.is_own:
             continue
         best = rows_best_first(sample_scores)[:_SHOWN]
         likely = best[models.item.probabilities(item_inputs(sample, sample_scores, logit, best)) >= probability_min]

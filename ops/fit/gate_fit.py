@@ -1,12 +1,10 @@
 """Gate fit: the logistic models of the relevance gate, one for questions and messages, one for items.
 
-The first gives the probability that memory has an answer, with the same weight for every set; the second the
-probability that an item is evidence.
+The first gives the probability that memory has an answer; the second the probability that an item is evidence.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from training_samples import Sample, rows_best_first
+from training_samples import Sample, rows_best_first, sample_weights
 
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
@@ -74,8 +72,7 @@ def fit_gate(samples: Sequence[Sample], scores: Sequence[Vector]) -> GateModels:
     # Long messages have weights of their own: those of questions and a fitted difference.
     inputs = np.hstack([measures, share, measures * share])
     used = [row for row, sample in enumerate(samples) if not sample.is_held_out]
-    groups = Counter((sample.set_name, sample.is_own) for sample in samples)
-    weights = [1 / groups[samples[row].set_name, samples[row].is_own] * len(samples) for row in used]
+    weights = [len(samples) * weight for weight in sample_weights([samples[row] for row in used])]
     answer = _fit_logistic(inputs[used], [samples[row].is_own for row in used], weights)
     size = measures.shape[1]
     question = Logistic(answer.weights[:size], answer.constant)

@@ -1,19 +1,18 @@
 """Ranking fit: the weights of features that make the evidence most likely to rank first (a listwise fit).
 
 The probability of ranking first is the softmax of the scores. Weights of long messages are those of questions plus a
-difference, which is fitted too for the features in `_MIXED`. Every set has the same weight.
+difference, which is fitted too for the features in `_MIXED`. Every set and size of memory has its weight.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-from training_samples import Sample
+from training_samples import Sample, sample_weights
 
 from recollect.api.retrieval.ranking.features import FEATURES, SEMANTIC
 from recollect.projections.embeddings.token_codes import Vector
@@ -72,7 +71,11 @@ def fit_weights(samples: Sequence[Sample], *, semantic: bool) -> RankingWeights:
     usable = [
         sample
         for sample in samples
-        if sample.is_own and not sample.is_held_out and sample.gold.any() and len(sample.features) > 1
+        if sample.is_own
+        and sample.has_topic
+        and not sample.is_held_out
+        and sample.gold.any()
+        and len(sample.features) > 1
     ]
     fitted = _minimise(usable, columns, mixed)
     question = np.zeros(len(FEATURES), np.float32)
@@ -99,8 +102,7 @@ def _minimise(samples: Sequence[Sample], columns: Sequence[int], mixed: Sequence
         values[row, :size] = torch.from_numpy(_inputs(sample, columns, mixed))
         gold[row, :size] = torch.from_numpy(sample.gold)
         is_candidate[row, :size] = True
-    count = Counter(sample.set_name for sample in samples)
-    sample_weights = torch.tensor([1 / count[sample.set_name] for sample in samples])
+    weight = torch.tensor(sample_weights(samples))
     by_session = torch.tensor([sample.by_session for sample in samples])
     weights = torch.full((width,), 0.1, requires_grad=True)
     optimizer = torch.optim.LBFGS([weights], max_iter=_STEPS_MAX, line_search_fn="strong_wolfe")
@@ -113,7 +115,7 @@ def _minimise(samples: Sequence[Sample], columns: Sequence[int], mixed: Sequence
         log_each = (scores * gold).sum(1) / gold.sum(1)
         # Where only sessions are marked, any turn of them is enough; of marked turns every one is wanted.
         loss = torch.where(by_session, log_total - log_any, log_total - (log_any + log_each) / 2)
-        total = (loss * sample_weights).sum() + _PENALTY * (weights * weights).sum()
+        total = (loss * weight).sum() + _PENALTY * (weights * weights).sum()
         total.backward()
         return total
 

@@ -12,6 +12,7 @@ from ranking_fit import RankingWeights
 
 from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.api.retrieval.ranking.relevance_gate import ITEM_MEASURES, MEASURES
+from recollect.api.retrieval.ranking.weighted_sum import load_weights
 
 
 class Table(NamedTuple):
@@ -26,8 +27,9 @@ class Table(NamedTuple):
 
 
 def weight_tables(ranking: str, weights: RankingWeights) -> list[Table]:
-    """Return the tables of `weights.toml`; a weight of 0 is left out."""
-    tables: list[Table] = []
+    """Return the tables of `weights.toml`; a weight of 0 is left out, and the usual spreads stay as they are."""
+    spreads = load_weights(semantic=ranking == "hybrid").spreads
+    tables = [_table(f"{ranking}.spread", spreads.items(), 4)]
     for name, row in (("question", weights.question), ("message", weights.message)):
         by_feature: dict[str, float] = dict(zip(FEATURES, row.tolist(), strict=True))
         tables.append(_table(f"{ranking}.{name}", [(key, value) for key, value in by_feature.items() if value], 2))

@@ -1,22 +1,25 @@
-"""Training samples: questions to conversations, with the features, gate measures and labels of their candidates."""
+"""Training samples: questions to conversations, with the features, gate measures and labels of their candidates.
+
+Questions are asked to whole conversations, to crops of them  and to the cases of a case book.
+"""
 
 from __future__ import annotations
 
+import random
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from case_book import read_case_book
+from general_prompts import GENERAL_PROMPTS
 
-from recollect.api.evaluation.retrieval_benchmark import (
-    Conversation,
-    RetrievalBenchmark,
-    held_out,
-    read_conversation,
-    unanswerable_questions,
-)
+from recollect.api.evaluation.conversations import Conversation, read_conversation
+from recollect.api.evaluation.crops import crops
+from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark, held_out, unanswerable_questions
 from recollect.api.evaluation.scores import ADVERSARIAL
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.ranking import relevance_gate
@@ -25,6 +28,17 @@ from recollect.api.retrieval.ranking.weighted_sum import message_share
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
+#: The size of a memory in reports and weights: a whole conversation, a case, or the messages of a crop.
+WHOLE, CASE = "whole", "case"
+#: Questions without an answer that are asked to a crop or a case: of other conversations, and general ones.
+_FOREIGN_QUESTIONS, _GENERAL_PROMPTS = 3, 3
+#: Every third case is held out.
+_CASES_HELD_OUT_EVERY = 3
+#: The weight of all samples of one set and size, together. The long conversations must not lose, so they weigh most.
+_SIZE_WEIGHTS: Mapping[str, float] = {WHOLE: 5.0, CASE: 3.0}
+#: The factor on questions from other cases: to bring something is less wrong than to be silent.
+_OTHER_CASES_FACTOR = 0.25
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -32,10 +46,16 @@ class Sample:
 
     #: The data set of the conversation.
     set_name: str
+    #: `WHOLE`, `CASE`, or the messages of a crop.
+    size: str
     #: Whether the conversation is held out.
     is_held_out: bool
     #: Whether the question belongs to the conversation; otherwise it has no answer there.
     is_own: bool
+    #: Whether it is a general question or prompt, which no memory answers.
+    is_general: bool
+    #: Whether the question names a topic; without one, the weights are not used.
+    has_topic: bool
     #: How much the question is a long message, 0 to 1.
     message_share: float
     #: Shape (candidates, `FEATURES`).
@@ -73,10 +93,23 @@ def rows_best_first(scores: Vector) -> Ints:
     return np.argsort(-scores, kind="stable")
 
 
-def collect_samples(folder: Path, data: Path, model: str) -> list[Sample]:
-    """Return samples of the own questions of each conversation in `folder`, and of questions without an answer there.
+def sample_weights(samples: Sequence[Sample]) -> list[float]:
+    """Return the weight of each sample: every set and size has its own total, shared by own and foreign questions."""
+    count = Counter((sample.set_name, sample.size, sample.is_own) for sample in samples)
+    return [
+        _SIZE_WEIGHTS.get(sample.size, 1.0)
+        / count[sample.set_name, sample.size, sample.is_own]
+        * (_OTHER_CASES_FACTOR if sample.size == CASE and not sample.is_own and not sample.is_general else 1.0)
+        for sample in samples
+    ]
+
+
+def collect_samples(folder: Path, cases: Path | None, data: Path, model: str) -> list[Sample]:
+    """Return samples of the own questions of each conversation, and of questions without an answer there.
 
     Parameters:
+        folder: conversations with questions, ``*.json``.
+        cases: a case book; None for none.
         data: the data folder that the conversations are loaded into.
         model: the embedding model.
     """
@@ -87,9 +120,11 @@ def collect_samples(folder: Path, data: Path, model: str) -> list[Sample]:
         held_out_names = held_out(conversations)
         samples: list[Sample] = []
         for conversation in conversations:
-            bench.load(conversation, _no_progress)
-            samples += _samples_of(bench, conversation, conversations, is_held_out=conversation.name in held_out_names)
+            is_held_out = conversation.name in held_out_names
+            samples += _samples_of_conversation(bench, conversation, conversations, is_held_out=is_held_out)
             print(f"asked {conversation.name}", file=sys.stderr, flush=True)
+        if cases is not None:
+            samples += _samples_of_cases(bench, [*read_case_book(cases)])
         return samples
     finally:
         bench.close()
@@ -99,21 +134,97 @@ def _no_progress(what: str, done: int, total: int | None) -> None:
     pass
 
 
-def _samples_of(
+def _samples_of_conversation(
     bench: RetrievalBenchmark, conversation: Conversation, conversations: Sequence[Conversation], *, is_held_out: bool
 ) -> list[Sample]:
-    own = [question for question in conversation.questions if str(question["category"]) != ADVERSARIAL]
-    foreign: list[dict[str, Any]] = [
-        {"query": query, "gold": [], "gold_sessions": []}
-        for _, query in unanswerable_questions(conversation, conversations)
+    """Return the samples of a conversation and of its crops."""
+    bench.load(conversation, _no_progress)
+    unanswerable = [*unanswerable_questions(conversation, conversations)]
+    samples = _samples(
+        bench,
+        conversation,
+        WHOLE,
+        foreign=[query for kind, query in unanswerable if kind != "general"],
+        general=[query for kind, query in unanswerable if kind == "general"],
+        is_held_out=is_held_out,
+    )
+    chance = random.Random(conversation.name)
+    others = [
+        str(question["query"]) for other in conversations if other is not conversation for question in other.questions
     ]
-    samples = [_sample(bench, conversation, question, is_held_out=is_held_out, is_own=True) for question in own]
-    samples += [_sample(bench, conversation, question, is_held_out=is_held_out, is_own=False) for question in foreign]
+    for size, crop in crops(conversation):
+        bench.load_crop(crop, conversation, _no_progress)
+        samples += _samples(
+            bench,
+            crop,
+            str(size),
+            foreign=chance.sample(others, _FOREIGN_QUESTIONS),
+            general=chance.sample(GENERAL_PROMPTS, _GENERAL_PROMPTS),
+            is_held_out=is_held_out,
+        )
+    return samples
+
+
+def _samples_of_cases(bench: RetrievalBenchmark, cases: Sequence[Conversation]) -> list[Sample]:
+    """Return the samples of the cases of a case book."""
+    samples: list[Sample] = []
+    for number, case in enumerate(cases):
+        bench.load(case, _no_progress)
+        chance = random.Random(case.name)
+        others = [
+            str(question["query"])
+            for other in cases
+            if other is not case
+            for question in other.questions
+            if question["category"] != "silent"
+        ]
+        silent = [str(question["query"]) for question in case.questions if question["category"] == "silent"]
+        samples += _samples(
+            bench,
+            case._replace(questions=[question for question in case.questions if question["category"] != "silent"]),
+            CASE,
+            foreign=chance.sample(others, _FOREIGN_QUESTIONS),
+            general=[*silent, *chance.sample(GENERAL_PROMPTS, _GENERAL_PROMPTS)],
+            is_held_out=number % _CASES_HELD_OUT_EVERY == _CASES_HELD_OUT_EVERY - 1,
+        )
+    return samples
+
+
+def _samples(
+    bench: RetrievalBenchmark,
+    conversation: Conversation,
+    size: str,
+    *,
+    foreign: Sequence[str],
+    general: Sequence[str],
+    is_held_out: bool,
+) -> list[Sample]:
+    """Return the samples of a conversation's own questions, of foreign ones and of general prompts."""
+    asked = [
+        *((question, True, False) for question in conversation.questions if str(question["category"]) != ADVERSARIAL),
+        *((_unanswerable(query), False, False) for query in foreign),
+        *((_unanswerable(query), False, True) for query in general),
+    ]
+    samples = [
+        _sample(bench, conversation, question, size, is_held_out=is_held_out, is_own=is_own, is_general=is_general)
+        for question, is_own, is_general in asked
+    ]
     return [sample for sample in samples if sample is not None]
 
 
+def _unanswerable(query: str) -> dict[str, Any]:
+    return {"query": query, "gold": [], "gold_sessions": []}
+
+
 def _sample(
-    bench: RetrievalBenchmark, conversation: Conversation, question: dict[str, Any], *, is_held_out: bool, is_own: bool
+    bench: RetrievalBenchmark,
+    conversation: Conversation,
+    question: dict[str, Any],
+    size: str,
+    *,
+    is_held_out: bool,
+    is_own: bool,
+    is_general: bool,
 ) -> Sample | None:
     """Return the sample of a question; None when the search has no candidates."""
     request = RetrieveRequest.model_validate({"query": question["query"], "until": question.get("until")})
@@ -132,8 +243,11 @@ def _sample(
         gold = np.isin(episodes.versions[rows], gold_versions)
     return Sample(
         set_name=conversation.set_name,
+        size=size,
         is_held_out=is_held_out,
         is_own=is_own,
+        is_general=is_general,
+        has_topic=context.query.has_topic,
         message_share=message_share(len(context.query.question.split())),
         features=ranked.matrix,
         gold=gold,

@@ -62,6 +62,10 @@ class EmbeddingBacklog:
     total: int
 
 
+#: The file of a namespace's vectors, in its folder.
+VECTORS_FILE = "vectors.db"
+
+
 class Vectors:
     """The vectors of one model in the data folder `data`. Safe to use from many threads and processes.
 
@@ -341,7 +345,7 @@ class Vectors:
                 self._stores.drop_idle()
 
     def _path(self, namespace: str) -> Path:
-        return namespace_folder(self._data, namespace) / "vectors.db"
+        return namespace_folder(self._data, namespace) / VECTORS_FILE
 
 
 def _spoken(episode: Episode) -> SpokenText:

@@ -53,6 +53,67 @@ def test_a_long_text_without_a_question_is_its_beginning_and_its_end() -> None:
     assert len(found) < 1_100
 
 
+@pytest.mark.parametrize(
+    "text", ["ok", "thanks!", "haha", "good morning", "👍", "danke!", "ok great", "…", "ありがとう"]
+)
+def test_greetings_thanks_and_assent_ask_for_nothing(text: str) -> None:
+    assert question_intent(text).small_talk
+
+
+@pytest.mark.parametrize("text", ["ok, next step?", "good morning, how is Rex?", "what is great about Porto?"])
+def test_a_greeting_with_a_question_asks_for_something(text: str) -> None:
+    assert not question_intent(text).small_talk
+
+
+@pytest.mark.parametrize(
+    "text", ["tell me a joke", "what's 17 times 23?", 'translate "good night" into Italian', "please write a haiku"]
+)
+def test_a_task_is_recognised(text: str) -> None:
+    assert question_intent(text).task
+
+
+@pytest.mark.parametrize(
+    "text", ["write a letter to my landlord", "how do you say thank you in Georgian again?", "spell out our plan"]
+)
+def test_a_task_about_the_user_or_the_past_may_need_memory(text: str) -> None:
+    assert not question_intent(text).task
+
+
+@pytest.mark.parametrize("text", ["what did you tell me about rents?", "which hike did you recommend?", "you said so"])
+def test_words_of_the_assistant_are_asked_for(text: str) -> None:
+    assert question_intent(text).recall
+
+
+def test_what_the_user_told_the_assistant_is_not_asked_of_the_assistant() -> None:
+    assert not question_intent("list all the books I told you I read").recall
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what do you remember about me?",
+        "Who is Marta?",
+        "summarise what we decided about the kitchen",
+        "list all the books",
+        "tell me everything about Rex",
+    ],
+)
+def test_an_overview_is_recognised(text: str) -> None:
+    assert question_intent(text).overview
+
+
+@pytest.mark.parametrize("text", ["which car do I have?", "where do I work", "wo wohne ich?", "我住在哪里？"])
+def test_a_question_about_the_speaker_is_personal(text: str) -> None:
+    assert question_intent(text).personal
+
+
+@pytest.mark.parametrize(
+    "text", ["how do I reverse a list?", "what is the capital of Peru?", 'what does "my bad" mean?']
+)
+def test_a_question_about_the_world_is_not_personal(text: str) -> None:
+    assert not question_intent(text).personal
+
+
 @given(st.text(max_size=1_000))
 def test_a_short_text_is_its_own_question(text: str) -> None:
     assert extract_question(text) == text

@@ -4,9 +4,10 @@ import tomllib
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 import pytest
 
-from recollect.api.retrieval.ranking.features import FEATURES, SEMANTIC
+from recollect.api.retrieval.ranking.features import FEATURES, NUMERIC_FEATURES, SEMANTIC, standardised
 from recollect.api.retrieval.ranking.relevance_gate import ITEM_MEASURES, MEASURES, load_gate
 from recollect.api.retrieval.ranking.weighted_sum import feature_vector, load_weights
 
@@ -20,7 +21,24 @@ def content(name: str) -> dict[str, Any]:
 def test_there_are_weights_of_questions_and_messages_with_vectors_and_without() -> None:
     found = content("weights.toml")
     assert set(found) == {"version", *RANKINGS}
-    assert all(set(found[ranking]) == {"question", "message"} for ranking in RANKINGS)
+    assert all(set(found[ranking]) == {"spread", "question", "message"} for ranking in RANKINGS)
+
+
+def test_every_numeric_feature_has_a_usual_spread() -> None:
+    found = content("weights.toml")
+    assert set(found["hybrid"]["spread"]) == set(NUMERIC_FEATURES)
+    assert set(found["keyword"]["spread"]) == set(NUMERIC_FEATURES) - SEMANTIC
+
+
+def test_the_spread_of_few_values_is_near_the_usual_one_and_that_of_many_near_their_own() -> None:
+    few = standardised(np.array([0.1, 0.2], np.float32), usual_spread=1.0)
+    many = standardised(np.tile(np.array([0.1, 0.2], np.float32), 2_000), usual_spread=1.0)
+    assert float(few[1] - few[0]) < 0.11
+    assert float(many[1] - many[0]) > 1.0
+
+
+def test_a_value_that_is_missing_gets_the_mean() -> None:
+    assert standardised(np.array([1.0, np.nan, 3.0], np.float32), usual_spread=1.0)[1] == 0
 
 
 @pytest.mark.parametrize("query", ["question", "message"])

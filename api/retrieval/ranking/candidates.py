@@ -21,9 +21,6 @@ _RECENT_MAX = 20
 _BLOCK_EPISODES = 32
 _BLOCKWISE_EPISODES_MIN = 2 * LIST_DEPTH * _BLOCK_EPISODES
 
-#: Cosines under this do not make an episode a candidate.
-_COSINE_MIN = 0.15
-
 Mask = NDArray[np.bool_]
 
 
@@ -63,7 +60,7 @@ def select_candidates(
     if semantics is not None:
         for part, values in semantics.parts.items():
             name = "semantic" if part == "turn" else f"semantic_{part}"
-            lists[name] = _top_rows(values, allowed & (values > _COSINE_MIN))
+            lists[name] = _top_rows(values, allowed & ~np.isnan(values))
         similarities = np.nan_to_num(semantics.parts["window"])
     if in_span is not None:
         lists["time"] = _top_rows(similarities, allowed & in_span)

@@ -74,6 +74,9 @@ _LENGTH_FULL = 8
 #: The beginning of a text, which usually has that many content words.
 _BEGINNING_CHARS = 200
 _HOUR_US = 3_600_000_000
+#: The number of candidates from which on the observed spread of a feature weighs more than the usual one. Fitted with
+#: the weights on memories of 8 to 1,500 messages.
+_USUAL_SPREAD_COUNT = 30
 #: An episode is near a time range of the query up to this time before its start and after its end.
 _NEAR_BEFORE_US = 3 * DAY_US
 _NEAR_AFTER_US = 14 * DAY_US
@@ -90,6 +93,8 @@ class SearchSignals:
 
     keywords: KeywordScores
     semantics: SemanticScores | None
+    #: The episodes that the request allows.
+    allowed: Mask
     #: Late-interaction scores of the candidates, shape (candidates,); None without vectors.
     late: Vector | None
     #: Activation of the entities that each episode names; None when the query names no entity.
@@ -106,9 +111,18 @@ class SearchSignals:
 
 
 def feature_matrix(
-    episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, query: Query, signals: SearchSignals
+    episodes: EpisodeQueries,
+    arrays: EpisodeArrays,
+    rows: Ints,
+    query: Query,
+    signals: SearchSignals,
+    spreads: Mapping[str, float],
 ) -> Vector:
-    """Return the features of the candidates `rows`, shape (len(rows), len(FEATURES))."""
+    """Return the features of the candidates `rows`, shape (len(rows), len(FEATURES)).
+
+    Parameters:
+        spreads: the usual standard deviation of each of `NUMERIC_FEATURES` among the candidates of a query.
+    """
     flags = _text_flags(episodes, arrays, rows, _required_flags(query.intent))
     columns = _numeric_columns(episodes, arrays, rows, signals) | _binary_columns(
         episodes, arrays, rows, flags, query, signals
@@ -116,17 +130,25 @@ def feature_matrix(
     matrix = np.zeros((len(rows), len(FEATURES)), np.float32)
     for index, name in enumerate(FEATURES):
         if name in columns:
-            matrix[:, index] = standardised(columns[name]) if name in NUMERIC_FEATURES else columns[name]
+            values = columns[name]
+            matrix[:, index] = standardised(values, spreads.get(name, 1.0)) if name in NUMERIC_FEATURES else values
     return matrix
 
 
-def standardised(values: Vector) -> Vector:
-    """Return the z-scores of `values`; 0, the mean, for NaN."""
+def standardised(values: Vector, usual_spread: float) -> Vector:
+    """Return the z-scores of `values`; 0, the mean, for NaN.
+
+    The spread of few values is mostly chance, so it is the mean of the observed and of the usual variance, weighted by
+    the number of values and by `_USUAL_SPREAD_COUNT`.
+    """
     valid = ~np.isnan(values)
-    if not valid.any():
+    count = int(valid.sum())
+    if not count:
         return np.zeros(len(values), np.float32)
-    spread = float(values[valid].std())
-    scores = (values - values[valid].mean()) / (spread if spread > 1e-9 else 1.0)
+    variance = (count * float(values[valid].var()) + _USUAL_SPREAD_COUNT * usual_spread**2) / (
+        count + _USUAL_SPREAD_COUNT
+    )
+    scores = (values - values[valid].mean()) / max(variance**0.5, 1e-9)
     return np.where(valid, scores, 0.0).astype(np.float32)
 
 
@@ -230,7 +252,7 @@ def _binary_columns(
     by_participant = is_participant[arrays.speakers[rows]] if len(is_participant) else np.zeros(len(rows), np.bool_)
     columns: dict[str, Any] = {
         # A summary covers turns of several speakers, including the user.
-        "from_user": (arrays.roles[rows] == ROLES["user"]) | (arrays.raw[rows] == 0),
+        "from_user": ((arrays.roles[rows] == ROLES["user"]) | (arrays.raw[rows] == 0)) & (not intent.recall),
         "from_assistant_recalled": (arrays.roles[rows] == ROLES["assistant"]) & intent.recall,
         "asked_speaker": by_participant | ((arrays.raw[rows] == 0) & bool(query.participants)),
         "is_question": (flags & QUESTION) > 0,

@@ -27,19 +27,21 @@ from recollect.projections.search_index.episode_arrays import Ints
 _BEST_CANDIDATES = 10
 #: The coverage of a candidate that matches by substring, which has no whole words of the query.
 _SUBSTRING_COVERAGE = 0.7
-#: Measures of the best candidates and of the query. The names are keys of `gate.toml` and of traces.
+#: Measures of the best candidates, of the query and of the memory. The names are keys of `gate.toml` and of traces.
 MEASURES = (
     "dense",
-    "window",
-    "session",
     "late",
     "coverage",
     "coverage_together",
     "known",
     "words",
     "asked_speaker",
-    "spread",
+    "named_entity",
     "graph",
+    "unknown_name",
+    "personal",
+    "in_span",
+    "memory_size",
 )
 #: Measures of an item, which its probability depends on in addition to the logit of an answer.
 ITEM_MEASURES = ("behind", "coverage", "dense", "window", "late", "graph")
@@ -85,10 +87,11 @@ def load_gate(*, semantic: bool) -> RelevanceGate:
 
 
 def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
-    """Return the measures of the best candidates and of the query, shape (len(MEASURES),)."""
+    """Return the measures of the best candidates, of the query and of the memory, shape (len(MEASURES),)."""
     best = ranked.order[:_BEST_CANDIDATES]
     rows = ranked.candidates.rows[best]
-    keywords, semantics, late = ranked.signals.keywords, ranked.signals.semantics, ranked.signals.late
+    signals = ranked.signals
+    keywords, semantics, late = signals.keywords, signals.semantics, signals.late
     # A substring match has no whole word of the query, so keyword search gives it no coverage.
     has_substring_match = np.isin(rows, ranked.candidates.lists.get("substring", [])).any()
     measures: dict[str, float] = {
@@ -97,20 +100,22 @@ def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
         "known": keywords.matched_share,
         "words": float(np.log1p(keywords.word_count)),
         "asked_speaker": float(bool(query.participants)),
+        "named_entity": float(bool(query.entities)),
         "graph": _highest(_graph_strength(ranked, rows)),
+        "unknown_name": float(not keywords.unmatched.isdisjoint(query.names)),
+        "personal": float(query.intent.personal),
+        "in_span": float(matches_span(ranked)),
+        # The best of many scores is higher by chance.
+        "memory_size": float(np.log(max(1, np.count_nonzero(signals.allowed)))),
     }
     if semantics is not None and late is not None:
-        turn_cosines = semantics.parts["turn"]
-        measures |= {
-            "dense": _highest(turn_cosines[rows]),
-            "window": _highest(semantics.parts["window"][rows]),
-            "session": _highest(semantics.parts["window"]),
-            "late": _highest(late[best]),
-            "spread": _highest(turn_cosines[rows]) - float(np.nanmean(turn_cosines))
-            if not np.isnan(turn_cosines).all()
-            else 0.0,
-        }
+        measures |= {"dense": _highest(semantics.parts["turn"][rows]), "late": _highest(late[best])}
     return np.array([measures.get(name, 0.0) for name in MEASURES], np.float32)
+
+
+def matches_span(ranked: RankedEpisodes) -> bool:
+    """Return whether a candidate was said in a time range of the query, or names a date in one."""
+    return bool({"time", "date"} & ranked.candidates.lists.keys())
 
 
 def item_measures(ranked: RankedEpisodes) -> Vector:

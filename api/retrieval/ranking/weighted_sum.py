@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from recollect.api.retrieval.contract.request import Ranking
 from recollect.api.retrieval.ranking.candidates import Candidates
 from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.search_index.episode_arrays import Ints
 
 #: Damps the lead of first places (Cormack, Clarke and Büttcher 2009; `000` and `001` use the same).
 RECIPROCAL_RANK_K = 60
@@ -28,7 +30,20 @@ LISTS: Mapping[Ranking, tuple[str, ...] | None] = {
 #: Lists that only add candidates; their order is no sign of relevance.
 _UNRANKED = frozenset(("recent",))
 
-
+#: The weights for a query without a topic, such as "what do you know about me?": what the user said that is important.
+#: Set by hand; the collections have no such questions.
+_TOPICLESS_WEIGHTS: Mapping[str, float] = {
+    "importance": 3.0,
+    "from_user": 1.5,
+    "asked_speaker": 1.5,
+    "is_question": -1.0,
+    "length": 1.0,
+    "tells_of_span": 1.0,
+    "graph": 1.0,
+    "rating": 2.0,
+}
+#: The score that every episode of the same session before it costs an episode, in an overview.
+_SAME_SESSION_COST = 0.3
 #: Middle and width, in words, of the sigmoid that blends the weights of questions and of messages. Questions of the
 #: benchmark collections have 6 to 29 words, messages 19 to 88.
 _MESSAGE_WORDS = 25.0
@@ -42,6 +57,8 @@ class RankingWeights:
     version: str
     question: Vector
     message: Vector
+    #: The usual standard deviation of each numeric feature among the candidates of a query.
+    spreads: Mapping[str, float]
 
     def blended(self, words: int) -> Vector:
         """Return the weights for a query of `words` words, shape (len(FEATURES),)."""
@@ -58,6 +75,7 @@ def load_weights(*, semantic: bool) -> RankingWeights:
         version=f"{content['version']}-{'hybrid' if semantic else 'keyword'}",
         question=feature_vector(part["question"]),
         message=feature_vector(part["message"]),
+        spreads=part["spread"],
     )
 
 
@@ -83,6 +101,26 @@ def weighted_sum(matrix: Vector, words: int, *, semantic: bool) -> Vector:
         semantic: whether the features include those of vectors.
     """
     return matrix @ load_weights(semantic=semantic).blended(words)
+
+
+def topicless_sum(matrix: Vector) -> Vector:
+    """Return the score of each candidate for a query without a topic, shape (candidates,)."""
+    return matrix @ feature_vector(_TOPICLESS_WEIGHTS)
+
+
+def diversified(scores: Vector, sessions: Ints) -> Vector:
+    """Return the scores lowered for every better candidate of the same session, for overviews over many sessions.
+
+    Parameters:
+        sessions: the session of each candidate, shape (candidates,).
+    """
+    lowered = scores.copy()
+    seen: Counter[int] = Counter()
+    for index in np.argsort(-scores, kind="stable").tolist():
+        session = int(sessions[index])
+        lowered[index] -= _SAME_SESSION_COST * seen[session]
+        seen[session] += 1
+    return lowered
 
 
 def reciprocal_rank(candidates: Candidates, names: tuple[str, ...] | None) -> Vector:

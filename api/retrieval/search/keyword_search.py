@@ -43,6 +43,8 @@ class KeywordScores:
     coverage: Vector
     #: The inverse document frequency of each word of the query.
     idf: dict[str, float]
+    #: The words of the query that no episode has.
+    unmatched: frozenset[str]
     #: The share of the query's words in any episode, weighted by IDF: 0 to 1.
     matched_share: float
     #: The number of words in the search; a run of an unsegmented script counts the sum of its n-grams' weights.
@@ -66,7 +68,8 @@ def keyword_scores(
     # Two words with the same stems are one term.
     rarest = sorted(matches, key=lambda word: idf[word])[-WORDS_MAX:]
     chosen = {term.forms: match for word in rarest for term, match in zip(terms[word], matches[word], strict=True)}
-    return _score(episodes, list(chosen.values())[-_TERMS_MAX:], idf, _word_count(terms))
+    unmatched = frozenset(word for word, listed in matches.items() if not any(len(match.rows) for match in listed))
+    return _score(episodes, list(chosen.values())[-_TERMS_MAX:], idf, unmatched, _word_count(terms))
 
 
 class _TermMatches:
@@ -116,7 +119,11 @@ def _idf(total: int, holding: int) -> float:
 
 
 def _score(
-    episodes: EpisodeArrays, matches: Sequence[_TermMatches], word_idf: dict[str, float], word_count: float
+    episodes: EpisodeArrays,
+    matches: Sequence[_TermMatches],
+    word_idf: dict[str, float],
+    unmatched: frozenset[str],
+    word_count: float,
 ) -> KeywordScores:
     """Return the BM25 scores and the coverage of every episode by the matches of all terms."""
     count = len(episodes)
@@ -141,7 +148,9 @@ def _score(
         # Episodes without a session share one row of `sessions`, which is no session.
         session_scores[episodes.sessionless] = 0
         session = session_scores[episodes.sessions]
-    return KeywordScores(turn, window, session, coverage / np.float32(total), word_idf, matched / total, word_count)
+    return KeywordScores(
+        turn, window, session, coverage / np.float32(total), word_idf, unmatched, matched / total, word_count
+    )
 
 
 def _saturated(counts: Vector, lengths: NDArray[Any]) -> Vector:

@@ -28,6 +28,9 @@ _CONTINUED_CHARS = 300
 #: A phrase in quotation marks, which is matched as a whole.
 _QUOTED = re.compile(r"[\"“„«「]([^\"”“»」]{2,80})[\"”“»」]|(?<!\w)'([^'\n]{3,80})'(?!\w)")
 _STOP_WORDS = STOP_WORDS | RUSSIAN_STOP_WORDS
+#: A capitalised word after another word, without a possessive ending, and the characters that are searched for names.
+_NAME = re.compile(r"(?<=[\w,'’] )([A-ZÀ-ÖØ-ÞА-Я][\w-]++)")
+_NAMES_CHARS_MAX = 400
 
 
 class TimeRange(NamedTuple):
@@ -45,8 +48,11 @@ class Query:
     question: str
     #: The question without the names of participants, unless it has no other words; this text is embedded.
     text: str
-    #: The distinct words to search for, lower case: no stop words, no participants' names.
+    #: The distinct words to search for, lower case: no stop words, no participants' names, and no words of a date
+    #: unless there are no others.
     words: tuple[str, ...]
+    #: Whether the words name a topic; "what do you know about me?" and "what did I do yesterday?" name none.
+    has_topic: bool
     #: Entities of the query that are participants of the conversations, by id, and their names, case-folded.
     participants: tuple[int, ...]
     participant_names: frozenset[str]
@@ -61,6 +67,10 @@ class Query:
     german: bool
     #: Whether the query has no content words and was extended by the last turns of the session.
     continued: bool
+    #: Whether the query only asks to go on, such as "next step?", and there is nothing to go on with.
+    without_topic: bool
+    #: The capitalised words of the query after its first word, case-folded: mostly names.
+    names: tuple[str, ...]
 
 
 def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id: str | None = None) -> Query:
@@ -75,9 +85,8 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
     intent = question_intent(question)
     words = _words(question)
     continued = False
-    if session_id is not None and not [
-        word for word in words if word not in STOP_WORDS and word not in _CONTINUATION_WORDS
-    ]:
+    has_content = any(word not in STOP_WORDS and word not in _CONTINUATION_WORDS for word in words)
+    if session_id is not None and not has_content and not intent.small_talk:
         last_turns = snapshot.episodes.last_texts(session_id, chars=_CONTINUED_CHARS, limit=_CONTINUED_TURNS)
         continued = bool(last_turns)
         question = "\n".join([*last_turns, question])
@@ -92,25 +101,40 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
     )
     german = is_german(WORD.findall(question.lower())[:_WORDS_MAX])
     stop_words = _STOP_WORDS | GERMAN_STOP_WORDS if german else _STOP_WORDS
+    dates = tuple(find_dates(question, asked_at))
+    date_words = {word for date in dates for word in WORD.findall(date.text.casefold())}
     content = [word for word in words if word not in stop_words]
     without_names = [word for word in content if word not in participant_words]
+    topic = [word for word in without_names if word not in date_words]
     return Query(
         question=question,
         text=_without_names(question, participant_words) if without_names else question,
-        words=tuple(dict.fromkeys(without_names or content or words)),
+        words=tuple(dict.fromkeys(topic or without_names or content or words)),
+        has_topic=any(word not in _TOPICLESS_WORDS for word in topic),
         participants=tuple(sorted(asked_about)),
         participant_names=snapshot.entities.names_and_aliases(sorted(asked_about)),
         entities=tuple(sorted(named_entities - asked_about)),
         phrases=tuple(dict.fromkeys((match[0] or match[1]).casefold() for match in _QUOTED.findall(question))),
-        time_ranges=tuple(
-            TimeRange(microseconds(dates.start), microseconds(dates.end)) for dates in find_dates(question, asked_at)
-        ),
+        time_ranges=tuple(TimeRange(microseconds(date.start), microseconds(date.end)) for date in dates),
         intent=intent,
         german=german,
         continued=continued,
+        without_topic=not has_content and not continued and not _STOP_WORDS.issuperset(words),
+        names=tuple(dict.fromkeys(name.casefold() for name in _NAME.findall(question[:_NAMES_CHARS_MAX]))),
     )
 
 
+#: Words of questions for everything, or for everything of a time, which name no topic.
+_TOPICLESS_WORDS = frozenset(
+    """
+    remember know known recall learn learned remind tell told said summary summarise summarize sum recap overview
+    everything anything something things thing all lot much far information info details memory memories
+    happen happened happens happening new news going coming come upcoming next last time times recently lately
+    plan plans planned planning doing done did schedule scheduled agenda calendar appointment appointments due
+    talk talked talking discuss discussed discussion chat chatted conversation conversations speak spoke
+    mention mentioned still currently moment person user self
+    """.split()
+)
 #: Words without content of their own, such as `ok, next step?`.
 _CONTINUATION_WORDS = frozenset(
     "ok okay yes yeah yep no nope next step steps continue sure thanks thank great cool nice good alright right fine "

@@ -1,4 +1,7 @@
-"""Question intent: classifies a question by its wording: time, count, list, recall, procedure, preference."""
+"""Question intent: classifies a question by its wording: time, count, list, recall, overview, procedure, preference.
+
+It also tells what is not asked of a memory: small talk, and tasks such as a translation or a calculation.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Intent = Literal["time", "count", "list", "recall", "procedure", "preference", "small talk", "other"]
+Intent = Literal[
+    "time", "count", "list", "recall", "overview", "procedure", "preference", "small talk", "task", "other"
+]
 
 _WHEN = re.compile(
     r"\b(?:when|since when|how long ago|what (?:date|day|month|year|time)|(?:which|what) (?:day|week|month|year))\b",
@@ -17,9 +22,22 @@ _LIST = re.compile(
     r"\b(?:list|all (?:the|my|of)|which|what (?:are|were|kinds?|types?|sorts?|things|places|other)|summar\w+|order)\b",
     re.I,
 )
+#: What the assistant did in a conversation: "you told me", "what did you recommend".
 _RECALL = re.compile(
     r"\byou (?:told|said|mention\w*|recommend\w*|suggest\w*|gave|explain\w*|describ\w*|provid\w*|propos\w*|show\w*|"
-    r"list\w*|sent|wrote|asked)\b|\byour (?:advice|answer|suggestion|recommendation|last|previous|earlier)\b",
+    r"list\w*|sent|wrote|asked|advise\w*)\b|\byour (?:advice|answer|suggestion|recommendation|last|previous|earlier)\b|"
+    r"\b(?:did|had|have) you (?:just |already |ever )?(?:tell|told|say|said|mention\w*|recommend\w*|suggest\w*|give|"
+    r"given|explain\w*|describ\w*|propos\w*|show\w*|list\w*|wr[io]te|written|advise\w*)\b",
+    re.I,
+)
+#: What the user said to the assistant, which `_RECALL` would match.
+_TOLD_BY_USER = re.compile(r"\b(?:i|we) (?:told|asked|gave|sent|showed|mentioned to|said to) you\b", re.I)
+#: Everything about a person or a topic is asked for.
+_OVERVIEW = re.compile(
+    r"\b(?:what (?:do|did|can|have) (?:you|i|we) (?:\w+ )?(?:remember|know|recall|tell you|told you|have|got|learn\w*|"
+    r"say|said|decided?|discuss|discussed|plan|planned) (?:about|on|of|for|with)|everything (?:about|you know|i told)|"
+    r"tell me (?:all|everything|more|what you know)? ?about|who(?: is|'s|’s| was| are)|summar\w+|sum up|recap|overview|"
+    r"list (?:all|every|of|my|our|the)|all (?:the|my|our|of) \w+|what (?:are|were) (?:all )?(?:my|our|the) \w+s\b)",
     re.I,
 )
 _PROCEDURE = re.compile(
@@ -35,11 +53,50 @@ _REMEMBER = re.compile(
     r"earlier (?:you|we|i)|we (?:talked|spoke|discussed))\b",
     re.I,
 )
-_SMALL_TALK = re.compile(
-    r"^\W*(?:(?:hi|hello|hey|yo|thanks?|thank you|ok(?:ay)?|great|cool|nice|sure|yes|no|bye|lol|haha+|wow|"
-    r"good (?:morning|evening|night)|there|so much|a lot|very|again|then|please)\W*)+$",
+_WORD = re.compile(r"[\w'’]+")
+#: Words of greetings, thanks and assent, in several languages. A text of these words alone asks for nothing.
+_SMALL_TALK_WORDS = frozenset(
+    """
+    a again ah aha alright amazing and awesome bye cheers cool day evening exactly excellent fantastic fine for
+    goodbye good great haha hahaha hehe hello hey hi hm hmm it lol lot lovely man morning much nice night nope no oh ok
+    okay oops perfect please right see so super sure thank thanks that's thats the then there thx ty very welcome well
+    wonderful wow yay yeah yep yes yo you your congrats congratulations ciao danke bitte gut
+    genau hallo tschüss moin servus merci oui non salut bonjour bonsoir gracias hola sí si vale adiós grazie prego
+    obrigado obrigada olá sim não
+    спасибо привет да нет ок хорошо пожалуйста пока
+    谢谢 你好 好的 好 ありがとう こんにちは はい
+    """.split()
+)
+#: The most words of small talk; a longer text has something to say.
+_SMALL_TALK_WORDS_MAX = 8
+#: A task that needs no memory of the user: it begins with what to do.
+_TASK = re.compile(
+    r"^\W*+(?:please |can you |could you |would you |now |ok,? )*+"
+    r"(?:(?:translate|spell|define|calculate|compute|convert|solve|rephrase|rewrite|proofread|paraphrase|implement|debug)\b|"
+    r"tell (?:me|us) (?:a|another|an) (?:\w+ )?(?:joke|story|riddle|poem|fact)|explain (?:how|what|why|the)\b|"
+    r"(?:write|compose|draft|generate|create|give) (?:me |us )?(?:a|an|some|the|\d+) |"
+    r"what(?:'s|’s| is) (?:the )?(?:\d|square root|meaning of|definition of|plural of|synonym)|"
+    r"how (?:do|would) (?:you|i) (?:spell|say|write|pronounce) )",
     re.I,
 )
+#: A reference to something that was said or done before.
+_SHARED_PAST = re.compile(
+    r"\b(?:again|last time|the other day|back then|earlier|before)\W*$|\b(?:last time|remember)\b", re.I
+)
+_POSSESSIVE = re.compile(r"\b(?:my|our)\b", re.I)
+#: Words by which a question refers to the speaker.
+_PERSONAL_WORDS = frozenset(
+    """
+    my mine our ours us me i we i'm i've i'd we've we're myself ourselves
+    mein meine meinen meinem meiner mich mir unser unsere unserem unseren uns ich wir
+    mon ma mes moi nous notre nos je mi mis mío mía yo nosotros nuestro nuestra meu minha meus nós io mio mia noi nostro
+    я мне меня мой моя моё мое мои мы нас нам наш наша
+    """.split()
+)
+#: Words for the speaker in scripts without spaces.
+_PERSONAL_CHARACTERS = re.compile("[我咱俺私僕]|うちの|わたし|나는|내가|우리|제가")
+#: A question about the world in the first person, such as "how do I reverse a list", and quoted words.
+_IMPERSONAL = re.compile(r"\bhow (?:do|does|can|could|should|would|to) (?:i|we|one|you)\b|\"[^\"]{1,80}\"", re.I)
 
 #: Flags of a text, as bits, which `ranking.features` combines with the intent of the query.
 QUESTION, TIME, NUMBER, PREFERENCE = 1, 2, 4, 8
@@ -65,20 +122,29 @@ class QuestionIntent:
     list: bool
     #: An earlier message of the assistant is asked for.
     recall: bool
+    #: All that memory has about a person or a topic is asked for.
+    overview: bool
     procedure: bool
     preference: bool
     #: A distant memory is asked for, which raises the limits of a passive retrieval.
     remember: bool
+    #: Greetings, thanks and assent alone.
     small_talk: bool
+    #: Something that is done without a memory, such as a translation.
+    task: bool
+    #: The question refers to the speaker, or to what was said before.
+    personal: bool
 
     @property
     def intent(self) -> Intent:
         """Return the main intent: the first that applies, in the order of precedence."""
         kinds: list[tuple[bool, Intent]] = [
             (self.small_talk, "small talk"),
+            (self.task, "task"),
             (self.when, "time"),
             (self.count, "count"),
             (self.recall, "recall"),
+            (self.overview, "overview"),
             (self.preference, "preference"),
             (self.procedure, "procedure"),
             (self.list, "list"),
@@ -89,8 +155,39 @@ class QuestionIntent:
 
 def question_intent(question: str) -> QuestionIntent:
     """Return the intents that the wording of `question` matches."""
-    patterns = (_WHEN, _COUNT, _LIST, _RECALL, _PROCEDURE, _PREFERENCE, _REMEMBER, _SMALL_TALK)
-    return QuestionIntent(*(pattern.search(question) is not None for pattern in patterns))
+
+    def matches(pattern: re.Pattern[str]) -> bool:
+        return pattern.search(question) is not None
+
+    return QuestionIntent(
+        when=matches(_WHEN),
+        count=matches(_COUNT),
+        list=matches(_LIST),
+        recall=matches(_RECALL) and not matches(_TOLD_BY_USER),
+        overview=matches(_OVERVIEW),
+        procedure=matches(_PROCEDURE),
+        preference=matches(_PREFERENCE),
+        remember=matches(_REMEMBER),
+        small_talk=_is_small_talk(question),
+        task=matches(_TASK) and not matches(_SHARED_PAST) and not matches(_POSSESSIVE),
+        personal=_is_personal(question),
+    )
+
+
+def _is_small_talk(text: str) -> bool:
+    """Return whether a text has only words of small talk, or no word at all."""
+    words = _WORD.findall(text.casefold())
+    return len(words) <= _SMALL_TALK_WORDS_MAX and _SMALL_TALK_WORDS.issuperset(words)
+
+
+def _is_personal(question: str) -> bool:
+    """Return whether a question refers to the speaker, or to what was said before."""
+    words = _WORD.findall(_IMPERSONAL.sub(" ", question).casefold().replace("’", "'"))
+    return (
+        not _PERSONAL_WORDS.isdisjoint(words)
+        or _PERSONAL_CHARACTERS.search(question) is not None
+        or _SHARED_PAST.search(question) is not None
+    )
 
 
 def text_flags(text: str, required: int) -> int:

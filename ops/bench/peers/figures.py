@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recollect.api.evaluation.retrieval_benchmark import read_conversation
+from recollect.api.evaluation.conversations import read_conversation
 from recollect.api.evaluation.scores import Report, Score, score_question
 
 _PERCENT = ("turn@5", "turn@10", "turn@20", "sess@5", "sess@10")

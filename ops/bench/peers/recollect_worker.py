@@ -11,7 +11,8 @@ from pathlib import Path
 
 from worker import disk_mib, peak_mib
 
-from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark, read_conversation
+from recollect.api.evaluation.conversations import read_conversation
+from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark
 from recollect.api.evaluation.scores import Score
 
 
