@@ -22,6 +22,7 @@ from recollect.api.retrieval.understanding.question_intent import (
     QUESTION,
     TIME,
     QuestionIntent,
+    capitalised_words,
     text_flags,
 )
 from recollect.events.envelope import DAY_US
@@ -29,7 +30,7 @@ from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.episode_queries import EpisodeQueries
 from recollect.projections.search_index.episode_arrays import ROLES, EpisodeArrays, Ints
 from recollect.projections.text.segments import unsegmented_words
-from recollect.projections.text.words import content_words
+from recollect.projections.text.words import WORD, content_words
 
 #: Numbers, standardised to z-scores among the candidates.
 NUMERIC_FEATURES = (
@@ -46,6 +47,7 @@ NUMERIC_FEATURES = (
     "late_session",
     "answers",
     "age",
+    "age_present",
 )
 #: Flags and numbers of about 0 to 1, not standardised.
 BINARY_FEATURES = (
@@ -56,6 +58,8 @@ BINARY_FEATURES = (
     "length",
     "time_when",
     "number_count",
+    "number_figure",
+    "name_asked",
     "liking_preference",
     "said_in_span",
     "said_near_span",
@@ -124,7 +128,7 @@ def feature_matrix(
         spreads: the usual standard deviation of each of `NUMERIC_FEATURES` among the candidates of a query.
     """
     flags = _text_flags(episodes, arrays, rows, _required_flags(query.intent))
-    columns = _numeric_columns(episodes, arrays, rows, signals) | _binary_columns(
+    columns = _numeric_columns(episodes, arrays, rows, query, signals) | _binary_columns(
         episodes, arrays, rows, flags, query, signals
     )
     matrix = np.zeros((len(rows), len(FEATURES)), np.float32)
@@ -177,7 +181,7 @@ def versions_naming_dates(episodes: EpisodeQueries, spans: Sequence[TimeRange]) 
 
 
 def _numeric_columns(
-    episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, signals: SearchSignals
+    episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, query: Query, signals: SearchSignals
 ) -> dict[str, Vector]:
     """Return the values of `NUMERIC_FEATURES` by name, shape (candidates,) each; without vectors only some."""
     keywords = signals.keywords
@@ -190,6 +194,8 @@ def _numeric_columns(
         "bm25_session": keywords.session[rows],
         "age": np.log1p(age_days).astype(np.float32),
     }
+    if query.intent.present:
+        columns["age_present"] = _places_in_time(arrays.occurred_at_us[rows])
     if signals.semantics is None or signals.late is None:
         return columns
     parts = signals.semantics.parts
@@ -201,6 +207,12 @@ def _numeric_columns(
     columns["late_session"] = _best_among(arrays.sessions[rows], signals.late)
     columns["answers"] = _answered_question_similarity(episodes, arrays, rows, parts["turn"])
     return columns
+
+
+def _places_in_time(times_us: Ints) -> Vector:
+    """Return the place of each candidate in time, from 0, the newest, to 1, the oldest; equal times share a place."""
+    _, places = np.unique(-times_us, return_inverse=True)
+    return (places / max(1, int(places.max(initial=0)))).astype(np.float32)
 
 
 def _best_of_session(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
@@ -259,6 +271,7 @@ def _binary_columns(
         "length": (flags >> _WORDS_SHIFT) / _LENGTH_FULL,
         "time_when": ((flags & TIME) > 0) & intent.when,
         "number_count": ((flags & NUMBER) > 0) & intent.count,
+        "number_figure": ((flags & NUMBER) > 0) & intent.figure,
         "liking_preference": ((flags & PREFERENCE) > 0) & intent.preference,
         "tells_of_span": np.isin(arrays.versions[rows], signals.versions_naming_span),
         "graph": np.zeros(len(rows)) if signals.graph is None else signals.graph[rows],
@@ -267,6 +280,8 @@ def _binary_columns(
     }
     if signals.in_span is not None and signals.near_span is not None:
         columns |= {"said_in_span": signals.in_span[rows], "said_near_span": signals.near_span[rows]}
+    if intent.name:
+        columns["name_asked"] = _has_new_name(episodes, arrays.versions[rows], query.question)
     if query.phrases:
         columns["phrase"] = _phrase_shares(episodes, arrays.versions[rows], query.phrases)
     return {name: np.asarray(values, np.float32) for name, values in columns.items()}
@@ -274,7 +289,13 @@ def _binary_columns(
 
 def _required_flags(intent: QuestionIntent) -> int:
     """Return the text flags that the query needs; the patterns are slow, so the others are not computed."""
-    return QUESTION | _WORD_COUNT | TIME * intent.when | NUMBER * intent.count | PREFERENCE * intent.preference
+    return (
+        QUESTION
+        | _WORD_COUNT
+        | TIME * intent.when
+        | NUMBER * (intent.count or intent.figure)
+        | PREFERENCE * intent.preference
+    )
 
 
 def _text_flags(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, required: int) -> Ints:
@@ -301,6 +322,13 @@ def _content_word_count(text: str) -> int:
         if len(content_words(beginning)) >= _LENGTH_FULL:
             return _LENGTH_FULL
     return min(len(content_words(text[:2_000])) + unsegmented_words(text[:2_000]), _LENGTH_FULL)
+
+
+def _has_new_name(episodes: EpisodeQueries, versions: Ints, question: str) -> Vector:
+    """Return 1 for each episode with a name that the question does not have, else 0, shape (candidates,)."""
+    texts = episodes.texts(versions.tolist())
+    asked = set(WORD.findall(question.casefold()))
+    return np.array([bool(capitalised_words(texts.get(int(version), "")) - asked) for version in versions], np.float32)
 
 
 def _phrase_shares(episodes: EpisodeQueries, versions: Ints, phrases: Sequence[str]) -> Vector:

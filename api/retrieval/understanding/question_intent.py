@@ -18,6 +18,24 @@ _WHEN = re.compile(
     re.I,
 )
 _COUNT = re.compile(r"\bhow (?:many|much|often|long|old|far)\b|\b(?:number|amount|total) of\b", re.I)
+#: The answer is a person, or what somebody or something is called.
+_NAME = re.compile(r"\b(?:who|whom|whose|who's)\b|\b(?:name|named|called)\b", re.I)
+#: The answer has a number, besides those of `_COUNT`.
+_FIGURE = re.compile(
+    r"\b(?:costs?|prices?|fees?|rent|owe|owes|paid|pay|size|temperature|code|pin|password|number|phone|weighs?|height|"
+    r"age|distance|percent|score|budget|salary|what floor|which floor|degrees)\b|"
+    r"\bhow (?:wide|tall|high|heavy|big|deep|fast)\b",
+    re.I,
+)
+#: The present state is asked for, so that of several statements the newest counts.
+_PRESENT = re.compile(
+    r"\b(?:is|are|am|do|does|has|have|can|will|currently|now|still)\b|\b(?:what|who|where|when|how)['’]s\b", re.I
+)
+_PAST = re.compile(
+    r"\b(?:was|were|did|had|used to|before|previous\w*|former\w*|first|originally|back then|ago|in the past|old|"
+    r"earlier|last (?:week|month|year|time|summer|winter|spring|autumn))\b",
+    re.I,
+)
 _LIST = re.compile(
     r"\b(?:list|all (?:the|my|of)|which|what (?:are|were|kinds?|types?|sorts?|things|places|other)|summar\w+|order)\b",
     re.I,
@@ -101,7 +119,7 @@ _IMPERSONAL = re.compile(r"\bhow (?:do|does|can|could|should|would|to) (?:i|we|o
 #: Flags of a text, as bits, which `ranking.features` combines with the intent of the query.
 QUESTION, TIME, NUMBER, PREFERENCE = 1, 2, 4, 8
 _TIME_WORDS = re.compile(
-    r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekend|months?|years?|"
+    r"\b(?:\d{1,2}:\d\d|noon|midnight|yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekend|months?|years?|"
     r"january|february|march|april|may|june|july|august|september|october|november|december|summer|winter|spring|fall|"
     r"autumn|morning|recently|since|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:19|20)\d\d)\b",
     re.I,
@@ -119,6 +137,12 @@ class QuestionIntent:
 
     when: bool
     count: bool
+    #: The answer has a number, though none is counted: a price, a size, a code.
+    figure: bool
+    #: The answer is a name.
+    name: bool
+    #: The present state is asked for.
+    present: bool
     list: bool
     #: An earlier message of the assistant is asked for.
     recall: bool
@@ -162,6 +186,9 @@ def question_intent(question: str) -> QuestionIntent:
     return QuestionIntent(
         when=matches(_WHEN),
         count=matches(_COUNT),
+        figure=matches(_FIGURE),
+        name=matches(_NAME),
+        present=matches(_PRESENT) and not matches(_PAST),
         list=matches(_LIST),
         recall=matches(_RECALL) and not matches(_TOLD_BY_USER),
         overview=matches(_OVERVIEW),
@@ -199,3 +226,16 @@ def text_flags(text: str, required: int) -> int:
         if required & flag and pattern.search(text) is not None:
             flags |= flag
     return flags
+
+
+#: A capitalised word after another word.
+_CAPITALISED = re.compile(r"(?<=[\w,;:'’\"(] )[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω][\w-]++")
+#: Characters of a text that are searched for names.
+_NAME_CHARS_MAX = 1_000
+#: Capitalised words that are no names.
+_NO_NAMES = frozenset(("i", "i'm", "i've", "i'll", "i'd"))
+
+
+def capitalised_words(text: str) -> set[str]:
+    """Return the capitalised words inside the sentences of `text`, case-folded: mostly names."""
+    return {word.casefold() for word in _CAPITALISED.findall(text[:_NAME_CHARS_MAX])} - _NO_NAMES
