@@ -38,7 +38,6 @@ NUMERIC_FEATURES = (
     "bm25_session",
     "dense_turn",
     "dense_window",
-    "dense_told",
     "dense_session",
     "dense_session_mean",
     "dense_after",
