@@ -20,6 +20,7 @@ from table import heading
 
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.model_runtime import OpenVinoRuntime, TorchRuntime, load_runtime
+from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
 
 QUERIES = 200
@@ -110,7 +111,7 @@ def _embed(embedder: SentenceEmbedder, batch: list[str]) -> None:
     if len(batch) == 1:
         embedder.embed_query(batch[0])
     else:
-        embedder.embed_tokens(batch)
+        embedder.embed_tokens([Stretch(text) for text in batch])
 
 
 def _texts(count: int, words: int) -> list[str]:

@@ -11,8 +11,9 @@ from itertools import islice
 import numpy as np
 import texts
 
-from recollect.projections.embeddings.embedder import Embedder, State, TokenEmbedding, open_embedder
+from recollect.projections.embeddings.embedder import Embedder, State, open_embedder
 from recollect.projections.embeddings.model_runtime import RuntimeName
+from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector, principal_directions
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
@@ -59,16 +60,16 @@ class QuickEmbedder:
         return self._real.wait_ready(timeout_seconds)
 
     def embed(self, texts: Sequence[str]) -> Vector:
-        return np.stack([one.vector for one in self.embed_tokens(texts)])
+        return np.stack([one.vector for one in self.embed_tokens([Stretch(text) for text in texts])])
 
     def embed_query(self, text: str) -> TokenEmbedding:
         return self._real.embed_query(text)
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
+    def embed_tokens(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
         pool = self._filled_pool()
         rng = np.random.default_rng(self._made)
-        self._made += len(texts)
-        chosen: list[int] = rng.integers(0, len(pool), len(texts)).tolist()
+        self._made += len(stretches)
+        chosen: list[int] = rng.integers(0, len(pool), len(stretches)).tolist()
         vectors = np.stack([pool[at].vector for at in chosen])
         vectors += rng.standard_normal(vectors.shape, np.float32) * np.float32(_NOISE)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -79,6 +80,6 @@ class QuickEmbedder:
 
     def _filled_pool(self) -> list[TokenEmbedding]:
         if not self._pool:
-            said = [event["payload"]["text"] for event in islice(texts.varied(10_000), 0, None, 10_000 // _POOL_TEXTS)]
-            self._pool = self._real.embed_tokens(said)
+            said = islice(texts.varied(10_000), 0, None, 10_000 // _POOL_TEXTS)
+            self._pool = self._real.embed_tokens([Stretch(event["payload"]["text"]) for event in said])
         return self._pool

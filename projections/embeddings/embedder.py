@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Generator, Sequence
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from recollect.projections.embeddings.model_runtime import (
     Runtime,
     RuntimeName,
     RuntimeRefused,
-    TokenEmbedding,
     load_runtime,
 )
+from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector, principal_directions
 from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
 
@@ -83,8 +83,8 @@ class Embedder(Protocol):
         """Return the normalised vectors of `texts`, shape (len(texts), dimensions). Queries take precedence."""
         ...
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        """Return the embedding of each text. Queries take precedence."""
+    def embed_tokens(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+        """Return the embedding of the part of each stretch. Queries take precedence."""
         ...
 
     def embed_query(self, text: str) -> TokenEmbedding:
@@ -117,13 +117,13 @@ class NoEmbedder:
         """Raise RuntimeError."""
         raise RuntimeError(f"cannot embed {len(texts)} texts: {self.reason}")
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
+    def embed_tokens(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
         """Raise RuntimeError."""
-        raise RuntimeError(f"cannot embed {len(texts)} texts: {self.reason}")
+        raise RuntimeError(f"cannot embed {len(stretches)} texts: {self.reason}")
 
     def embed_query(self, text: str) -> TokenEmbedding:
         """Raise RuntimeError."""
-        return self.embed_tokens([text])[0]
+        return self.embed_tokens([Stretch(text)])[0]
 
     def basis(self) -> Vector:
         """Raise RuntimeError."""
@@ -171,29 +171,27 @@ class SentenceEmbedder:
     def embed(self, texts: Sequence[str]) -> Vector:
         """Return the normalised vectors of `texts`, shape (len(texts), dimensions)."""
         vectors = np.empty((len(texts), self.dimensions), np.float32)
-        for row, embedding in enumerate(self.embed_tokens(texts)):
+        for row, embedding in enumerate(self.embed_tokens([Stretch(text) for text in texts])):
             vectors[row] = embedding.vector
         return vectors
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        """Return the embedding of each text, in batches of similar length: a batch is as slow as its longest text."""
+    def embed_tokens(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+        """Return the embedding of the part of each stretch.
+
+        The batches have stretches of similar length: a batch is as slow as its longest text.
+        """
         embeddings: dict[int, TokenEmbedding] = {}
-        order = sorted(range(len(texts)), key=lambda index: len(texts[index]), reverse=True)
+        order = sorted(range(len(stretches)), key=lambda index: len(stretches[index].text), reverse=True)
         for start in range(0, len(order), _BATCH_TEXTS):
             batch = order[start : start + _BATCH_TEXTS]
             with self._model_lock.bulk():
-                embeddings |= zip(batch, self._ready().encode([texts[index] for index in batch]), strict=True)
-        return [embeddings[index] for index in range(len(texts))]
+                embeddings |= zip(batch, self._ready().encode([stretches[index] for index in batch]), strict=True)
+        return [embeddings[index] for index in range(len(stretches))]
 
     def embed_query(self, text: str) -> TokenEmbedding:
         """Return the embedding of a query, with the spans of its tokens."""
-        runtime = self._ready()
         with self._model_lock.query():
-            embedding = runtime.encode([text])[0]
-            # Under the lock too: a tokenizer fails when two threads use it with different settings.
-            spans = token_spans(runtime.tokenizer, text, runtime.tokens_max)
-        # A model that puts a prompt before the text has more token vectors than the text has tokens.
-        return embedding._replace(spans=spans) if len(spans) == len(embedding.tokens) else embedding
+            return self._ready().encode([Stretch(text)])[0]
 
     def basis(self) -> Vector:
         """Return the principal directions of the token vectors of texts made of the model's own vocabulary.
@@ -205,7 +203,7 @@ class SentenceEmbedder:
         chosen = words[::step]
         # Alphabetical neighbours are related words, so each text takes words at a distance.
         count = max(1, len(chosen) // _BASIS_TEXT_WORDS)
-        texts = [" ".join(chosen[start::count]) for start in range(count)]
+        texts = [Stretch(" ".join(chosen[start::count])) for start in range(count)]
         tokens = np.concatenate([embedding.tokens for embedding in self.embed_tokens(texts)])
         return principal_directions(tokens)
 
@@ -217,7 +215,7 @@ class SentenceEmbedder:
     def _load(self) -> None:
         try:
             self._runtime = load_runtime(self.name, self._choice)
-            self.dimensions = len(self._runtime.encode(["warm up"])[0].vector)
+            self.dimensions = len(self._runtime.encode([Stretch("warm up")])[0].vector)
             self.fingerprint = model_fingerprint(self.name)
         except RuntimeRefused as error:
             self._fail(str(error))
@@ -240,29 +238,6 @@ class SentenceEmbedder:
         self.state = "failed"
         _logger.warning("embeddings: %s", reason)
         _logger.debug("the embedding model %r", self.name, exc_info=True)
-
-
-def token_spans(tokenizer: Any, text: str, tokens_max: int | None) -> tuple[tuple[int, int], ...]:
-    """Return the character range of each token of `text`, without special tokens.
-
-    Parameters:
-        tokens_max: tokens after which the model truncates the text, special tokens included; None for no limit.
-
-    Returns:
-        (start, end) a token; empty when the tokenizer does not report offsets.
-    """
-    if not getattr(tokenizer, "is_fast", False):
-        return ()
-    encoding: Any = tokenizer(
-        text,
-        truncation=True,
-        max_length=tokens_max,
-        return_offsets_mapping=True,
-        return_special_tokens_mask=True,
-    )
-    special_mask: list[int] = encoding["special_tokens_mask"]
-    spans: list[tuple[int, int]] = encoding["offset_mapping"]
-    return tuple((start, end) for special, (start, end) in zip(special_mask, spans, strict=True) if not special)
 
 
 class _PriorityLock:

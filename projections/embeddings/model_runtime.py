@@ -14,13 +14,15 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.events.errors import short_text
 from recollect.projections.embeddings.model_files import model_source
+from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, Reading, has_offsets
+from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.projection_settings import RuntimeChoice
 
@@ -45,18 +47,6 @@ _PROBES = (
 )
 
 
-class TokenEmbedding(NamedTuple):
-    """The embedding of a text and of its tokens."""
-
-    #: The text's vector, normalised, shape (dimensions,).
-    vector: Vector
-    #: Normalised vectors of the tokens without special tokens, shape (tokens, dimensions); (0, dimensions) when the
-    #: model does not report them.
-    tokens: Vector
-    #: Character range of each token in the text, as (start, end); of queries only.
-    spans: tuple[tuple[int, int], ...] = ()
-
-
 class RuntimeRefused(Exception):
     """The configured runtime cannot run the model; the message says why and what to do."""
 
@@ -79,8 +69,13 @@ class Runtime(Protocol):
         """Return the tokens after which the model truncates a text, special tokens included; None for no limit."""
         ...
 
-    def encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        """Return the embedding of each text, without spans."""
+    def encode(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+        """Return the embedding of the part of each stretch.
+
+        The vector of a part in a context is the mean over the part's tokens. A part is embedded without its context
+        when the model cannot read both at once, or when the mean over a part's tokens has no meaning in the model's
+        vector space.
+        """
         ...
 
 
@@ -93,14 +88,39 @@ class TorchRuntime:
         self.model = model
         self.tokenizer: Any = model.tokenizer
         self.tokens_max: int | None = model.max_seq_length
+        self._tokenizer = OffsetTokenizer(model) if has_offsets(model) else None
+        self._has_context = not _unusual_part(model)
+        self._special_ids = set[int](self.tokenizer.all_special_ids)
 
-    def encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        """Return the embedding of each text."""
+    def encode(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+        """Return the embedding of the part of each stretch."""
+        readings = self._readings(stretches)
         rows: Any = self.model.encode(
-            list(texts), output_value=None, show_progress_bar=False, batch_size=len(texts), convert_to_numpy=False
+            [reading.stretch.text for reading in readings],
+            output_value=None,
+            show_progress_bar=False,
+            batch_size=len(readings),
+            convert_to_numpy=False,
         )
-        special = set[int](self.tokenizer.all_special_ids)
-        return [_embedding(row, special) for row in rows]
+        return [self._embedding(reading, row) for reading, row in zip(readings, rows, strict=True)]
+
+    def _readings(self, stretches: Sequence[Stretch]) -> list[Reading]:
+        read = stretches if self._has_context else [Stretch(stretch.part) for stretch in stretches]
+        if self._tokenizer is None:
+            return [Reading(stretch, None, ()) for stretch in read]
+        return self._tokenizer.readings(read)
+
+    def _embedding(self, reading: Reading, row: Any) -> TokenEmbedding:
+        """Return the embedding of one reading from the output of sentence-transformers."""
+        vector: Vector = row["sentence_embedding"].float().cpu().numpy()
+        tokens: Vector = np.empty((0, len(vector)), np.float32)
+        if "token_embeddings" in row and "input_ids" in row:
+            ids: list[int] = row["input_ids"].tolist()
+            mask: list[int] = row["attention_mask"].tolist()
+            content_rows = [index for index, id in enumerate(ids) if mask[index] and id not in self._special_ids]
+            tokens = row["token_embeddings"].float().cpu().numpy()[content_rows]
+        # Normalised in float32: in bfloat16, lengths are off by up to 0.4 %.
+        return _part_embedding(reading, vector, tokens)
 
 
 class OpenVinoRuntime:
@@ -119,25 +139,18 @@ class OpenVinoRuntime:
             raise RuntimeRefused(reason)
         self.tokenizer: Any = model.tokenizer
         self.tokens_max: int | None = model.max_seq_length
-        # A copy, since other users of the model's tokenizer change its truncation and padding.
-        tokenizers: Any = import_module("tokenizers")
-        self._tokenizer: Any = tokenizers.Tokenizer.from_str(self.tokenizer.backend_tokenizer.to_str())
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        if self.tokens_max is not None:
-            self._tokenizer.enable_truncation(self.tokens_max, direction=self.tokenizer.truncation_side)
-        self._special_ids = set[int](self.tokenizer.all_special_ids)
+        self._tokenizer = OffsetTokenizer(model)
         self.compiled: Any = _compile(model)
         self._inputs: set[str] = {port.any_name for port in self.compiled.inputs}
         self._output: Any = self.compiled.output("last_hidden_state")
 
-    def encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        """Return the embedding of each text."""
-        encodings: list[Any] = self._tokenizer.encode_batch(list(texts))
+    def encode(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+        """Return the embedding of the part of each stretch."""
+        readings = self._tokenizer.readings(stretches)
         embeddings: list[TokenEmbedding] = []
         for size in _BATCH_SIZES:
-            while len(encodings) - len(embeddings) >= size:
-                embeddings += self._forward(encodings[len(embeddings) : len(embeddings) + size])
+            while len(readings) - len(embeddings) >= size:
+                embeddings += self._forward(readings[len(embeddings) : len(embeddings) + size])
         return embeddings
 
     def features(self, encodings: Sequence[Any]) -> dict[str, NDArray[np.int64]]:
@@ -155,22 +168,17 @@ class OpenVinoRuntime:
         features = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         return {name: values for name, values in features.items() if name in self._inputs}
 
-    def _forward(self, encodings: Sequence[Any]) -> list[TokenEmbedding]:
+    def _forward(self, readings: Sequence[Reading]) -> list[TokenEmbedding]:
         """Return the embeddings of one batch."""
-        features = self.features(encodings)
+        features = self.features([reading.encoding for reading in readings])
         # Without a copy of the output: the results below are new arrays.
         hidden: Vector = self.compiled(features, share_inputs=True, share_outputs=True)[self._output]
         # The sum replaces the mean: both have the same direction, and the vector is normalised.
-        sums = features["attention_mask"][:, np.newaxis].astype(np.float32) @ hidden
-        vectors = normalised(sums[:, 0])
+        sums: Vector = features["attention_mask"][:, np.newaxis].astype(np.float32) @ hidden
         return [
-            TokenEmbedding(vector, normalised(rows[self._content_rows(encoding.ids)]))
-            for vector, rows, encoding in zip(vectors, hidden, encodings, strict=True)
+            _part_embedding(reading, vector, rows[self._tokenizer.content_rows(reading.encoding)])
+            for reading, vector, rows in zip(readings, sums[:, 0], hidden, strict=True)
         ]
-
-    def _content_rows(self, ids: Sequence[int]) -> list[int]:
-        """Return the positions of the tokens that are not special tokens."""
-        return [row for row, token_id in enumerate(ids) if token_id not in self._special_ids]
 
 
 def load_runtime(model: str, choice: RuntimeChoice) -> Runtime:
@@ -231,21 +239,23 @@ def _multiplies_bfloat16() -> bool:
     return getattr(_torch().cpu, "_is_amx_tile_supported", lambda: False)()
 
 
-def _embedding(row: Any, special: set[int]) -> TokenEmbedding:
-    """Return the embedding of one text from the output of sentence-transformers."""
-    vector: Vector = row["sentence_embedding"].float().cpu().numpy()
-    tokens: Vector = np.empty((0, len(vector)), np.float32)
-    if "token_embeddings" in row and "input_ids" in row:
-        ids: list[int] = row["input_ids"].tolist()
-        mask: list[int] = row["attention_mask"].tolist()
-        content_rows = [index for index, token_id in enumerate(ids) if mask[index] and token_id not in special]
-        tokens = row["token_embeddings"].float().cpu().numpy()[content_rows]
-    # Normalised in float32: in bfloat16, lengths are off by up to 0.4 %.
-    return TokenEmbedding(normalised(vector[np.newaxis])[0], normalised(tokens))
+def _part_embedding(reading: Reading, vector: Vector, tokens: Vector) -> TokenEmbedding:
+    """Return the embedding of the part of a stretch.
+
+    Parameters:
+        vector: the model's vector of the whole text, of any length.
+        tokens: the vectors of all its tokens without special tokens, of any length.
+    """
+    # A model that puts a prompt before the text has more token vectors than the text has tokens.
+    spans = reading.spans if len(reading.spans) == len(tokens) else ()
+    if reading.stretch.start:
+        tokens, spans = tokens[-reading.part_tokens :], spans[-reading.part_tokens :]
+        vector = tokens.mean(axis=0)
+    return TokenEmbedding(normalised(vector[np.newaxis])[0], normalised(tokens), spans)
 
 
-def _unsupported_reason(model: Any) -> str:
-    """Return why `OpenVinoRuntime` cannot run a SentenceTransformer; empty when it can."""
+def _unusual_part(model: Any) -> str:
+    """Return in what a SentenceTransformer differs from a transformer with mean pooling; empty when in nothing."""
     modules = [type(module).__name__ for module in model]
     if modules[:2] != ["Transformer", "Pooling"] or modules[2:] not in ([], ["Normalize"]):
         return f"it is made of {', '.join(modules)}"
@@ -253,11 +263,16 @@ def _unsupported_reason(model: Any) -> str:
         return "its pooling is not the mean"
     if model.default_prompt_name is not None:
         return "it puts a prompt before every text"
-    if not getattr(model.tokenizer, "is_fast", False):
+    if not has_offsets(model):
         return "its tokenizer is not a fast one"
-    if model.device.type != "cpu":
-        return f"torch runs it on {model.device.type}"
     return ""
+
+
+def _unsupported_reason(model: Any) -> str:
+    """Return why `OpenVinoRuntime` cannot run a SentenceTransformer; empty when it can."""
+    if model.device.type != "cpu":
+        return _unusual_part(model) or f"torch runs it on {model.device.type}"
+    return _unusual_part(model)
 
 
 def _compile(model: Any) -> Any:
@@ -302,7 +317,8 @@ def _verified_openvino(model: Any) -> OpenVinoRuntime:
     runtime = OpenVinoRuntime(model)
     # Each text alone, then all in one batch.
     for texts in (*((text,) for text in _PROBES), _PROBES):
-        for expected, actual in zip(TorchRuntime(model).encode(texts), runtime.encode(texts), strict=True):
+        stretches = [Stretch(text) for text in texts]
+        for expected, actual in zip(TorchRuntime(model).encode(stretches), runtime.encode(stretches), strict=True):
             cosine = float(expected.vector @ actual.vector)
             # `not >=` instead of `<`, so that NaN is refused too.
             if not cosine >= _COSINE_MIN or expected.tokens.shape != actual.tokens.shape:

@@ -1,104 +1,96 @@
-"""Passages: cut an episode into the texts that are embedded for it.
+"""Passages: cut an episode into the stretches of text that are embedded for it.
 
-An episode has up to three parts:
-
-- *turn*: the speaker and the text;
-- *window*: the turn after the two turns before it, since a short turn has too few words to match a query;
-- *reported speech*, when the speaker has a name: the turn in the third person ("Ann said: Ann moved to Lisbon"), since
-  questions name the speaker where the turn says `I`.
-
-A long part is cut into chunks; the score of a part is that of its best chunk.
+A turn alone says too little, so the model reads it after the end of the turn before it in its session, and the vectors
+of its own tokens are kept. The vectors of a turn so depend on nothing said later: they are the same live and after a
+replay, and stay when the conversation goes on. A long turn is cut at its sentences into chunks, each read after the end
+of the chunk before it; the score of an episode is that of its best chunk.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import NamedTuple
 
+from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.queries.episode_queries import SpokenText
-from recollect.projections.text.chunks import chunks
-
-Part = Literal["turn", "window", "told"]
-TURN: Final = "turn"
-WINDOW: Final = "window"
-#: The reported-speech passage, by its name in released files of vectors.
-REPORTED_SPEECH: Final = "told"
-PARTS: tuple[Part, ...] = (TURN, WINDOW, REPORTED_SPEECH)
+from recollect.projections.text.sentences import split_sentences
 
 #: Raise it with every change of the passages, so that all episodes are embedded again.
-PASSAGES_VERSION = 2
-#: Turns before the episode in its window.
-WINDOW_TURNS = 2
-#: Last words of each earlier turn in the window: the next turn mostly answers the end of a long one.
-_CONTEXT_WORDS = 60
+PASSAGES_VERSION = 3
+#: Last words of the turn or chunk before, as context: a turn mostly answers the end of a long one.
+CONTEXT_WORDS = 40
+#: Most words of a chunk: with its context 190 tokens of prose and 230 of lists and code; the default model reads 256.
+CHUNK_WORDS = 100
 
 
 class Passage(NamedTuple):
-    """A text to embed for an episode."""
+    """A stretch to embed for an episode."""
 
-    part: Part
-    #: Number of the chunk within the part, from 0 on.
+    #: Number of the passage within the episode, from 0 on.
     chunk: int
-    text: str
+    stretch: Stretch
 
 
-def passages(turn: SpokenText, before: Sequence[SpokenText]) -> Iterator[Passage]:
+class SourceTurn(NamedTuple):
+    """A turn that a summary is made of."""
+
+    spoken: SpokenText
+    #: The turn before it in its session; None: the first one.
+    before: SpokenText | None
+
+
+def passages(turn: SpokenText, before: SpokenText | None) -> Iterator[Passage]:
     """Yield the passages of an episode.
 
     Parameters:
-        turn: the episode.
-        before: up to `WINDOW_TURNS` episodes before it in its session, oldest first.
+        before: the episode before it in its session; None: the first one.
     """
-    parts = chunks(turn.line())
-    for number, chunk in enumerate(parts):
-        yield Passage(TURN, number, chunk)
-    context = [" ".join(earlier.line().split()[-_CONTEXT_WORDS:]) for earlier in before]
-    for number, chunk in enumerate(parts):
-        yield Passage(WINDOW, number, "\n".join([*context, chunk]) if number == 0 else chunk)
-    if turn.named:
-        others = [earlier.speaker for earlier in before if earlier.named and earlier.speaker != turn.speaker]
-        for number, chunk in enumerate(chunks(_reported_speech(turn, others[-1] if others else None))):
-            yield Passage(REPORTED_SPEECH, number, chunk)
+    for number, stretch in enumerate(_stretches(turn, before)):
+        yield Passage(number, stretch)
 
 
-def summary_passages(summary: SpokenText, sources: Sequence[SpokenText]) -> Iterator[Passage]:
-    """Yield the passages of a summary and of its source turns, so that queries that matched a turn match the summary.
+def summary_passages(summary: SpokenText, sources: Sequence[SourceTurn]) -> Iterator[Passage]:
+    """Yield the passages of a summary and those of its sources, so that queries that matched a turn match the summary.
 
     Parameters:
         sources: the turns, in order.
     """
-    all_passages = [*passages(summary, ())]
-    for index, turn in enumerate(sources):
-        all_passages += passages(turn, sources[max(0, index - WINDOW_TURNS) : index])
-    for part in PARTS:
-        of_part = (passage for passage in all_passages if passage.part == part)
-        yield from (passage._replace(chunk=number) for number, passage in enumerate(of_part))
+    stretches = [*_stretches(summary, None)]
+    for source in sources:
+        stretches += _stretches(source.spoken, source.before)
+    for number, stretch in enumerate(stretches):
+        yield Passage(number, stretch)
 
 
-#: Pronouns, and the name that replaces each in reported speech.
-_PERSONS = (
-    (re.compile(r"\b(?:I|me|myself)\b"), "{speaker}"),
-    (re.compile(r"\b(?:[Mm]y|[Mm]ine)\b"), "{speaker}'s"),
-    (re.compile(r"\b(?:[Yy]our|[Yy]ours)\b"), "{other}'s"),
-    (re.compile(r"\b(?:[Yy]ou|[Yy]ourself)\b"), "{other}"),
-)
-_CONTRACTIONS = (
-    (re.compile(r"\bI['’]m\b"), "I is"),
-    (re.compile(r"\bI['’]ve\b"), "I has"),
-    (re.compile(r"\bI['’]ll\b"), "I will"),
-)
+def _stretches(turn: SpokenText, before: SpokenText | None) -> Iterator[Stretch]:
+    """Yield the chunks of a turn, each after the end of what was said before it."""
+    context = "" if before is None else _end(before.line())
+    for chunk in sentence_chunks(turn.line()):
+        text = f"{context}\n{chunk}" if context else chunk
+        yield Stretch(text, len(text) - len(chunk))
+        context = _end(chunk)
 
 
-def _reported_speech(turn: SpokenText, other: str | None) -> str:
-    """Return the turn with the speaker's name in place of `I`, and the name of `other` in place of `you`."""
-    text = turn.text
-    for pattern, words in _CONTRACTIONS:
-        text = pattern.sub(words, text)
-    names = {"speaker": turn.speaker, "other": other}
-    for pattern, template in _PERSONS:
-        if other is not None or "{other}" not in template:
-            name = template.format(**names)
-            text = pattern.sub(lambda _, name=name: name, text)
-    caption = f" ({turn.caption})" if turn.caption else ""
-    return f"{turn.speaker} said: {text}{caption}"
+def sentence_chunks(text: str) -> list[str]:
+    """Return `text` in chunks of consecutive sentences, of at most `CHUNK_WORDS` words each; never empty."""
+    words = text.split()
+    if len(words) <= CHUNK_WORDS:
+        return [" ".join(words)]
+    chunks: list[list[str]] = [[]]
+    for sentence in split_sentences(text):
+        for part in _cut(sentence.split()):
+            if chunks[-1] and len(chunks[-1]) + len(part) > CHUNK_WORDS:
+                chunks.append([])
+            chunks[-1] += part
+    return [" ".join(chunk) for chunk in chunks]
+
+
+def _cut(words: list[str]) -> Iterator[list[str]]:
+    """Yield the words of a sentence in parts of at most `CHUNK_WORDS`."""
+    for start in range(0, len(words), CHUNK_WORDS):
+        yield words[start : start + CHUNK_WORDS]
+
+
+def _end(text: str) -> str:
+    """Return the last `CONTEXT_WORDS` words of `text`."""
+    return " ".join(text.rsplit(maxsplit=CONTEXT_WORDS)[-CONTEXT_WORDS:])

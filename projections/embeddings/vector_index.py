@@ -13,7 +13,6 @@ import numkong
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.projections.embeddings.passages import PARTS, Part
 from recollect.projections.embeddings.token_codes import Vector
 
 #: Rows of a new matrix; a full matrix doubles.
@@ -31,7 +30,7 @@ class Cosines(NamedTuple):
 
 
 class VectorIndex:
-    """The vectors of one namespace, with one growing matrix for each part. One thread adds while any number search.
+    """The vectors of one namespace as int8 rows. One thread adds while any number search.
 
     Parameters:
         dimensions: the number of dimensions of a vector.
@@ -39,36 +38,6 @@ class VectorIndex:
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
-        self._matrices = {part: _GrowingMatrix(dimensions) for part in PARTS}
-
-    @property
-    def size_bytes(self) -> int:
-        """Return the memory of the matrices."""
-        return sum(matrix.size_bytes for matrix in self._matrices.values())
-
-    def add(self, part: Part, versions: Sequence[int], vectors: Vector) -> None:
-        """Add the vectors of one part.
-
-        Parameters:
-            versions: the episode of each vector, ascending, after all versions added before; an episode may repeat.
-            vectors: normalised, shape (len(versions), dimensions).
-        """
-        self._matrices[part].add(np.asarray(versions, np.int64), vectors)
-
-    def cosines(self, query: Vector, part: Part, *, until: int | None = None) -> Cosines:
-        """Return the cosine of every episode to a query.
-
-        Parameters:
-            query: normalised, shape (dimensions,).
-            until: the last version to search; None searches all.
-        """
-        return self._matrices[part].cosines(query, until)
-
-
-class _GrowingMatrix:
-    """The vectors of one part as int8 rows; the arrays double when they are full."""
-
-    def __init__(self, dimensions: int) -> None:
         self._codes = np.empty((_INITIAL_ROWS, dimensions), np.int8)
         #: Divisor of each row: its vector is codes * scale.
         self._scales = np.empty(_INITIAL_ROWS, np.float32)
@@ -81,24 +50,39 @@ class _GrowingMatrix:
 
     @property
     def size_bytes(self) -> int:
+        """Return the memory of the arrays, which double when they are full."""
         return self._codes.nbytes + self._scales.nbytes + self._versions.nbytes + self._starts.nbytes
 
-    def add(self, versions: NDArray[np.int64], vectors: Vector) -> None:
+    def add(self, episodes: Sequence[int], vectors: Vector) -> None:
+        """Add the vectors of episodes.
+
+        Parameters:
+            episodes: the version of the episode of each vector, ascending, after all versions added before; an episode
+                may repeat.
+            vectors: normalised, shape (len(episodes), dimensions).
+        """
+        versions = np.asarray(episodes, np.int64)
         if not len(versions):
             return
-        rows, episodes = self._filled
+        rows, count = self._filled
         starts = np.flatnonzero(np.diff(versions, prepend=versions[0] - 1))
-        rows_end, episodes_end = rows + len(versions), episodes + len(starts)
+        rows_end, count_end = rows + len(versions), count + len(starts)
         self._codes = _with_room(self._codes, rows, rows_end)
         self._scales = _with_room(self._scales, rows, rows_end)
-        self._versions = _with_room(self._versions, episodes, episodes_end)
-        self._starts = _with_room(self._starts, episodes, episodes_end)
+        self._versions = _with_room(self._versions, count, count_end)
+        self._starts = _with_room(self._starts, count, count_end)
         self._codes[rows:rows_end], self._scales[rows:rows_end] = _rounded(vectors)
-        self._versions[episodes:episodes_end] = versions[starts]
-        self._starts[episodes:episodes_end] = rows + starts
-        self._filled = (rows_end, episodes_end)
+        self._versions[count:count_end] = versions[starts]
+        self._starts[count:count_end] = rows + starts
+        self._filled = (rows_end, count_end)
 
-    def cosines(self, query: Vector, until: int | None) -> Cosines:
+    def cosines(self, query: Vector, *, until: int | None = None) -> Cosines:
+        """Return the cosine of every episode to a query.
+
+        Parameters:
+            query: normalised, shape (dimensions,).
+            until: the last version to search; None searches all.
+        """
         rows, episodes = self._filled
         versions, starts = self._versions[:episodes], self._starts[:episodes]
         if until is not None and episodes and versions[-1] > until:

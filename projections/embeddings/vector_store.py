@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
@@ -15,7 +15,7 @@ import numpy as np
 
 from recollect.events.backends.log import EventLog
 from recollect.events.storage.database import connect, storage_errors
-from recollect.projections.embeddings.passages import PARTS, Passage
+from recollect.projections.embeddings.passages import Passage
 from recollect.projections.embeddings.token_codes import TokenCodes, Vector
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.queries.snapshot import Snapshot
@@ -25,21 +25,21 @@ _REMOVED_ROWS = 1_000
 
 # The vectors of the episodes after one version up to another, in the order of the index.
 _VECTORS_BETWEEN = """
-SELECT embeddings.version, embeddings.part, vectors.vector
+SELECT embeddings.version, vectors.vector
 FROM embeddings JOIN vectors ON vectors.key = embeddings.vector_key
 WHERE embeddings.model = ? AND embeddings.version > ? AND embeddings.version <= ?
-ORDER BY embeddings.version, embeddings.part, embeddings.chunk
+ORDER BY embeddings.version, embeddings.chunk
 """
 
-# The vector of the first chunk of an episode's turn.
+# The vector of the first chunk of an episode.
 _TURN_VECTOR = """
 SELECT vectors.vector FROM embeddings JOIN vectors ON vectors.key = embeddings.vector_key
-WHERE embeddings.model = ? AND embeddings.version = ? AND embeddings.part = 'turn' AND embeddings.chunk = 0
+WHERE embeddings.model = ? AND embeddings.version = ? AND embeddings.chunk = 0
 """
 
 # Codes of turns are read in two steps instead of a join: each table's pages stay in SQLite's cache.
 _TURN_KEYS = """
-SELECT vector_key, version FROM embeddings WHERE model = ? AND version IN (%s) AND part = 'turn' AND chunk < ?
+SELECT vector_key, version FROM embeddings WHERE model = ? AND version IN (%s) AND chunk < ?
 ORDER BY version, chunk
 """
 _CODES = "SELECT vector_key, codes FROM token_codes WHERE vector_key IN (%s)"
@@ -50,7 +50,7 @@ INSERT OR REPLACE INTO token_codes (vector_key, codes) SELECT key, ? FROM vector
 """
 _INSERT_PASSAGE = """
 INSERT OR REPLACE INTO embeddings (model, version, part, chunk, vector_key)
-SELECT model, ?, ?, ?, key FROM vectors WHERE model = ? AND digest = ?
+SELECT model, ?, 'turn', ?, key FROM vectors WHERE model = ? AND digest = ?
 """
 _HAS_VECTOR = "SELECT 1 FROM vectors WHERE model = ? AND digest = ?"
 _HAS_CODES = "SELECT 1 FROM vectors JOIN token_codes ON vector_key = key WHERE model = ? AND digest = ?"
@@ -75,16 +75,16 @@ _MODELS = "SELECT model FROM embedded UNION SELECT model FROM embeddings UNION S
 
 #: Versions whose vectors are loaded under the lock at once: about 10 ms, then other threads can use the file.
 _LOADED_VERSIONS = 2_000
-#: Chunks of one turn that late interaction compares: of a longer turn only the beginning.
-_CODED_CHUNKS_MAX = 10
+#: Passages of one episode that late interaction compares: of a longer turn only the beginning.
+_CODED_CHUNKS_MAX = 20
 _cache_generations = count()
 
 
-class EmbeddedText(NamedTuple):
-    """The stored embedding of one text."""
+class StoredEmbedding(NamedTuple):
+    """The stored embedding of a passage or of another text."""
 
     vector: Vector
-    #: Codes of the text's tokens; of turns only.
+    #: Codes of the tokens; of passages only.
     codes: TokenCodes | None = None
 
 
@@ -146,35 +146,24 @@ class VectorStore:
                 self._connection.execute("DELETE FROM embedded WHERE model = ?", (self._model,))
         self._log_checked = True
 
-    def missing(self, texts: dict[bytes, str], *, with_codes: Collection[bytes] = ()) -> dict[bytes, str]:
-        """Return the entries of `texts` that have no vector, or no codes where codes are required.
-
-        Parameters:
-            texts: texts by their sha256.
-            with_codes: the digests whose codes are required.
-        """
-        stored = {
-            digest
-            for digest in texts
-            if self._connection.execute(
-                _HAS_CODES if digest in with_codes else _HAS_VECTOR, (self._model, digest)
-            ).fetchone()
-        }
-        return {digest: text for digest, text in texts.items() if digest not in stored}
+    def missing(self, digests: Iterable[bytes], *, with_codes: bool) -> set[bytes]:
+        """Return the `digests` without a vector, or without codes where codes are required."""
+        stored = _HAS_CODES if with_codes else _HAS_VECTOR
+        return {digest for digest in digests if not self._connection.execute(stored, (self._model, digest)).fetchone()}
 
     def save(
         self,
-        vectors: dict[bytes, EmbeddedText],
+        embeddings: Mapping[bytes, StoredEmbedding],
         passages: Sequence[tuple[int, Passage, bytes]],
         *,
         after: int,
         last: tuple[int, str],
     ) -> bool:
-        """Write new vectors, the passages that use vectors, and the checkpoint in one transaction.
+        """Write new embeddings, the passages that use embeddings, and the checkpoint in one transaction.
 
         Parameters:
-            vectors: new embeddings by the sha256 of their texts.
-            passages: (version of the episode, passage, sha256 of its text).
+            embeddings: new embeddings by the digests of their stretches.
+            passages: (version of the episode, passage, digest of its stretch).
             after: the checkpoint that the passages follow.
             last: version and id of the last episode among them.
 
@@ -182,32 +171,36 @@ class VectorStore:
             False when nothing was written: another process has reset the checkpoint or removed a vector meanwhile.
         """
         with self._transaction():
-            stored = {digest: passage.text for _, passage, digest in passages if digest not in vectors}
-            if self.checkpoint() < after or self.missing(stored):
+            stored = {digest for _, _, digest in passages if digest not in embeddings}
+            if self.checkpoint() < after or self.missing(stored, with_codes=True):
                 return False
             if self.checkpoint() == 0:
                 self._connection.execute("DELETE FROM embeddings WHERE model = ?", (self._model,))
-            self._insert(vectors)
+            self._insert(embeddings)
             self._connection.executemany(
                 _INSERT_PASSAGE,
-                [(version, passage.part, passage.chunk, self._model, digest) for version, passage, digest in passages],
+                [(version, passage.chunk, self._model, digest) for version, passage, digest in passages],
             )
             self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, *last))
         return True
 
-    def save_texts(self, vectors: dict[bytes, EmbeddedText]) -> None:
+    def save_texts(self, embeddings: Mapping[bytes, StoredEmbedding]) -> None:
         """Write the embeddings of texts that are no passages, by the sha256 of the texts."""
         with self._transaction():
-            self._insert(vectors)
+            self._insert(embeddings)
 
-    def _insert(self, vectors: dict[bytes, EmbeddedText]) -> None:
+    def _insert(self, embeddings: Mapping[bytes, StoredEmbedding]) -> None:
         self._connection.executemany(
             _INSERT_VECTOR,
-            [(self._model, digest, text.vector.astype("<f4").tobytes()) for digest, text in vectors.items()],
+            [(self._model, digest, text.vector.astype("<f4").tobytes()) for digest, text in embeddings.items()],
         )
         self._connection.executemany(
             _INSERT_CODES,
-            [(text.codes.tobytes(), self._model, digest) for digest, text in vectors.items() if text.codes is not None],
+            [
+                (text.codes.tobytes(), self._model, digest)
+                for digest, text in embeddings.items()
+                if text.codes is not None
+            ],
         )
 
     def text_vector(self, digest: bytes) -> Vector | None:
@@ -215,7 +208,7 @@ class VectorStore:
         return self._vector("SELECT vector FROM vectors WHERE model = ? AND digest = ?", digest)
 
     def turn_vector(self, version: int) -> Vector | None:
-        """Return the vector of an episode's turn, of the first chunk of a long one; None when it has none."""
+        """Return the vector of an episode, of the first chunk of a long one; None when it has none."""
         return self._vector(_TURN_VECTOR, version)
 
     def codes(self, versions: Sequence[int]) -> dict[int, list[bytes]]:
@@ -305,10 +298,8 @@ class VectorStore:
         rows: list[tuple[Any, ...]] = self._connection.execute(
             _VECTORS_BETWEEN, (self._model, self._indexed, until)
         ).fetchall()
-        for part in PARTS:
-            of_part = [(version, vector) for version, row_part, vector in rows if row_part == part]
-            matrix = np.frombuffer(b"".join(vector for _, vector in of_part), "<f4")
-            index.add(part, [version for version, _ in of_part], matrix.reshape(len(of_part), index.dimensions))
+        matrix = np.frombuffer(b"".join(vector for _, vector in rows), "<f4")
+        index.add([version for version, _ in rows], matrix.reshape(len(rows), index.dimensions))
         self._indexed = until
 
     def close(self) -> None:

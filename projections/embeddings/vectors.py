@@ -1,7 +1,7 @@
 """Vectors: embeds the episodes and the knowledge of all namespaces with one model, and reads their vectors.
 
 Embedding is a projection that follows the read models, with a checkpoint for each model. Vectors are stored by (model,
-sha256 of the text): a rebuild embeds no text twice, and vectors of two models are never compared.
+digest of what was embedded): a rebuild embeds nothing twice, and vectors of two models are never compared.
 """
 
 from __future__ import annotations
@@ -14,22 +14,30 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 
+from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ForeignFile, RecollectError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import write_once
 from recollect.events.storage.database import storage_errors
 from recollect.projections.embeddings.embedder import Embedder
-from recollect.projections.embeddings.passages import PASSAGES_VERSION, TURN, Passage, passages, summary_passages
+from recollect.projections.embeddings.model_runtime import normalised
+from recollect.projections.embeddings.passages import (
+    PASSAGES_VERSION,
+    Passage,
+    SourceTurn,
+    passages,
+    summary_passages,
+)
+from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.token_codes import TokenCodeCache, Vector, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
-from recollect.projections.embeddings.vector_store import EmbeddedText, VectorStore
+from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
 from recollect.projections.projection_settings import INDEX_BYTES_MAX
 from recollect.projections.projector.episode_events import Episode, episode_from_event, is_episode_event
 from recollect.projections.queries.episode_queries import EpisodeToEmbed, SpokenText
@@ -44,6 +52,8 @@ _logger = logging.getLogger(__name__)
 
 #: Episodes embedded in one transaction: a killed process loses a second or two of work.
 _BATCH_EPISODES = 128
+#: Words up to which a part is short: it is embedded alone, too. A longer one has enough words of its own in a context.
+_MIXED_WORDS_MAX = 60
 #: Namespaces whose files of vectors are open at once.
 _OPEN_MAX = 64
 
@@ -148,7 +158,7 @@ class Vectors:
             return index
 
     def vectors_of_episodes(self, namespace: str, snapshot: Snapshot, versions: Iterable[int]) -> dict[int, Vector]:
-        """Return the vectors of the turns of `versions`, by version, without those not embedded yet.
+        """Return the vectors of the episodes `versions`, by version, without those not embedded yet.
 
         Empty unless the model is ready.
         """
@@ -166,21 +176,21 @@ class Vectors:
         """
         if self.embedder.state != "ready" or not texts:
             return None
-        digests = [sha256(text.encode(errors="replace")).digest() for text in texts]
+        text_of = {Stretch(text).digest: text for text in texts}
         with self._using(namespace, snapshot) as store:
             with store.lock:
-                missing = store.missing(dict(zip(digests, texts, strict=True)))
+                missing = sorted(store.missing(text_of, with_codes=False))
             if missing:
-                vectors = self.embedder.embed(list(missing.values()))
+                vectors = self.embedder.embed([text_of[digest] for digest in missing])
                 with store.lock:
                     store.save_texts(
-                        {digest: EmbeddedText(vector) for digest, vector in zip(missing, vectors, strict=True)}
+                        {digest: StoredEmbedding(vector) for digest, vector in zip(missing, vectors, strict=True)}
                     )
             with store.lock:
-                vectors_or_none = [store.text_vector(digest) for digest in digests]
+                vectors_or_none = [store.text_vector(Stretch(text).digest) for text in texts]
         stored_vectors = [vector for vector in vectors_or_none if vector is not None]
         # Fewer when another process has removed this model's vectors meanwhile.
-        return np.stack(stored_vectors) if len(stored_vectors) == len(digests) else None
+        return np.stack(stored_vectors) if len(stored_vectors) == len(texts) else None
 
     def cached_texts(self, namespace: str, snapshot: Snapshot, digests: Sequence[bytes]) -> list[Vector | None]:
         """Return the stored vectors of texts; None for a text without one. The model must be ready.
@@ -225,7 +235,7 @@ class Vectors:
                         after = store.checkpoint()
                     episodes = snapshot.episodes.to_embed(after, limit=_BATCH_EPISODES)
                     batch = [
-                        (episode.version, passage, sha256(passage.text.encode(errors="replace")).digest())
+                        (episode.version, passage, passage.stretch.digest)
                         for episode in episodes
                         for passage in self._passages(namespace, snapshot, episode)
                     ]
@@ -237,12 +247,8 @@ class Vectors:
         if episode.tier == "raw":
             return passages(episode.spoken, episode.before)
         versions = snapshot.episodes.source_versions(episode.version)
-        sources = [
-            episode_from_event(event, event.data())
-            for event in read_events(self._read_models.log, namespace, versions)
-            if is_episode_event(event)
-        ]
-        return summary_passages(episode.spoken, [_spoken(source) for source in sources])
+        events = [event for event in read_events(self._read_models.log, namespace, versions) if is_episode_event(event)]
+        return summary_passages(episode.spoken, _source_turns(events, snapshot))
 
     def _embed_passages(
         self, store: VectorStore, after: int, last: EpisodeToEmbed, batch: Sequence[tuple[int, Passage, bytes]]
@@ -250,23 +256,43 @@ class Vectors:
         """Embed the passages of the episodes after the checkpoint `after` up to `last`; store vectors and checkpoint.
 
         Parameters:
-            batch: (version of the episode, passage, sha256 of its text).
+            batch: (version of the episode, passage, digest of its stretch).
 
         Returns:
             False when nothing was stored: another process has reset the checkpoint or removed a vector meanwhile.
         """
-        turns = {digest for _, passage, digest in batch if passage.part == TURN}
+        stretches = {digest: passage.stretch for _, passage, digest in batch}
         with store.lock:
-            missing = store.missing({digest: passage.text for _, passage, digest in batch}, with_codes=turns)
-        new: dict[bytes, EmbeddedText] = {}
-        if missing:
-            basis = self.basis()
-            embeddings = self.embedder.embed_tokens(list(missing.values()))
-            for digest, embedding in zip(missing, embeddings, strict=True):
-                codes = encoded(embedding.tokens, basis) if digest in turns else None
-                new[digest] = EmbeddedText(embedding.vector, codes)
+            missing = store.missing(stretches, with_codes=True)
+        new = self._embedded({digest: stretch for digest, stretch in stretches.items() if digest in missing})
         with store.lock:
             return store.save(new, batch, after=after, last=(last.version, last.id))
+
+    def _embedded(self, stretches: Mapping[bytes, Stretch]) -> dict[bytes, StoredEmbedding]:
+        """Return the embeddings of stretches, by their digests.
+
+        The vector of a short part in a context is the mean of that and of the part's own vector: alone a short turn
+        says too little, and in its context too much, where the topic changes with every turn. The tokens are those in
+        context. A change of what is embedded for a stretch needs a migration that drops the vectors.
+        """
+        if not stretches:
+            return {}
+        basis = self.basis()
+        alone = {
+            digest: Stretch(stretch.part)
+            for digest, stretch in stretches.items()
+            if stretch.start and len(stretch.part.split()) <= _MIXED_WORDS_MAX
+        }
+        read = [*dict.fromkeys([*stretches.values(), *alone.values()])]
+        embedding_of = dict(zip(read, self.embedder.embed_tokens(read), strict=True))
+        embeddings: dict[bytes, StoredEmbedding] = {}
+        for digest, stretch in stretches.items():
+            embedding = embedding_of[stretch]
+            vector = embedding.vector
+            if digest in alone:
+                vector = normalised((vector + embedding_of[alone[digest]].vector)[np.newaxis])[0]
+            embeddings[digest] = StoredEmbedding(vector, encoded(embedding.tokens, basis))
+        return embeddings
 
     def basis(self) -> Vector:
         """Return the basis of the model's token codes, shape (dimensions, at most 64), stored in the data folder.
@@ -348,5 +374,22 @@ class Vectors:
         return namespace_folder(self._data, namespace) / VECTORS_FILE
 
 
+def _source_turns(events: Sequence[RecordedEvent], snapshot: Snapshot) -> list[SourceTurn]:
+    """Return the sources of a summary with the contexts they were embedded in.
+
+    Where the row of a source, or of the turn before it, has expired, that is the source before it in its session.
+    """
+    spoken = [_spoken(episode_from_event(event, event.data())) for event in events]
+    before = snapshot.episodes.spoken_before([event.version for event in events])
+    last_of_session: dict[str, SpokenText] = {}
+    turns: list[SourceTurn] = []
+    for event, turn in zip(events, spoken, strict=True):
+        fallback = None if event.session_id is None else last_of_session.get(event.session_id)
+        turns.append(SourceTurn(turn, before.get(event.version) or fallback))
+        if event.session_id is not None:
+            last_of_session[event.session_id] = turn
+    return turns
+
+
 def _spoken(episode: Episode) -> SpokenText:
-    return SpokenText(episode.speaker, episode.text, episode.caption, episode.role not in (None, episode.speaker))
+    return SpokenText(episode.speaker, episode.text, episode.caption)

@@ -1,15 +1,15 @@
 -- The vectors of one namespace. The file lies in the folder of the read model's generations; a rebuild keeps it.
 
--- Vectors of texts, by the sha256 of the text: a rebuild embeds no text twice.
+-- Vectors of texts, by what was embedded (`Stretch.digest`): a rebuild embeds nothing twice.
 CREATE TABLE IF NOT EXISTS vectors (
     key    INTEGER PRIMARY KEY,
     model  TEXT NOT NULL,  -- fingerprint of the embedding model
-    digest BLOB NOT NULL,  -- sha256 of the text
+    digest BLOB NOT NULL,  -- sha256 of the text, or of the text and its part
     vector BLOB NOT NULL,  -- normalised, float32, little endian
     UNIQUE (model, digest)
 ) STRICT;
 
--- Token codes of the texts of turns: 64 bytes a token, in the order of the tokens.
+-- Token codes of passages: 64 bytes a token, in the order of the tokens.
 CREATE TABLE IF NOT EXISTS token_codes (
     vector_key INTEGER PRIMARY KEY,
     codes      BLOB NOT NULL
@@ -19,8 +19,8 @@ CREATE TABLE IF NOT EXISTS token_codes (
 CREATE TABLE IF NOT EXISTS embeddings (
     model      TEXT    NOT NULL,
     version    INTEGER NOT NULL,  -- of the episode
-    part       TEXT    NOT NULL,  -- turn, window, told (reported speech)
-    chunk      INTEGER NOT NULL,  -- number of the chunk within the part, from 0 on
+    part       TEXT    NOT NULL,  -- turn; earlier releases had others
+    chunk      INTEGER NOT NULL,  -- number of the passage within the episode, from 0 on
     vector_key INTEGER NOT NULL,
     PRIMARY KEY (model, version, part, chunk)
 ) STRICT, WITHOUT ROWID;

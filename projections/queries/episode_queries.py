@@ -111,16 +111,16 @@ _MENTIONING_DATES = """
 SELECT version FROM date_mentions JOIN episodes ON episodes.id = event_id
 WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ?
 """
-# Episodes after a version (e), each with the previous episode of its session (p) and the one before that (q).
+# Episodes after a version (e), each with the previous episode of its session (p).
 _TO_EMBED = """
-SELECT e.version, e.id, e.tier,
-    e.speaker, e.text, e.caption, e.role IS NOT NULL AND e.speaker <> e.role,
-    q.speaker, q.text, q.caption, q.role IS NOT NULL AND q.speaker <> q.role,
-    p.speaker, p.text, p.caption, p.role IS NOT NULL AND p.speaker <> p.role
-FROM episodes AS e
-LEFT JOIN episodes AS p ON p.version = e.previous
-LEFT JOIN episodes AS q ON q.version = p.previous
+SELECT e.version, e.id, e.tier, e.speaker, e.text, e.caption, p.speaker, p.text, p.caption
+FROM episodes AS e LEFT JOIN episodes AS p ON p.version = e.previous
 WHERE e.version > ? ORDER BY e.version LIMIT ?
+"""
+# Episodes (e), each with the previous episode of its session (p).
+_SPOKEN_BEFORE = """
+SELECT e.version, p.speaker, p.text, p.caption
+FROM episodes AS e LEFT JOIN episodes AS p ON p.version = e.previous WHERE e.version IN (%s)
 """
 _TIER_TOTALS = """
 SELECT tier, count(*), sum(token_count + (length(coalesce(caption, '')) + 3) / 4) FROM episodes GROUP BY tier
@@ -184,8 +184,6 @@ class SpokenText(NamedTuple):
     speaker: str
     text: str
     caption: str | None
-    #: Whether the speaker has a name other than its role.
-    named: bool = False
 
     def line(self) -> str:
         """Return speaker, text and caption on one line."""
@@ -202,8 +200,8 @@ class EpisodeToEmbed:
     #: raw, compressed or distilled.
     tier: str
     spoken: SpokenText
-    #: Up to two previous episodes of its session, oldest first.
-    before: tuple[SpokenText, ...]
+    #: The previous episode of its session; None: the first one, or one whose previous episode has expired.
+    before: SpokenText | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,14 +351,15 @@ class EpisodeQueries:
         """Return the next episodes after a version, including summaries, ordered by version."""
         return [
             EpisodeToEmbed(
-                version=version,
-                id=id,
-                tier=tier,
-                spoken=SpokenText(*columns[:4]),
-                before=tuple(SpokenText(*part) for part in (columns[4:8], columns[8:]) if part[0] is not None),
+                version=version, id=id, tier=tier, spoken=SpokenText(*columns[:3]), before=_spoken(columns[3:])
             )
             for version, id, tier, *columns in fetch_tuples(self._connection, _TO_EMBED, (after, limit))
         ]
+
+    def spoken_before(self, versions: Sequence[int]) -> dict[int, SpokenText | None]:
+        """Return the previous episode in the session of each of these episodes, without those that have expired."""
+        rows = fetch_tuples(self._connection, _SPOKEN_BEFORE % placeholders(len(versions)), versions)
+        return {version: _spoken(columns) for version, *columns in rows}
 
     def tier_totals(self) -> dict[str, TierTotals]:
         """Return the number and size of the episodes by tier."""
@@ -380,3 +379,8 @@ class EpisodeQueries:
         statement = f"SELECT {', '.join(names)} FROM episodes ORDER BY version"
         rows: Any = self._connection.execute(statement)
         return rows
+
+
+def _spoken(columns: Sequence[Any]) -> SpokenText | None:
+    """Return the episode of the columns speaker, text and caption of an outer join; None: no row was joined."""
+    return None if columns[0] is None else SpokenText(*columns)

@@ -169,9 +169,22 @@ def test_the_essence_is_found_by_what_was_left_out_of_it(memory: Memory) -> None
         index = memory.vectors.index("a", snapshot)
         live = np.array([version for (version,) in snapshot.episodes.columns(["version"])])
     for said in left_out:
-        found = index.cosines(memory.vectors.embedder.embed_query(f"user: {said}").vector, "turn")
+        found = index.cosines(memory.vectors.embedder.embed_query(f"user: {said}").vector)
         alive = np.isin(found.versions, live)
         assert found.versions[alive][np.argmax(found.values[alive])] == version
+
+
+def test_a_summary_has_the_vectors_of_its_turns_and_those_are_not_embedded_again(memory: Memory) -> None:
+    memory.converse(8)
+    embedder = memory.vectors.embedder
+    assert isinstance(embedder, HashingEmbedder)
+    before = len(embedder.embedded)
+    memory.compact(hours=26)
+    assert len(memory.episodes("compressed")) == 1
+    # Nothing but the summary's own text, and that of the knowledge drawn from it.
+    new = embedder.embedded[before:]
+    assert any(text.startswith("summary: ") for text in new), new
+    assert not [text for text in new if text.startswith(("Ann: ", "Bob: "))]
 
 
 def test_important_and_pinned_episodes_stay(memory: Memory) -> None:

@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from hashlib import sha256
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import apsw
 import httpx
+import numpy as np
 import pytest
 from support.command_line import recollect
 from support.events import message
@@ -35,6 +36,7 @@ from recollect.projections.embeddings.model_record import (
     read_model_record,
     write_model_record,
 )
+from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.read_models.layout import namespace_folder
 
@@ -144,11 +146,17 @@ def test_after_a_change_the_index_holds_vectors_of_the_new_model_only(
         ask(memory)
         memory.embed(tiny_model)
         texts = [f"user: message number {n} about tea" for n in range(300)]
-        expected = dict(enumerate(memory.parts.vectors.embedder.embed(texts), start=1))
+        embedder = memory.parts.vectors.embedder
+        alone = embedder.embed(texts)
+        after = embedder.embed_tokens(
+            [Stretch(f"{first}\n{second}", len(first) + 1) for first, second in pairwise(texts)]
+        )
+        mixed = [alone[0], *(one + other.vector for one, other in zip(alone[1:], after, strict=True))]
+        expected = {version: vector / np.linalg.norm(vector) for version, vector in enumerate(mixed, start=1)}
         with memory.parts.read_models.reading("a") as snapshot:
             index = memory.parts.vectors.index("a", snapshot)
         for version, vector in expected.items():
-            found = index.cosines(vector, "turn")
+            found = index.cosines(vector)
             assert len(found.versions) == 300
             # Each one's nearness is that of the new model's vectors: none is of another space.
             assert found.values[version - 1] == pytest.approx(1, abs=0.01)
@@ -195,20 +203,21 @@ def test_a_change_that_was_killed_goes_on_where_it_was_and_embeds_no_text_twice(
     assert known
     assert read_model_record(tmp_path) is None
 
-    embedded: list[str] = []
+    embedded: list[Stretch] = []
     embed = SentenceEmbedder.embed_tokens
 
-    def embed_and_note(self: SentenceEmbedder, texts: list[str]) -> Any:
+    def embed_and_note(self: SentenceEmbedder, stretches: list[Stretch]) -> Any:
         # The basis of token codes is made of words of the model, which nobody said.
-        embedded.extend(text for text in texts if ":" in text)
-        return embed(self, texts)
+        embedded.extend(stretch for stretch in stretches if ":" in stretch.text)
+        return embed(self, stretches)
 
     # Notes what is embedded; the real model does the work.
     monkeypatch.setattr(SentenceEmbedder, "embed_tokens", embed_and_note)
     with memory_of(tmp_path, DEFAULT_MODEL) as memory:
         assert memory.embed(tiny_model) == 900 - checkpoint + 3_000
         assert ask(memory).degraded == ask(memory, "b").degraded == ()
-    digests = [sha256(text.encode()).digest() for text in embedded]
+    # The vectors of turns alone are parts of those that are stored, except that of the first turn.
+    digests = [stretch.digest for stretch in embedded if stretch.start or " 0 " in stretch.text]
     of_a = {row[0] for row in rows(tmp_path, "SELECT digest FROM vectors")}
     of_b = {row[0] for row in rows(tmp_path, "SELECT digest FROM vectors", namespace="b")}
     # Each namespace remembers for itself: one may be erased without the other.

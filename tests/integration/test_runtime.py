@@ -14,6 +14,7 @@ import pytest
 from recollect.projections.embeddings import model_runtime
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.model_runtime import Runtime, load_runtime
+from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
 
 # What torch and transformers warn about among themselves is not ours to fix.
@@ -71,7 +72,7 @@ def loaded(model: str, choice: RuntimeChoice) -> SentenceEmbedder:
 @needs_openvino
 @pytest.mark.parametrize("batch", [1, len(TEXTS)])
 def test_both_give_the_same_vectors(both: tuple[Runtime, Runtime], batch: int) -> None:
-    texts = list(TEXTS.values())
+    texts = [Stretch(text) for text in TEXTS.values()]
     ours, theirs = (
         [one for at in range(0, len(texts), batch) for one in each.encode(texts[at : at + batch])] for each in both
     )
@@ -85,12 +86,45 @@ def test_both_give_the_same_vectors(both: tuple[Runtime, Runtime], batch: int) -
 
 @needs_openvino
 def test_a_batch_of_any_size_is_encoded_in_order(both: tuple[Runtime, Runtime]) -> None:
-    texts = ["the cat and the kitten", "tea", "a bridge " * 30, "tax number 7"] * 5
+    texts = [Stretch(text) for text in ("the cat and the kitten", "tea", "a bridge " * 30, "tax number 7")] * 5
     alone = {text: both[0].encode([text])[0].vector for text in set(texts)}
     for count in (0, 1, 3, 7, 8, 20):
         found = both[0].encode(texts[:count])
         assert len(found) == count
         assert all(one.vector @ alone[text] > 0.999 for one, text in zip(found, texts[:count], strict=True))
+
+
+@needs_openvino
+def test_both_read_a_part_in_its_context(both: tuple[Runtime, Runtime]) -> None:
+    said, answer = "Ann: Where did you see the cat?", "Bob: on the old bridge 🍰"
+    stretch = Stretch(f"{said}\n{answer}", len(said) + 1)
+    alone = both[0].encode([Stretch(answer)])[0]
+    embeddings = [each.encode([stretch, Stretch("another text")])[0] for each in both]
+    for embedding in embeddings:
+        assert embedding.tokens.shape == alone.tokens.shape
+        assert np.linalg.norm(embedding.vector) == pytest.approx(1, abs=1e-5)
+        # Read in a context the tokens are others, and yet those of the part.
+        assert np.all(np.sum(embedding.tokens * alone.tokens, axis=1) < 0.9999)
+        assert "".join(stretch.text[start:end] for start, end in embedding.spans).startswith("Bob:on")
+    assert embeddings[0].vector @ embeddings[1].vector >= 0.999
+
+
+@needs_openvino
+def test_a_part_that_does_not_fit_with_its_context_is_read_alone(both: tuple[Runtime, Runtime]) -> None:
+    context = "They planted tomatoes behind the old house. " * 60
+    for each in both:
+        in_context = each.encode([Stretch(f"{context}tea at nine", len(context))])[0]
+        alone = each.encode([Stretch("tea at nine")])[0]
+        assert in_context.vector @ alone.vector > 0.9999
+        assert in_context.tokens.shape == alone.tokens.shape
+
+
+def test_a_model_that_pools_otherwise_reads_a_part_alone(first_token: str) -> None:
+    runtime = load_runtime(first_token, "torch")
+    in_context, alone = (
+        runtime.encode([stretch])[0] for stretch in (Stretch("Ann: tea?\nBob: at nine", 10), Stretch("Bob: at nine"))
+    )
+    assert in_context.vector @ alone.vector > 0.9999
 
 
 @needs_openvino

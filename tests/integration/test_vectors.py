@@ -17,8 +17,8 @@ from support.events import message
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import RecollectError
 from recollect.events.validation import drafts
-from recollect.projections.embeddings.embedder import Embedder, TokenEmbedding
-from recollect.projections.embeddings.passages import Part
+from recollect.projections.embeddings.embedder import Embedder
+from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.vectors import EmbeddingBacklog, Vectors
 from recollect.projections.read_models.layout import namespace_folder
 from recollect.projections.read_models.read_models import ReadModels
@@ -49,10 +49,10 @@ def pending(models: ReadModels, vectors: Vectors) -> EmbeddingBacklog:
         return vectors.backlog("a", snapshot)
 
 
-def nearest(models: ReadModels, vectors: Vectors, embedder: Embedder, query: str, part: Part = "turn") -> list[int]:
+def nearest(models: ReadModels, vectors: Vectors, embedder: Embedder, query: str) -> list[int]:
     with models.reading("a") as snapshot:
         index = vectors.index("a", snapshot)
-    versions, cosines = index.cosines(embedder.embed_query(query).vector, part)
+    versions, cosines = index.cosines(embedder.embed_query(query).vector)
     return [int(versions[place]) for place in np.argsort(-cosines, kind="stable")[:3]]
 
 
@@ -65,8 +65,14 @@ def test_what_is_embedded_is_found_and_counted(log: SqliteLog, models: ReadModel
     assert vectors.embed_new("a") == 3
     assert pending(models, vectors).missing == 0
     assert nearest(models, vectors, embedder, "user: green pears")[0] == 2
-    # The window of a turn holds the one before it.
-    assert 3 in nearest(models, vectors, embedder, "user: green pears", "window")[:2]
+    # The model has read each turn alone and after the one before it.
+    assert sorted(embedder.embedded) == [
+        "user: blue plums",
+        "user: green pears",
+        "user: green pears\nuser: blue plums",
+        "user: red apples",
+        "user: red apples\nuser: green pears",
+    ]
 
 
 def test_the_index_is_extended_by_what_comes_later(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
@@ -89,8 +95,8 @@ def test_the_same_text_is_embedded_once_even_after_a_rebuild(
     embedder = HashingEmbedder()
     say(log, models, "again", "again", "again", "again", "again")
     open_vectors(embedder).embed_new("a")
-    # One turn; three windows: with none, one and two turns before it. The first window is the turn itself.
-    assert sorted(embedder.embedded) == sorted(set(embedder.embedded))
+    # The turn alone and after itself.
+    assert sorted(embedder.embedded) == ["user: again", "user: again\nuser: again"]
 
     models.replay("a")
     fresh = HashingEmbedder()
@@ -148,7 +154,7 @@ def assert_holds(models: ReadModels, vectors: Vectors, texts: list[str]) -> None
     spoken = [vectors.embedder.embed_query(f"user: {text}").vector for text in texts]
     query = vectors.embedder.embed_query("again").vector
     expected = {version: float(vector @ query) for version, vector in enumerate(spoken, start=1)}
-    found = index.cosines(query, "turn")
+    found = index.cosines(query)
     assert dict(zip(found.versions.tolist(), found.values.tolist(), strict=True)) == pytest.approx(expected, abs=0.01)
 
 
@@ -160,11 +166,11 @@ class Interrupted(HashingEmbedder):
         self.meanwhile = meanwhile
         self.batches_left = at
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
+    def embed_tokens(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
         self.batches_left -= 1
         if self.batches_left == 0:
             self.meanwhile()
-        return super().embed_tokens(texts)
+        return super().embed_tokens(stretches)
 
 
 def test_what_another_process_removes_while_more_is_embedded_is_embedded_again(
@@ -241,7 +247,7 @@ def test_a_damaged_file_of_vectors_is_made_anew(
     assert open_vectors(HashingEmbedder()).embed_new("a") == 1
 
 
-def test_a_file_of_an_earlier_release_is_migrated_once_and_keeps_its_vectors(
+def test_vectors_of_an_earlier_release_are_dropped_once_and_embedded_again(
     tmp_path: Path, log: SqliteLog, models: ReadModels, open_vectors: Open
 ) -> None:
     say(log, models, "red apples")
@@ -256,21 +262,22 @@ def test_a_file_of_an_earlier_release_is_migrated_once_and_keeps_its_vectors(
 
     def tables() -> set[str]:
         with closing(apsw.Connection(str(path))) as file:
-            assert file.pragma("user_version") == 1
+            assert file.pragma("user_version") == 2
             return {name for (name,) in file.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
-    # As the earlier release left it: a table of progress, and no number.
+    # As the first release left it: a table of progress, and no number.
     change("CREATE TABLE progress (model TEXT PRIMARY KEY, checkpoint INTEGER); PRAGMA user_version = 0")
     embedder = HashingEmbedder()
     reopened = open_vectors(embedder)
+    assert nearest(models, reopened, embedder, "red apples") == []
+    assert reopened.embed_new("a") == 1
     assert nearest(models, reopened, embedder, "red apples") == [1]
-    assert reopened.embed_new("a") == 0
     assert tables() == {"vectors", "token_codes", "embeddings", "embedded"}
     reopened.close()
 
-    # The migration does not run a second time.
+    # The migrations do not run a second time.
     change("CREATE TABLE progress (model TEXT PRIMARY KEY)")
-    nearest(models, open_vectors(HashingEmbedder()), embedder, "red apples")
+    assert nearest(models, open_vectors(HashingEmbedder()), embedder, "red apples") == [1]
     assert "progress" in tables()
 
 

@@ -9,8 +9,9 @@ from hashlib import sha256
 
 import numpy as np
 
-from recollect.projections.embeddings.embedder import State, TokenEmbedding
+from recollect.projections.embeddings.embedder import State
 from recollect.projections.embeddings.model_runtime import RuntimeName
+from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
 
 
@@ -39,7 +40,7 @@ class HashingEmbedder:
         self.fingerprint = tag
         self.state: State = state
         self.reason = "" if state == "ready" else f"model {state}"
-        #: Texts embedded so far, queries apart.
+        #: Texts read so far, with their contexts, queries apart.
         self.embedded: list[str] = []
 
     def start(self) -> None:
@@ -49,11 +50,11 @@ class HashingEmbedder:
         return self.state == "ready"
 
     def embed(self, texts: Sequence[str]) -> Vector:
-        return np.stack([embedding.vector for embedding in self.embed_tokens(texts)])
+        return np.stack([embedding.vector for embedding in self.embed_tokens([Stretch(text) for text in texts])])
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbedding]:
-        self.embedded += texts
-        return [hashed(text, self.dimensions) for text in texts]
+    def embed_tokens(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+        self.embedded += [stretch.text for stretch in stretches]
+        return [hashed(stretch.part, self.dimensions) for stretch in stretches]
 
     def embed_query(self, text: str) -> TokenEmbedding:
         return hashed(text, self.dimensions)

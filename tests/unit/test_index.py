@@ -6,7 +6,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.projections.embeddings.passages import Part
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.embeddings.vector_index import VectorIndex
 
@@ -16,8 +15,8 @@ def unit(rng: np.random.Generator, count: int, dimensions: int = 8) -> Vector:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def cosines(index: VectorIndex, query: Vector, part: Part = "turn", until: int | None = None) -> dict[int, float]:
-    found = index.cosines(query, part, until=until)
+def cosines(index: VectorIndex, query: Vector, until: int | None = None) -> dict[int, float]:
+    found = index.cosines(query, until=until)
     return dict(zip(found.versions.tolist(), found.values.tolist(), strict=True))
 
 
@@ -29,7 +28,7 @@ def test_every_episode_has_the_cosine_of_its_best_chunk(rows: int, seed: int) ->
     index = VectorIndex(8)
     cuts = [0, *(at for at in range(1, rows) if at % 100 == 0 and versions[at] != versions[at - 1]), rows]
     for start, end in pairwise(cuts):
-        index.add("turn", versions[start:end].tolist(), vectors[start:end])
+        index.add(versions[start:end].tolist(), vectors[start:end])
 
     best: dict[int, float] = {}
     for version, score in zip(versions.tolist(), (vectors @ query).tolist(), strict=True):
@@ -40,19 +39,13 @@ def test_every_episode_has_the_cosine_of_its_best_chunk(rows: int, seed: int) ->
     assert np.allclose(list(found.values()), [best[version] for version in sorted(best)], atol=0.02)
 
 
-def test_parts_are_apart() -> None:
-    index = VectorIndex(2)
-    index.add("turn", [1, 2], np.array([[1, 0], [0, 1]], np.float32))
-    assert cosines(index, np.array([1, 0], np.float32), "window") == {}
-
-
 def test_what_comes_after_a_version_is_as_if_it_were_not_there() -> None:
     rng = np.random.default_rng(7)
     vectors = unit(rng, 40)
     versions = [1 + row // 2 for row in range(40)]
     whole, until = VectorIndex(8), VectorIndex(8)
-    whole.add("turn", versions, vectors)
-    until.add("turn", versions[:20], vectors[:20])
+    whole.add(versions, vectors)
+    until.add(versions[:20], vectors[:20])
     assert cosines(whole, vectors[39], until=10) == cosines(until, vectors[39])
     assert cosines(whole, vectors[39], until=0) == {}
     assert cosines(whole, vectors[39], until=99) == cosines(whole, vectors[39])
@@ -62,5 +55,5 @@ def test_a_vector_is_kept_to_two_thousandths() -> None:
     rng = np.random.default_rng(3)
     vectors, query = unit(rng, 500, 384), unit(rng, 1, 384)[0]
     index = VectorIndex(384)
-    index.add("turn", list(range(500)), vectors)
+    index.add(list(range(500)), vectors)
     assert np.abs(np.array(list(cosines(index, query).values())) - vectors @ query).max() < 0.002

@@ -3,24 +3,66 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.projections.embeddings.passages import passages
+from recollect.projections.embeddings.passages import (
+    CHUNK_WORDS,
+    CONTEXT_WORDS,
+    SourceTurn,
+    passages,
+    sentence_chunks,
+    summary_passages,
+)
 from recollect.projections.queries.episode_queries import SpokenText
-from recollect.projections.text.chunks import CHUNK_WORDS, OVERLAP_WORDS
+
+_BOB = SpokenText("Bob", "tea?", None)
+_ANN = SpokenText("Ann", "yes", "a cat")
 
 
-def test_a_short_turn_is_one_passage_alone_and_one_with_the_turns_before_it() -> None:
-    made = list(passages(SpokenText("Ann", "yes", "a cat"), [SpokenText("Bob", "tea?", None)]))
-    assert [(one.part, one.chunk, one.text) for one in made] == [
-        ("turn", 0, "Ann: yes (a cat)"),
-        ("window", 0, "Bob: tea?\nAnn: yes (a cat)"),
+def test_a_short_turn_is_one_passage_after_the_turn_before_it() -> None:
+    (passage,) = passages(_ANN, _BOB)
+    assert passage.stretch.text == "Bob: tea?\nAnn: yes (a cat)"
+    assert passage.stretch.part == "Ann: yes (a cat)"
+
+
+def test_the_first_turn_of_a_session_has_no_context() -> None:
+    (passage,) = passages(_ANN, None)
+    assert (passage.stretch.text, passage.stretch.start) == ("Ann: yes (a cat)", 0)
+
+
+def test_of_a_long_turn_before_it_a_turn_gets_the_end() -> None:
+    words = [f"w{number}" for number in range(500)]
+    (passage,) = passages(_ANN, SpokenText("Bob", " ".join(words), None))
+    assert passage.stretch.text.split("\n")[0].split() == words[-CONTEXT_WORDS:]
+
+
+def test_a_chunk_of_a_long_turn_is_read_after_the_end_of_the_chunk_before_it() -> None:
+    first, second = passages(SpokenText("Ann", "one. " * (CHUNK_WORDS + 5), None), None)
+    assert first.stretch.start == 0
+    assert second.stretch.text.split("\n")[0].split() == ["one."] * CONTEXT_WORDS
+    assert (second.chunk, second.stretch.part) == (1, " ".join(["one."] * 6))
+
+
+@given(st.lists(st.integers(1, 2 * CHUNK_WORDS), max_size=12))
+def test_chunks_are_whole_sentences_where_they_fit_and_hold_every_word_once(lengths: list[int]) -> None:
+    sentences = [
+        " ".join([*(f"w{at}.{number}" for number in range(length)), "end."]) for at, length in enumerate(lengths)
     ]
+    chunks = sentence_chunks(" ".join(sentences))
+    assert all(len(chunk.split()) <= CHUNK_WORDS for chunk in chunks)
+    assert " ".join(chunks) == " ".join(sentences)
+    for sentence in sentences:
+        assert len(sentence.split()) > CHUNK_WORDS or any(sentence in chunk for chunk in chunks)
 
 
-@given(st.integers(1, 1_000))
-def test_a_long_turn_is_cut_into_overlapping_chunks_that_hold_every_word(count: int) -> None:
-    words = ["Ann:", *(f"w{number}" for number in range(count))]
-    chunks = [
-        one.text.split() for one in passages(SpokenText("Ann", " ".join(words[1:]), None), []) if one.part == "turn"
-    ]
-    assert all(len(chunk) <= CHUNK_WORDS for chunk in chunks)
-    assert [word for at, chunk in enumerate(chunks) for word in chunk[OVERLAP_WORDS if at else 0 :]] == words
+def test_what_is_embedded_is_told_by_the_text_and_the_part_of_it() -> None:
+    (alone,), (answer,) = passages(_ANN, None), passages(_ANN, _BOB)
+    (other,) = passages(SpokenText("Ann", "yes (a cat)", None), _BOB)
+    assert alone.stretch.digest != answer.stretch.digest == other.stretch.digest
+    assert answer.stretch._replace(start=0).digest != answer.stretch.digest
+
+
+def test_a_summary_has_the_passages_of_its_sources_too() -> None:
+    summary = SpokenText("summary", "They drank tea.", None)
+    made = list(summary_passages(summary, [SourceTurn(_BOB, None), SourceTurn(_ANN, _BOB)]))
+    assert [passage.chunk for passage in made] == [0, 1, 2]
+    expected = [*passages(summary, None), *passages(_BOB, None), *passages(_ANN, _BOB)]
+    assert [passage.stretch.digest for passage in made] == [passage.stretch.digest for passage in expected]

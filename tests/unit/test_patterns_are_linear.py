@@ -149,7 +149,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "names": lambda text: mentioned_names(text, ()),
     "segments": search_segments,
     "compounds": lambda text: compound_tails(text[:40]),
-    "passages": lambda text: [*passages(SpokenText("Ann", text, None, True), [SpokenText("Bob", text, None, True)])],
+    "passages": lambda text: [*passages(SpokenText("Ann", text, None), SpokenText("Bob", text, None))],
     "words": content_words,
     "predicates": canonical,
     "summary": lambda text: summarise(plain_rows([text]), [None], 60),

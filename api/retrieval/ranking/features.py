@@ -39,9 +39,9 @@ NUMERIC_FEATURES = (
     "bm25_session",
     "dense_turn",
     "dense_window",
-    "dense_told",
     "dense_session",
     "dense_session_mean",
+    "dense_before",
     "dense_after",
     "late",
     "late_session",
@@ -78,6 +78,8 @@ _LENGTH_FULL = 8
 #: The beginning of a text, which usually has that many content words.
 _BEGINNING_CHARS = 200
 _HOUR_US = 3_600_000_000
+#: Turns before a candidate that `dense_before` looks at: a statement, the reply to it, and the next statement.
+_TURNS_BEFORE = 2
 #: The number of candidates from which on the observed spread of a feature weighs more than the usual one. Fitted with
 #: the weights on memories of 8 to 1,500 messages.
 _USUAL_SPREAD_COUNT = 30
@@ -202,6 +204,7 @@ def _numeric_columns(
     columns |= {f"dense_{part}": values[rows] for part, values in parts.items()}
     columns["dense_session"] = _best_of_session(arrays, rows, parts["window"])
     columns["dense_session_mean"] = _mean_of_session(arrays, parts["turn"])[arrays.sessions[rows]]
+    columns["dense_before"] = _best_before(arrays, rows, parts["turn"])
     columns["dense_after"] = _next_turn_value(arrays, rows, parts["turn"])
     columns["late"] = signals.late
     columns["late_session"] = _best_among(arrays.sessions[rows], signals.late)
@@ -236,6 +239,19 @@ def _best_among(sessions: Ints, values: Vector) -> Vector:
     best = np.full(int(sessions.max(initial=0)) + 1, -1.0, np.float32)
     np.fmax.at(best, sessions, values)
     return best[sessions]
+
+
+def _best_before(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
+    """Return the highest value of the turns before each candidate in its session, at most `_TURNS_BEFORE`.
+
+    An answer often stands one or two turns after the words that the question uses.
+    """
+    best = np.zeros(len(rows), np.float32)
+    for distance in range(1, _TURNS_BEFORE + 1):
+        before = np.maximum(rows - distance, 0)
+        same = (arrays.sessions[before] == arrays.sessions[rows]) & (rows >= distance)
+        best = np.maximum(best, np.where(same, np.nan_to_num(values[before]), 0.0))
+    return best.astype(np.float32)
 
 
 def _next_turn_value(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vector:

@@ -1,22 +1,30 @@
-"""Semantic search: cosines of the query's vector with those of passages, and late interaction of token vectors."""
+"""Semantic search: cosines of the query's vector with those of episodes, and late interaction of token vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
 
 from recollect.api.retrieval.understanding.query import Query
 from recollect.events.storage.bounded_cache import BoundedCache
-from recollect.projections.embeddings.embedder import Embedder, TokenEmbedding
-from recollect.projections.embeddings.passages import PARTS, Part
+from recollect.projections.embeddings.embedder import Embedder
+from recollect.projections.embeddings.stretches import TokenEmbedding
 from recollect.projections.embeddings.token_codes import TokenCodes, Vector, late_interaction, reduced
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
 from recollect.projections.text.words import STOP_WORDS, WORD
+
+#: `turn`: the cosine of the episode's vector; `window`: the mean of those of the turns around it.
+Part = Literal["turn", "window"]
+TURN: Final = "turn"
+WINDOW: Final = "window"
+#: Weights of the turns before and after a turn in its window, by distance.
+_WINDOW_WEIGHTS = (0.5, 0.25)
 
 #: Queries whose embeddings stay in memory, since users and bots repeat queries. About 10 KB each.
 _QUERIES_MAX = 1_024
@@ -54,14 +62,35 @@ def semantic_scores(
     Parameters:
         version_max: the version of the read model; the index may hold vectors of later versions.
     """
-    return SemanticScores(
-        embedding, {part: _cosines(index, embedding.vector, part, episodes, version_max) for part in PARTS}
-    )
+    turn = _cosines(index, embedding.vector, episodes, version_max)
+    return SemanticScores(embedding, {TURN: turn, WINDOW: window_means(turn, episodes)})
 
 
-def _cosines(index: VectorIndex, vector: Vector, part: Part, episodes: EpisodeArrays, version_max: int) -> Vector:
-    """Return the cosines of one part in the order of `episodes`; NaN for an episode without a vector."""
-    versions, values = index.cosines(vector, part, until=version_max)
+def window_means(values: Vector, episodes: EpisodeArrays) -> Vector:
+    """Return the weighted mean of the values of each turn and the turns around it in its session, shape (episodes,).
+
+    A turn whose own value is NaN has none; of a summary and of a turn without a session it is its own value.
+    """
+    numbers = np.nan_to_num(values)
+    valid = (~np.isnan(values)).astype(np.float32)
+    sums, weights = numbers.copy(), valid.copy()
+    # Whether each turn follows the row before it.
+    follows = (np.diff(episodes.sessions) == 0) & ~episodes.sessionless[episodes.sessions[1:]]
+    follows &= (episodes.raw[1:] == 1) & (episodes.raw[:-1] == 1)
+    linked = follows
+    for distance, weight in enumerate(_WINDOW_WEIGHTS, start=1):
+        share = linked * np.float32(weight)
+        sums[distance:] += share * numbers[:-distance]
+        weights[distance:] += share * valid[:-distance]
+        sums[:-distance] += share * numbers[distance:]
+        weights[:-distance] += share * valid[distance:]
+        linked = linked[1:] & follows[:-distance]
+    return np.where(valid > 0, sums / np.maximum(weights, 1), np.nan).astype(np.float32)
+
+
+def _cosines(index: VectorIndex, vector: Vector, episodes: EpisodeArrays, version_max: int) -> Vector:
+    """Return the cosines in the order of `episodes`; NaN for an episode without a vector."""
+    versions, values = index.cosines(vector, until=version_max)
     # The index usually has exactly these episodes, and comparing is much faster than aligning.
     if len(versions) == len(episodes) and np.array_equal(versions, episodes.versions):
         return values
