@@ -2,40 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from recollect.api.retrieval.ranking.candidates import Mask
+from recollect.api.retrieval.ranking.knowledge_relevance import MEASURES, relevance
 from recollect.api.retrieval.ranking.relevance_gate import probability
+from recollect.api.retrieval.search.cosine_background import CosineBackground
+from recollect.api.retrieval.search.knowledge_walk import named_nodes, neighbours
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.api.retrieval.understanding.search_terms import search_terms
+from recollect.api.retrieval.understanding.first_person import is_first_person
+from recollect.api.retrieval.understanding.query import remove_names
+from recollect.api.retrieval.understanding.search_terms import SearchTerm, search_terms
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.search_index.episode_arrays import Ints
+from recollect.projections.search_index.knowledge_graph import KnowledgeGraph, Node
 from recollect.projections.search_index.knowledge_index import KnowledgeIndex
+from recollect.projections.text.names import mentioned_names
+from recollect.projections.text.words import content_words
 
-#: Items that match by vector alone: at most this many, and only from this cosine on (`002`: 0.4).
+#: Cosines from this many standard deviations above unrelated statements on count as a match by vector, and how many.
+_DEVIATIONS_MIN = 2.0
 _NEAREST_MAX = 20
-_COSINE_MIN = 0.4
-#: Coefficients of an item's logit: constant, share of the query's words in the item, cosine, item about an entity of
-#: the query. Set by hand, since the benchmark collections mark messages as evidence, not extracted knowledge.
-_CONSTANT, _COVERAGE, _COSINE, _ABOUT = -6.0, 4.0, 4.0, 0.5
-#: The same without vectors, where the words must carry more weight.
-_CONSTANT_KEYWORD, _COVERAGE_KEYWORD = -5.5, 5.0
-#: Coefficients of an item about an entity that the query names and that is no participant, and of that entity itself.
-_NAMED_ENTITY, _IS_NAMED_ENTITY = 1.5, 3.0
-#: Coefficient of the rating, from -1 to 1.
-_RATING = 2.0
-#: The factor on the probability of a stale item.
+#: The deviations that the measures of an item range over: more say nothing more.
+_DEVIATIONS_MAX = 8.0
+#: Kinds that describe how a task is to be done, whomever or whatever it is done for.
+_TASK_KINDS = frozenset(("procedure", "preference", "document"))
+#: Kinds whose items compete to answer a question.
+_KIND_GROUPS = (
+    frozenset(("fact", "entity", "relationship")),
+    frozenset(("procedure",)),
+    frozenset(("preference",)),
+    frozenset(("document",)),
+)
+#: The distinctness that leaves the nearness of an item as it is.
+_DISTINCTNESS_UNIT = 3.0
+#: Items that the unrelated statements count for in the distribution of all items, and its smallest variance.
+_BACKGROUND_ITEMS = 4
+_VARIANCE_MIN = 0.25
+#: Items that match a query so well that the entities they are about are entries to the graph, and their number.
+_ENTRY_PROBABILITY_MIN = 0.3
+_ENTRIES_MAX = 5
+#: The probability of a direct neighbour of a certain match, before its distance counts: in `000` the graph adds at most
+#: 0.02 to a reciprocal rank of 0.033 for the first of two lists.
+_NEIGHBOUR_SHARE = 0.6
+#: Deviations from which on an item of a hub fits a query.
+_FITTING_DEVIATIONS = 3.0
+#: Characters of a query that are searched for names.
+_NAMED_CHARS_MAX = 1_000
+#: Relations of lower confidence are no items (`000`).
+_CONFIDENCE_MIN = 0.3
+#: The change of an item's logit by ratings without end, in each direction; one rating changes it by half of that.
+_RATING_MAX = 2.0
+#: The sum of ratings up to which an item is dropped for them: two that call it misleading.
+_DROPPING_RATING = -2.0
+#: A passed item that ratings lower keeps this probability, unless they drop it; that of `namespace_search`.
+_RATED_PROBABILITY_MIN = 0.1
+#: The factor on the probability of a stale item, of a document that another one replaces, and of one that another one
+#: contradicts.
 _STALE_FACTOR = 0.5
+_REPLACED_FACTOR = 0.5
+_CONTRADICTED_FACTOR = 0.5
+#: The share of the probability of a replaced document that the document in its place has at least.
+_REPLACEMENT_SHARE = 0.95
 #: Namespaces whose item vectors stay in memory.
 _NAMESPACES_MAX = 64
-#: Items of one kind in one result, so that no kind crowds out the others.
+#: Items of one kind in one result, so that no kind crowds out the others; facts and relationships as in `000`.
 _KIND_MAX = 5
+_KIND_MAX_BY_KIND = {"fact": 10, "relationship": 10}
 #: A preference belongs to the profile from this confidence on.
 _STRONG_CONFIDENCE_MIN = 0.9
 #: Items in a profile, which is part of every passive context.
@@ -54,6 +95,59 @@ class KnowledgeMatch(NamedTuple):
     ranks: dict[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class KnowledgeMeasures:
+    """The measures of every item of a namespace for one query."""
+
+    #: How far the cosine of each item is above those of unrelated statements, shape (items,); NaN: not embedded yet.
+    #: None: a search by keywords alone.
+    deviations: Vector | None
+    #: Masks of the items that compete with each other, such as procedures, each of shape (items,).
+    groups: Sequence[Mask]
+    #: Further measures by name, each of shape (items,).
+    columns: dict[str, Vector]
+
+    def matrix(self) -> Vector:
+        """Return the measures in the order of `MEASURES`, shape (items, measures)."""
+        columns = dict(self.columns)
+        if self.deviations is not None:
+            columns["near"] = np.clip(np.nan_to_num(self.deviations), 0, _DEVIATIONS_MAX)
+            columns["closest"] = np.zeros(len(self.deviations), np.float32)
+            columns["distinct"] = np.zeros(len(self.deviations), np.float32)
+            for group in self.groups:
+                if group.any():
+                    near = columns["near"][group]
+                    columns["closest"][group] = near - near.max()
+                    distinctness = _distinctness(np.nan_to_num(self.deviations[group]))
+                    columns["distinct"][group] = near * np.maximum(distinctness, 0) / _DISTINCTNESS_UNIT
+        zeros = np.zeros(len(self.columns["coverage"]), np.float32)
+        return np.stack([columns.get(name, zeros) for name in MEASURES], axis=1).astype(np.float32)
+
+    def relevance(self) -> Vector:
+        """Return the probability of each item by itself, shape (items,)."""
+        return relevance(self.matrix(), semantic=self.deviations is not None)
+
+    def probabilities(self) -> Vector:
+        """Return the probability of each item by itself or as a neighbour of a match, shape (items,)."""
+        own, neighbour = self.relevance(), self.columns["neighbour"]
+        return own + (1 - own) * _NEIGHBOUR_SHARE * neighbour
+
+    def lists(self) -> dict[str, Ints]:
+        """Return the ranked lists by name: rows, best first."""
+        graph = np.maximum(self.columns["named"], self.columns["neighbour"])
+        lists = {"keyword": _ranked_rows(self.columns["coverage"], 0.0), "graph": _ranked_rows(graph, 0.0)}
+        if self.deviations is not None:
+            lists["semantic"] = _ranked_rows(np.nan_to_num(self.deviations), _DEVIATIONS_MIN)[:_NEAREST_MAX]
+        return lists
+
+    def is_match(self) -> Mask:
+        """Return the mask of the items in a ranked list, shape (items,)."""
+        mask = np.zeros(len(self.columns["coverage"]), np.bool_)
+        for rows in self.lists().values():
+            mask[rows] = True
+        return mask | (self.columns["title"] > 0)
+
+
 class VectorsNotComparable(Exception):
     """The vectors of the knowledge items cannot be read; the message has the cause."""
 
@@ -65,6 +159,7 @@ class KnowledgeSearch:
         self._matrices: WeakKeyDictionary[KnowledgeIndex, tuple[str, Vector]] = WeakKeyDictionary()
         #: The vectors of the latest items by digest of their text, for each (model fingerprint, namespace).
         self._vectors_by_namespace: BoundedCache[tuple[str, str], dict[bytes, Vector]] = BoundedCache(_NAMESPACES_MAX)
+        self._background = CosineBackground()
 
     def search(
         self, context: SearchContext, idf: Mapping[str, float], embedding: Vector | None
@@ -81,32 +176,71 @@ class KnowledgeSearch:
         knowledge = context.index.knowledge
         if not knowledge.items:
             return []
-        coverage = _coverage(context, knowledge, idf)
-        cosines = None if embedding is None else self._cosines(context, knowledge, embedding)
-        if cosines is not None and np.isnan(cosines).all():
-            # No item is embedded yet: rank by keywords.
-            cosines = None
-        about = _about(knowledge, {*context.query.entities, *context.query.participants})
-        named = _about(knowledge, set(context.query.entities))
-        nearest = np.zeros(len(knowledge.items), np.bool_)
-        if cosines is None:
-            logits = _CONSTANT_KEYWORD + _COVERAGE_KEYWORD * coverage + _ABOUT * about
-        else:
-            logits = _CONSTANT + _COVERAGE * coverage + _COSINE * np.nan_to_num(cosines) + _ABOUT * about
-            nearest[_ranked_rows(np.nan_to_num(cosines), _COSINE_MIN)[:_NEAREST_MAX]] = True
-        ratings = np.fromiter(
-            (knowledge.ratings.get(item.id, 0.0) for item in knowledge.items), np.float32, len(knowledge.items)
+        measured = self.measure(context, idf, embedding)
+        probabilities = _adjusted_probabilities(knowledge, measured.probabilities(), context.asked_at_us)
+        rows = np.flatnonzero(measured.is_match() & (probabilities > 0))
+        return _matches(knowledge, rows, probabilities, measured)
+
+    def measure(self, context: SearchContext, idf: Mapping[str, float], embedding: Vector | None) -> KnowledgeMeasures:
+        """Return the measures of every item for a query.
+
+        Parameters:
+            idf, embedding: as in `search`.
+        """
+        knowledge = context.index.knowledge
+        deviations = None if embedding is None else self._deviations(context, knowledge, embedding)
+        fitting = None
+        if embedding is not None and deviations is not None:
+            # "Deploy Kira like last time" is near to all that is known of Kira; the task is what remains without her.
+            task = self._task_deviations(context, knowledge)
+            fitting = deviations if task is None else task
+            deviations = np.where(_has_kind(knowledge, _TASK_KINDS), np.fmax(deviations, fitting), deviations)
+        terms = search_terms(context.snapshot.keywords, context.query.words, german=context.query.german)
+        stems = [frozenset(form for term in word for form in term.forms) for word in terms]
+        measured = KnowledgeMeasures(
+            deviations,
+            [_has_kind(knowledge, kinds) for kinds in _KIND_GROUPS],
+            {
+                "coverage": _coverage(context, knowledge, idf, terms),
+                "title": _title_shares(knowledge, frozenset(form for forms in stems for form in forms)),
+                "own": _own(context, knowledge),
+                "sought": _sought(context, knowledge),
+            },
         )
-        is_named_entity = named & np.fromiter(
-            (item.kind == "entity" for item in knowledge.items), np.bool_, len(knowledge.items)
-        )
-        logits = logits + _NAMED_ENTITY * named + _IS_NAMED_ENTITY * is_named_entity + _RATING * np.clip(ratings, -1, 1)
-        rows = np.flatnonzero((coverage > 0) | nearest | named)
-        probabilities = _adjusted_probabilities(knowledge.items, rows, probability(logits[rows]), context.asked_at_us)
-        lists = {"keyword": _ranked_rows(coverage, 0.0), "graph": _ranked_rows(named.astype(np.float32), 0.0)}
-        if cosines is not None:
-            lists["semantic"] = _ranked_rows(np.nan_to_num(cosines), _COSINE_MIN)[:_NEAREST_MAX]
-        return _matches(knowledge, rows, probabilities, lists)
+        graph, count = knowledge.graph, len(knowledge.items)
+        named = named_nodes(graph, context.query.entities, context.query.words, stems)
+        measured.columns["named"] = _row_strengths(graph, _specific(graph, named, count), count)
+        measured.columns["stranger"] = _strangers(context, knowledge, measured.columns)
+        probabilities = measured.relevance()
+        entries = _named_entries(graph, probabilities, named)
+        reached = neighbours(graph, entries, _matched_nodes(graph, probabilities))
+        measured.columns["neighbour"] = _neighbour_strengths(measured, fitting, graph, reached)
+        return measured
+
+    def _deviations(self, context: SearchContext, knowledge: KnowledgeIndex, embedding: Vector) -> Vector | None:
+        """Return how far the cosine of each item is above unrelated statements; None when no item is embedded yet."""
+        cosines = self._cosines(context, knowledge, embedding)
+        if np.isnan(cosines).all():
+            return None
+        try:
+            return self._background.deviations(context.vectors.embedder, embedding, cosines)
+        except Exception as error:
+            raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
+
+    def _task_deviations(self, context: SearchContext, knowledge: KnowledgeIndex) -> Vector | None:
+        """Return the deviations for the query without its names; None when it has none, or no other words."""
+        question = context.query.question[:_NAMED_CHARS_MAX]
+        names = {name.casefold() for name in mentioned_names(question, ())}
+        names |= context.snapshot.entities.names_and_aliases(context.query.entities)
+        task = remove_names(question, names)
+        if task == question or not content_words(task):
+            return None
+        embedder = context.vectors.embedder
+        try:
+            embedding = embedder.embed_query(task).vector
+        except Exception as error:
+            raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
+        return self._deviations(context, knowledge, embedding)
 
     def _cosines(self, context: SearchContext, knowledge: KnowledgeIndex, embedding: Vector) -> Vector:
         """Return the cosine of each item and the query, shape (items,); NaN for an item without a vector."""
@@ -135,12 +269,20 @@ class KnowledgeSearch:
 
 
 def profile_items(knowledge: KnowledgeIndex, asked_at_us: int) -> list[KnowledgeItem]:
-    """Return the profile: valid standing instructions, pinned items and strong preferences, for every conversation."""
+    """Return the profile: what every conversation gets.
+
+    Valid standing instructions, pinned items, facts of the layer `proactive` (`004`) and strong preferences.
+    """
     chosen = [
         item
         for item in knowledge.items
         if item.status == "active"
-        and (item.standing or item.pinned or (item.kind == "preference" and item.confidence >= _STRONG_CONFIDENCE_MIN))
+        and (
+            item.standing
+            or item.pinned
+            or item.layer == "proactive"
+            or (item.kind == "preference" and item.confidence >= _STRONG_CONFIDENCE_MIN)
+        )
         and item.is_valid_at(asked_at_us)
     ]
     # Requested by the user first, then by confidence; new items do not change the order of the others.
@@ -148,27 +290,144 @@ def profile_items(knowledge: KnowledgeIndex, asked_at_us: int) -> list[Knowledge
     return chosen[:_PROFILE_MAX]
 
 
-def _coverage(context: SearchContext, knowledge: KnowledgeIndex, idf: Mapping[str, float]) -> Vector:
+def _distinctness(deviations: Vector) -> Vector:
+    """Return how far each of `deviations` is above the mean of all, in their standard deviations, same shape.
+
+    A name that a query shares with most items brings all of them near, so that nearness alone says little. Unrelated
+    statements, of mean 0 and deviation 1, count as `_BACKGROUND_ITEMS` items, so that a single item can be distinct.
+    """
+    count = len(deviations) + _BACKGROUND_ITEMS
+    mean = float(deviations.sum()) / count
+    variance = (float(np.square(deviations).sum()) + _BACKGROUND_ITEMS) / count - mean**2
+    return ((deviations - mean) / np.sqrt(max(variance, _VARIANCE_MIN))).astype(np.float32)
+
+
+def _coverage(
+    context: SearchContext, knowledge: KnowledgeIndex, idf: Mapping[str, float], terms: Sequence[Sequence[SearchTerm]]
+) -> Vector:
     """Return the share of the query's words in each item, weighted by IDF, shape (items,)."""
     coverage = np.zeros(len(knowledge.items), np.float32)
     total = 1e-9
-    words = context.query.words
-    by_word = search_terms(context.snapshot.keywords, words, german=context.query.german)
-    for word, terms in zip(words, by_word, strict=True):
-        for forms, share in terms:
+    for word, forms_of_word in zip(context.query.words, terms, strict=True):
+        for forms, share in forms_of_word:
             weight = share * (max(idf.get(word, 0.0), 0.0) or min(knowledge.idf(form) for form in forms))
             total += weight
             coverage[sorted({row for form in forms for row in knowledge.rows_with_term.get(form, ())})] += weight
     return coverage / np.float32(total)
 
 
-def _about(knowledge: KnowledgeIndex, entities: set[int]) -> Mask:
-    """Return the mask of the items about one of `entities`, shape (items,)."""
-    if not entities:
-        return np.zeros(len(knowledge.items), np.bool_)
+def _title_shares(knowledge: KnowledgeIndex, stems: frozenset[str]) -> Vector:
+    """Return the share of the stems of an item's best title that the query has, shape (items,)."""
+    shares = np.zeros(len(knowledge.items), np.float32)
+    for row, titles in enumerate(knowledge.title_stems):
+        shares[row] = max((len(title & stems) / len(title) for title in titles if title), default=0.0)
+    return shares
+
+
+def _own(context: SearchContext, knowledge: KnowledgeIndex) -> Vector:
+    """Return 1 for the items about a person that the query is about, else 0, shape (items,).
+
+    A question in the first person is about the speakers, since a request does not say who asks.
+    """
+    people = frozenset[Node](context.query.participants)
+    if not people and is_first_person(context.query.question):
+        people = knowledge.graph.speakers
     return np.fromiter(
-        (not entities.isdisjoint(item.entities) for item in knowledge.items), np.bool_, len(knowledge.items)
+        (
+            item.kind == "preference" and not context.query.participants
+            if not item.entities
+            else item.entities[0] in people
+            for item in knowledge.items
+        ),
+        np.float32,
+        len(knowledge.items),
     )
+
+
+def _sought(context: SearchContext, knowledge: KnowledgeIndex) -> Vector:
+    """Return 1 for the items of a kind that the wording of the query asks for, else 0, shape (items,)."""
+    intent = context.query.intent
+    kinds = {"procedure": intent.procedure or intent.remember, "preference": intent.preference}
+    return np.fromiter((kinds.get(item.kind, False) for item in knowledge.items), np.float32, len(knowledge.items))
+
+
+def _named_entries(graph: KnowledgeGraph, probabilities: Vector, named: Mapping[Node, float]) -> dict[Node, float]:
+    """Return the nodes that the query names, each with the probability of its best item times its strength."""
+    return {
+        node: strength * max((float(probabilities[row]) for row in graph.rows.get(node, ())), default=1.0)
+        for node, strength in named.items()
+    }
+
+
+def _matched_nodes(graph: KnowledgeGraph, probabilities: Vector) -> dict[Node, float]:
+    """Return the nodes of the best items, which a query may find by meaning, with the probability of the item."""
+    nodes: dict[Node, float] = {}
+    for row in _ranked_rows(probabilities, _ENTRY_PROBABILITY_MIN)[:_ENTRIES_MAX].tolist():
+        for node in graph.nodes_of(row):
+            if node not in graph.hubs:
+                nodes.setdefault(node, float(probabilities[row]))
+    return nodes
+
+
+def _neighbour_strengths(
+    measured: KnowledgeMeasures, fitting: Vector | None, graph: KnowledgeGraph, nodes: Mapping[Node, float]
+) -> Vector:
+    """Return the strength of each item as a neighbour of the entries, shape (items,).
+
+    Parameters:
+        fitting: the deviations by which an item fits the task: of all that a hub is about, such as a person, what fits
+            comes along. None without vectors: nothing of a hub does.
+    """
+    count = len(measured.columns["coverage"])
+    strengths = _row_strengths(graph, {node: value for node, value in nodes.items() if node not in graph.hubs}, count)
+    if fitting is None:
+        return strengths
+    of_hubs = _row_strengths(graph, {node: value for node, value in nodes.items() if node in graph.hubs}, count)
+    return np.maximum(strengths, of_hubs * np.clip(np.nan_to_num(fitting) / _FITTING_DEVIATIONS, 0, 1))
+
+
+def _has_kind(knowledge: KnowledgeIndex, kinds: Collection[str]) -> Mask:
+    """Return the mask of the items of `kinds`, shape (items,)."""
+    return np.fromiter((item.kind in kinds for item in knowledge.items), np.bool_, len(knowledge.items))
+
+
+def _strangers(context: SearchContext, knowledge: KnowledgeIndex, columns: Mapping[str, Vector]) -> Vector:
+    """Return the share of the names in a query that an item about an entity does not have, shape (items,).
+
+    A question about a person whom the memory does not know is no question about another one.
+    """
+    names = mentioned_names(context.query.question[:_NAMED_CHARS_MAX], ())
+    names = [name for name in names if name.casefold() not in context.query.participant_names]
+    shares = np.zeros(len(knowledge.items), np.float32)
+    if not names:
+        return shares
+    stem = context.snapshot.keywords.stemmer()
+    for name in names:
+        stems = stem(name)
+        rows = [
+            row
+            for row, (item, terms) in enumerate(zip(knowledge.items, knowledge.terms, strict=True))
+            if item.entities and not all(term in terms for term in stems)
+        ]
+        shares[rows] += 1 / len(names)
+    return np.where(columns["named"] > 0, np.float32(0), shares)
+
+
+def _specific(graph: KnowledgeGraph, nodes: Mapping[Node, float], count: int) -> dict[Node, float]:
+    """Return the strengths of named nodes, lower for one that many of `count` items are about (an IDF from 0 to 1)."""
+    return {
+        node: strength * log((count + 1) / max(1, len(graph.rows.get(node, ())))) / log(count + 1)
+        for node, strength in nodes.items()
+    }
+
+
+def _row_strengths(graph: KnowledgeGraph, nodes: Mapping[Node, float], count: int) -> Vector:
+    """Return the highest strength among the nodes that each of `count` rows is about, shape (items,)."""
+    strengths = np.zeros(count, np.float32)
+    for node, strength in nodes.items():
+        rows = list(graph.rows.get(node, ()))
+        strengths[rows] = np.maximum(strengths[rows], strength)
+    return strengths
 
 
 def _ranked_rows(values: Vector, minimum: float) -> Ints:
@@ -177,33 +436,72 @@ def _ranked_rows(values: Vector, minimum: float) -> Ints:
     return rows[np.lexsort((-rows, -values[rows]))]
 
 
-def _adjusted_probabilities(
-    items: Sequence[KnowledgeItem], rows: Ints, probabilities: Vector, asked_at_us: int
-) -> Vector:
-    """Return the probabilities of `rows`, reduced by confidence and staleness; 0 for an item that is not valid."""
+def _adjusted_probabilities(knowledge: KnowledgeIndex, probabilities: Vector, asked_at_us: int) -> Vector:
+    """Return the probabilities after confidence, staleness, ratings and relations of documents, shape (items,).
+
+    An item that is not valid, and a relationship of low confidence, has 0.
+    """
     adjusted = probabilities.astype(np.float32)
-    for index, row in enumerate(rows):
-        item = items[int(row)]
-        factor = item.confidence * (_STALE_FACTOR if item.status == "stale" else 1.0)
-        adjusted[index] *= factor if item.is_valid_at(asked_at_us) else 0.0
+    for row, item in enumerate(knowledge.items):
+        if not item.is_valid_at(asked_at_us) or (item.kind == "relationship" and item.confidence <= _CONFIDENCE_MIN):
+            adjusted[row] = 0
+            continue
+        adjusted[row] *= item.confidence * (_STALE_FACTOR if item.status == "stale" else 1.0)
+        rating = knowledge.ratings.get(item.id, 0.0)
+        if rating:
+            adjusted[row] = _rated(float(adjusted[row]), rating)
+    _order_documents(knowledge, adjusted)
     return adjusted
 
 
+def _rated(value: float, rating: float) -> float:
+    """Return a probability after ratings: 1 for each that calls the item useful, -0.5 for noise, -1 for misleading."""
+    logit = float(np.log(value / (1 - value))) if 0 < value < 1 else 0.0
+    rated = (
+        float(probability(np.array([logit + _RATING_MAX * rating / (1 + abs(rating))]))[0]) if 0 < value < 1 else value
+    )
+    if rating > _DROPPING_RATING:
+        # One rating lowers an item; it does not remove it for good.
+        return max(rated, min(value, _RATED_PROBABILITY_MIN))
+    return rated
+
+
+def _order_documents(knowledge: KnowledgeIndex, probabilities: Vector) -> None:
+    """Lower replaced and contradicted documents, and raise a document in whose place another one was found."""
+    rows_by_document: dict[str, list[int]] = {}
+    for row, item in enumerate(knowledge.items):
+        if item.document_id is not None:
+            rows_by_document.setdefault(item.document_id, []).append(row)
+    replaced = [
+        (row, item.replaced_by.document_id) for row, item in enumerate(knowledge.items) if item.replaced_by is not None
+    ]
+    for row, document_id in replaced:
+        new_rows = rows_by_document.get(document_id, [])
+        if new_rows and not probabilities[new_rows].max() >= _REPLACEMENT_SHARE * probabilities[row]:
+            # The passage that says most about the query among those of the new document.
+            probabilities[max(new_rows, key=lambda new: probabilities[new])] = _REPLACEMENT_SHARE * probabilities[row]
+    for row, item in enumerate(knowledge.items):
+        if item.replaced_by is not None:
+            probabilities[row] *= _REPLACED_FACTOR
+        elif item.contradicted_by is not None:
+            probabilities[row] *= _CONTRADICTED_FACTOR
+
+
 def _matches(
-    knowledge: KnowledgeIndex,
-    rows: Ints,
-    probabilities: Vector,
-    lists: Mapping[str, Ints],
+    knowledge: KnowledgeIndex, rows: Ints, probabilities: Vector, measured: KnowledgeMeasures
 ) -> list[KnowledgeMatch]:
-    """Return the matches, most probable first, at most `_KIND_MAX` of a kind."""
-    ranks_by_list = {name: {int(place): rank for rank, place in enumerate(listed, 1)} for name, listed in lists.items()}
+    """Return the matches among `rows`, most probable first, at most `_KIND_MAX` of a kind."""
+    ranks_by_list = {
+        name: {int(row): rank for rank, row in enumerate(listed, 1)} for name, listed in measured.lists().items()
+    }
+    named = measured.columns["named"]
     matches: list[KnowledgeMatch] = []
     counts: dict[str, int] = {}
-    for index in np.lexsort((-rows, -probabilities)):
-        place = int(rows[index])
-        item = knowledge.items[place]
-        if probabilities[index] > 0 and counts.get(item.kind, 0) < _KIND_MAX:
+    for index in np.lexsort((-rows, -probabilities[rows])):
+        row = int(rows[index])
+        item = knowledge.items[row]
+        if counts.get(item.kind, 0) < _KIND_MAX_BY_KIND.get(item.kind, _KIND_MAX):
             counts[item.kind] = counts.get(item.kind, 0) + 1
-            listed = {name: rank_by_row[place] for name, rank_by_row in ranks_by_list.items() if place in rank_by_row}
-            matches.append(KnowledgeMatch(item, float(probabilities[index]), "graph" in listed, listed))
+            listed = {name: rank_by_row[row] for name, rank_by_row in ranks_by_list.items() if row in rank_by_row}
+            matches.append(KnowledgeMatch(item, float(probabilities[row]), bool(named[row] > 0), listed))
     return matches

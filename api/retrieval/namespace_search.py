@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,15 +20,18 @@ from recollect.api.retrieval.ranking.relevance_gate import (
     matches_span,
     probability,
 )
+from recollect.api.retrieval.ranking.repeated_texts import DistinctEpisodes, distinct_episodes
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import DroppedCandidate, SearchResult
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
-from recollect.projections.text.words import content_words
+from recollect.projections.text.sentences import split_sentences
+from recollect.projections.text.words import WORD, content_words
 
-#: Two texts are duplicates when this share of their distinct words is common; shorter texts are never compared.
+#: Two texts are duplicates when they are the same, or when this share of their distinct words is common; of shorter
+#: texts only the same ones are.
 _DUPLICATE_OVERLAP_MIN = 0.9
 _DUPLICATE_WORDS_MIN = 4
 
@@ -109,8 +113,8 @@ class NamespaceSearch:
             return [], 0.0
         scores = ranked.scores[ranked.order]
         if context.request.ranking != "weighted":
-            order = ranked.order[: context.request.limit]
-            return episode_items(context, ranked, order, scores[: len(order)]), 1.0
+            distinct = distinct_episodes(context, ranked, context.request.limit)
+            return episode_items(context, ranked, distinct, scores[distinct.positions]), 1.0
         word_count = len(context.query.question.split())
         gate = load_gate(semantic=ranked.signals.semantics is not None)
         answer_logit = gate.answer(answer_measures(ranked, context.query), word_count)
@@ -118,16 +122,16 @@ class NamespaceSearch:
             answer_logit = max(answer_logit, _SURE_LOGIT)
         probabilities = gate.items(answer_logit, item_measures(ranked))
         # Twice the limit, since duplicates are dropped later.
-        order = ranked.order[: 2 * context.request.limit]
-        probabilities = probabilities[: len(order)]
+        distinct = distinct_episodes(context, ranked, 2 * context.request.limit)
+        probabilities = probabilities[distinct.positions]
         if context.request.gate:
             passive = context.request.mode == "passive"
             over_threshold = probabilities >= (
                 self._thresholds.passive_item_min if passive else self._thresholds.item_min
             )
-            order, probabilities = order[over_threshold], probabilities[over_threshold]
+            distinct, probabilities = distinct.where(over_threshold), probabilities[over_threshold]
         # Scores never rise along the order, so that an order by score is the same order.
-        items = episode_items(context, ranked, order, np.minimum.accumulate(probabilities))
+        items = episode_items(context, ranked, distinct, np.minimum.accumulate(probabilities))
         if self._reranker is not None and items:
             items = self._reranker.rerank(context.query.question, items, context.budget)
         return items, float(probability(np.array([answer_logit]))[0])
@@ -150,6 +154,9 @@ class NamespaceSearch:
         within_session = context.request.session_id is not None and context.request.mode == "active"
         if context.request.ranking != "weighted" or kinds == _EPISODES_ONLY or within_session:
             return []
+        if context.request.gate and context.query.intent.small_talk:
+            # "ok" is near to every short text.
+            return []
         embedding: Vector | None = None
         if ranked is not None:
             semantics = ranked.signals.semantics
@@ -168,7 +175,8 @@ class NamespaceSearch:
         requested = [match for match in matches if _is_requested(context, match.item)]
         if not context.request.gate:
             return requested
-        return [match for match in requested if match.probability >= _KNOWLEDGE_MIN or match.named]
+        probability_min = _PASSIVE_KNOWLEDGE_MIN if context.request.mode == "passive" else _KNOWLEDGE_MIN
+        return [match for match in requested if match.probability >= probability_min or match.named]
 
 
 def _asks_memory(context: SearchContext) -> bool:
@@ -192,6 +200,8 @@ _SURE_LOGIT = 1.0
 _EPISODES_ONLY: frozenset[Kind] = frozenset(("episode",))
 #: The lowest probability of a knowledge item in a result with the gate.
 _KNOWLEDGE_MIN = 0.1
+#: The same in passive mode, where nothing was asked.
+_PASSIVE_KNOWLEDGE_MIN = 0.2
 
 
 def _is_requested(context: SearchContext, item: KnowledgeItem) -> bool:
@@ -221,38 +231,56 @@ def _merged(
     if knowledge_items:
         merged.sort(key=lambda item: -item.score)
     chosen: list[Item] = []
-    words: list[set[str]] = []
+    texts: list[_ComparedText] = []
     for item in merged:
-        item_words = content_words(item.text[:2_000])
-        duplicate = next((index for index, other in enumerate(words) if _is_duplicate(item_words, other)), None)
+        text = _compared(item)
+        duplicate = next((index for index, other in enumerate(texts) if _is_duplicate(text, other)), None)
         if duplicate is not None:
             dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"says the same as {chosen[duplicate].id}"))
         elif len(chosen) == limit:
             dropped.append(DroppedCandidate(item.id, item.kind, item.score, "over the limit"))
         else:
             chosen.append(item)
-            words.append(item_words)
+            texts.append(text)
     return chosen
 
 
-def _is_duplicate(words: set[str], others: set[str]) -> bool:
-    """Return whether two sets of words are nearly equal."""
-    fewer, more = sorted((len(words), len(others)))
+def _is_duplicate(text: _ComparedText, other: _ComparedText) -> bool:
+    """Return whether two texts are the same, or their words are nearly equal and as many as a sentence has."""
+    if text.whole == other.whole:
+        return True
+    fewer, more = sorted((len(text.words), len(other.words)))
     # Most pairs differ in length, which is the cheapest test.
     if fewer < max(_DUPLICATE_WORDS_MIN, _DUPLICATE_OVERLAP_MIN * more):
         return False
-    return len(words & others) >= _DUPLICATE_OVERLAP_MIN * len(words | others)
+    return len(text.words & other.words) >= _DUPLICATE_OVERLAP_MIN * len(text.words | other.words)
+
+
+class _ComparedText(NamedTuple):
+    """The text of an item, as it is compared with those of other items."""
+
+    #: Speaker and words of the whole text, in order, case folded.
+    whole: tuple[str, ...]
+    #: The distinct words without stop words.
+    words: set[str]
+
+
+def _compared(item: Item) -> _ComparedText:
+    """Return the text of an item for comparison. The same words of two speakers are two statements."""
+    text = item.text[:2_000]
+    return _ComparedText((item.speaker or "", *(WORD.findall(text.casefold()) or [text])), content_words(text))
 
 
 def episode_items(
-    context: SearchContext, ranked: RankedEpisodes, order: np.ndarray[Any, np.dtype[np.int64]], scores: Vector
+    context: SearchContext, ranked: RankedEpisodes, distinct: DistinctEpisodes, scores: Vector
 ) -> list[Item]:
-    """Return the items of the candidates `order`, which are indexes of candidates; `scores` stand in the same order."""
+    """Return the items of candidates with different texts; `scores` stand in the same order."""
     items: list[Item] = []
-    for index, score in zip(order, scores, strict=True):
-        row = int(ranked.candidates.rows[index])
+    for candidate, older_ids, score in zip(distinct.candidates, distinct.older_ids, scores, strict=True):
+        row = int(ranked.candidates.rows[candidate])
         version = int(context.episodes.versions[row])
-        items.append(episode_item(context, version, float(score), ranked.candidates.ranks(row)))
+        item = episode_item(context, version, float(score), ranked.candidates.ranks(row))
+        items.append(replace(item, source_events=(*item.source_events, *older_ids)) if older_ids else item)
     return items
 
 
@@ -273,8 +301,17 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
         session_id=episode.session_id,
         speaker=episode.speaker,
         outdated=episode.id in context.index.knowledge.outdated,
-        authoritative=episode.role == "user",
+        authoritative=episode.role == "user" and _is_statement(episode.text),
     )
+
+
+def _is_statement(text: str) -> bool:
+    """Return whether a text has a sentence that is no question."""
+    return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in split_sentences(text[:2_000]))
+
+
+#: Characters that may follow the question mark of a sentence.
+_CLOSING = " \"'”’)]"
 
 
 def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: float, ranks: Mapping[str, int]) -> Item:
@@ -294,7 +331,10 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         source_events=sources,
         occurred_at_us=knowledge.occurred_at_us,
         confidence=knowledge.confidence,
-        outdated=not knowledge.is_valid_at(context.asked_at_us),
+        outdated=not knowledge.is_valid_at(context.asked_at_us) or knowledge.replaced_by is not None,
         unconfirmed_since_us=knowledge.confirmed_at_us if knowledge.status == "stale" else None,
         authoritative=knowledge.source_type in ("authoritative", "corrected", "stated"),
+        layer=knowledge.layer,
+        replaced_by=None if knowledge.replaced_by is None else knowledge.replaced_by.title,
+        contradicted_by=knowledge.contradicted_by,
     )

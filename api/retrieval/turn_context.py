@@ -27,6 +27,8 @@ _WINDOW_FULL_SHARE = 0.75
 #: The newest facts and preferences of every turn (`002`), and the newest episodes at the start of a session.
 _RECENT_MEMORIES_MAX = 10
 _RECENT_EPISODES_MAX = 5
+#: Pinned episodes in the profile, newest first.
+_PINNED_EPISODES_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,11 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
         knowledge_item(context, item, 1.0, {"profile": 1})
         for item in profile_items(context.index.knowledge, context.asked_at_us)
     ]
+    if kinds is None or "episode" in kinds:
+        pinned = context.snapshot.episodes.pinned_versions(context.snapshot.version, limit=_PINNED_EPISODES_MAX)
+        items += [
+            episode_item(context, version, 1.0, {"profile": 1}) for version in pinned if version not in state.visible
+        ]
     profile_ids = {item.id for item in items}
     newest_knowledge = sorted(context.index.knowledge.items, key=lambda item: (-item.occurred_at_us, item.id))
     recent = [

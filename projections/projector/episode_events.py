@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast
 
 import orjson
 
 from recollect.events.envelope import RecordedEvent
 from recollect.projections.text.importance import NEUTRAL_IMPORTANCE, importance_of
 from recollect.projections.text.prompt_fence import strip_recalled
+
+#: Values of JSON data that are read, and characters of the text that they give: enough for an error with its cause.
+_VALUES_MAX = 256
+_DETAILS_CHARS_MAX = 1_000
+#: The place between two words of a name in camel case: `customerName`, `HTTPStatus`.
+_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class Episode(NamedTuple):
@@ -23,10 +30,12 @@ class Episode(NamedTuple):
     importance: int
     #: Of a message: user, assistant, system or tool:<name>.
     role: str | None = None
-    #: The captions of a message's attachments.
+    #: The captions of a message's attachments; the details of an action as text.
     caption: str | None = None
     #: Of an action.
     outcome: str | None = None
+    #: Words that find the episode and are not displayed: its tags, and the words of JSON data.
+    terms: str = ""
 
 
 def episode_from_event(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
@@ -45,7 +54,9 @@ def _message(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
     speaker = payload.get("name") or event.actor or role
     caption = _caption(payload["attachments"]) if "attachments" in payload else None
     text = _text(payload)
-    return Episode("conversation", speaker, text, importance_of(text, role), role=role, caption=caption)
+    terms = _data_words(payload["data"]) if "data" in payload else ""
+    importance = importance_of(text, role)
+    return Episode("conversation", speaker, text, importance, role=role, caption=caption, terms=terms)
 
 
 def _caption(attachments: list[dict[str, Any]]) -> str | None:
@@ -62,6 +73,45 @@ def _text(payload: dict[str, Any]) -> str:
     return orjson.dumps(payload.get("data")).decode()
 
 
+def _data_words(data: Any) -> str:
+    """Return the names and values of JSON data, with the words of a name in camel case one by one."""
+    return " ".join(
+        word
+        for name, value in _leaves(data)
+        for word in (name, value, *_split_words(name), *_split_words(value))
+        if word
+    )[:_DETAILS_CHARS_MAX]
+
+
+def _details(details: Any) -> str | None:
+    """Return the details of an action as text, such as `exit code: 1, log: out of memory`; None without details."""
+    lines = [f"{' '.join(_split_words(name)) or name}: {value}" if name else value for name, value in _leaves(details)]
+    return ", ".join(line for line in lines if line)[:_DETAILS_CHARS_MAX] or None
+
+
+def _split_words(text: str) -> list[str]:
+    """Return the words of a name such as `orderId` or `order_id`; empty when it is one word, or a sentence."""
+    words = [] if " " in text else _CAMEL_CASE.sub(" ", text.replace("_", " ")).split()
+    return words if len(words) > 1 else []
+
+
+def _leaves(data: Any) -> Iterator[tuple[str, str]]:
+    """Yield the first `_VALUES_MAX` values of JSON data as text, each with its innermost name, in order."""
+    pending: list[tuple[str, Any]] = [("", data)]
+    for _ in range(_VALUES_MAX):
+        if not pending:
+            return
+        name, value = pending.pop()
+        if isinstance(value, dict):
+            members = cast("dict[str, Any]", value)
+            pending += [(key, member) for key, member in reversed(list(members.items())[:_VALUES_MAX])]
+        elif isinstance(value, list):
+            elements = cast("list[Any]", value)
+            pending += [(name, element) for element in reversed(elements[:_VALUES_MAX])]
+        elif value is not None:
+            yield name, value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
 def _action(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
     """Return the episode of an action; its speaker is the actor, the tool or `agent`."""
     return Episode(
@@ -69,7 +119,9 @@ def _action(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
         speaker=event.actor or payload.get("tool") or "agent",
         text=payload["text"],
         importance=payload.get("importance", NEUTRAL_IMPORTANCE),
+        caption=_details(payload.get("details")),
         outcome=payload.get("outcome"),
+        terms=" ".join(payload.get("tags", ())),
     )
 
 
@@ -80,6 +132,7 @@ def _observation(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
         speaker=event.actor or "observer",
         text=payload["text"],
         importance=payload.get("importance", NEUTRAL_IMPORTANCE),
+        terms=" ".join(payload.get("tags", ())),
     )
 
 

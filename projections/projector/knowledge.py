@@ -191,7 +191,7 @@ class Knowledge:
         self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
     ) -> None:
         """Add a relationship of two entities, or strengthen the existing one."""
-        kind = " ".join(payload["type"].replace("_", " ").casefold().split())
+        kind = _relation_type(payload["type"])
         row = self._row(_RELATIONSHIP, source_id, kind, target_id)
         if row is not None:
             self._strengthen(event, "relationships", "confidence", row[0], payload, payload.get("confidence", 1.0))
@@ -231,7 +231,8 @@ class Knowledge:
             _ADD_CHUNK, [(document_id, number, chunk) for number, chunk in enumerate(chunks(payload["text"]))]
         )
         relations = [
-            (relation["type"], relation["target"], relation.get("weight")) for relation in payload.get("relations", ())
+            (_relation_type(relation["type"]), relation["target"], relation.get("weight"))
+            for relation in payload.get("relations", ())
         ]
         self._connection.executemany(
             _ADD_DOCUMENT_RELATION,
@@ -374,6 +375,11 @@ class Knowledge:
 def _sources(event: RecordedEvent, payload: dict[str, Any]) -> str:
     """Return the ids of a memory's source events as a JSON list; `event` itself when the payload names none."""
     return orjson.dumps(list(payload.get("source_events") or [event.id])[:SOURCES_MAX]).decode()
+
+
+def _relation_type(text: str) -> str:
+    """Return the type of a relationship or of a document's relation, for comparison."""
+    return " ".join(text.replace("_", " ").casefold().split())
 
 
 def _relation_weight(kind: str) -> float:

@@ -214,7 +214,7 @@ class WriteBatch:
                 episode.importance,
                 episode.outcome,
                 estimate_tokens(text),
-                " ".join(search_segments(f"{text} {episode.caption}" if episode.caption else text)) or None,
+                _search_terms(episode),
             )
         )
         names = mentioned_names(text, self._names)
@@ -348,6 +348,12 @@ class WriteBatch:
     def _row(self, query: str, value: int | str) -> tuple[Any, ...] | None:
         """Return the first row of a query, or None."""
         return self._connection.execute(query, (value,)).fetchone()
+
+
+def _search_terms(episode: Episode) -> str | None:
+    """Return the search terms of an episode: its own, and the segments of its texts; None without any."""
+    text = " ".join(part for part in (episode.text, episode.caption, episode.terms) if part)
+    return " ".join([*([episode.terms] if episode.terms else []), *search_segments(text)]) or None
 
 
 def index_episodes(connection: apsw.Connection, first: int) -> None:

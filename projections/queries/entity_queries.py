@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -60,6 +60,22 @@ JOIN reached ON reached.name IN (edges.source COLLATE NOCASE, edges.target COLLA
 WHERE depth < ?2
 GROUP BY source, type, target ORDER BY min(depth), weight DESC, source, type, target LIMIT ?3
 """
+# Every name of the entities that knowledge is about.
+_KNOWLEDGE_NAMES = """
+SELECT entity_id, entity_names.name AS name, spoken_count > 0 AS is_participant
+FROM entity_names JOIN entities ON id = entity_id
+WHERE entity_id IN (
+    SELECT entity_id FROM facts WHERE status IN ('active', 'stale')
+    UNION SELECT source_id FROM relationships WHERE status IN ('active', 'stale')
+    UNION SELECT target_id FROM relationships WHERE status IN ('active', 'stale')
+    UNION SELECT id FROM entities WHERE description IS NOT NULL
+)
+ORDER BY entity_id, name
+"""
+# The relations of the documents.
+_DOCUMENT_RELATIONS = """
+SELECT document_id, target, weight FROM document_relations ORDER BY document_id, type, target
+"""
 # The name of an entity by any of its names, or else the id of a document.
 _NODE_NAME = """
 SELECT name FROM entities WHERE id = (SELECT entity_id FROM entity_names WHERE name = ?)
@@ -85,6 +101,26 @@ class Edge:
     distance: int
 
 
+class NamedEntity(NamedTuple):
+    """A name of an entity that knowledge is about."""
+
+    entity_id: int
+    #: A name or alias, case folded.
+    name: str
+    #: Whether the entity wrote a message.
+    is_participant: bool
+
+
+class DocumentRelation(NamedTuple):
+    """A relation of a document."""
+
+    document_id: str
+    #: Id of a document or name of an entity.
+    target: str
+    #: Weight in graph walks, 0 to 1; 0 for contradictions.
+    weight: float
+
+
 class EntityQueries:
     """Queries on the tables `entities`, `entity_names`, `mentions`, `relationships` and `document_relations`."""
 
@@ -101,6 +137,17 @@ class EntityQueries:
         """Return the names and aliases of the participants, each with the entity's id, ordered by id."""
         rows: list[Any] = fetch_tuples(self._connection, _PARTICIPANTS)
         return rows
+
+    def names_in_knowledge(self) -> list[NamedEntity]:
+        """Return every name of the entities with facts, relationships or a description, ordered by entity."""
+        return [
+            NamedEntity(entity_id, name, bool(is_participant))
+            for entity_id, name, is_participant in fetch_tuples(self._connection, _KNOWLEDGE_NAMES)
+        ]
+
+    def document_relations(self) -> list[DocumentRelation]:
+        """Return the relations of all documents."""
+        return [DocumentRelation(*row) for row in fetch_tuples(self._connection, _DOCUMENT_RELATIONS)]
 
     def names_and_aliases(self, entity_ids: Sequence[int]) -> frozenset[str]:
         """Return the names and aliases of these entities, case folded."""

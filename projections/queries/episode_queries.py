@@ -94,6 +94,9 @@ ORDER BY version DESC LIMIT ?
 _LAST_VERSIONS = f"""
 SELECT version, id FROM episodes WHERE session_id = ? AND {_LIVE} ORDER BY version DESC LIMIT ?
 """
+_PINNED_VERSIONS = """
+SELECT version FROM episodes WHERE pinned = 1 AND status = 'active' AND version <= ? ORDER BY version DESC LIMIT ?
+"""
 _DETAILS = """
 SELECT version, id, text, caption, occurred_at_us, session_id, speaker, tier, role FROM episodes WHERE version = ?
 """
@@ -313,6 +316,10 @@ class EpisodeQueries:
     def last_texts(self, session_id: str, *, chars: int, limit: int) -> list[str]:
         """Return the first `chars` characters of a session's last live episodes of over 4 tokens, oldest first."""
         return fetch_values(self._connection, _LAST_TEXTS, (chars, session_id, limit))[::-1]
+
+    def pinned_versions(self, through: int, *, limit: int) -> list[int]:
+        """Return the versions of the newest pinned episodes up to the version `through`, newest first."""
+        return fetch_values(self._connection, _PINNED_VERSIONS, (through, limit))
 
     def last_versions(self, session_id: str, *, limit: int) -> list[tuple[int, str]]:
         """Return version and id of a session's last live episodes, oldest first."""

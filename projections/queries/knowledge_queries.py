@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -20,7 +20,7 @@ Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "doc
 # `stale_at_us`.
 _FACTS = """
 SELECT id, subject, predicate, object, confidence, status, pinned, source_type, source_events, version, updated_at_us,
-    valid_until_us, entity_id, topic, stale_at_us - ttl_days * ? AS confirmed_at_us
+    valid_until_us, entity_id, topic, layer, stale_at_us - ttl_days * ? AS confirmed_at_us
 FROM facts WHERE status IN ('active', 'stale') ORDER BY key
 """
 _ENTITIES = """
@@ -38,13 +38,37 @@ FROM procedures WHERE status IN ('active', 'stale') ORDER BY key
 """
 _RELATIONSHIPS = """
 SELECT r.id, a.name AS source, r.type, b.name AS target, r.confidence, r.status, r.pinned, r.source_events, r.version,
-    r.updated_at_us, r.source_id, r.target_id, r.stale_at_us - ? AS confirmed_at_us
+    r.updated_at_us, r.source_id, r.target_id, r.weight, r.stale_at_us - ? AS confirmed_at_us
 FROM relationships AS r JOIN entities AS a ON a.id = source_id JOIN entities AS b ON b.id = target_id
 WHERE r.status IN ('active', 'stale') AND weight > 0 ORDER BY r.key
 """
 _CHUNKS = """
 SELECT id, number, title, chunks.text AS text, version, added_at_us FROM documents JOIN chunks ON document_id = id
 ORDER BY id, number
+"""
+# The document that supersedes another one, with its title. Of two that supersede each other, the newer one counts.
+_REPLACEMENTS = """
+SELECT r.target AS id, new.id AS other_id, new.title AS other_title
+FROM document_relations AS r JOIN documents AS new ON new.id = r.document_id JOIN documents AS old ON old.id = r.target
+WHERE r.type = 'supersedes' AND old.id <> new.id AND NOT EXISTS (
+    SELECT 1 FROM document_relations AS back
+    WHERE back.type = 'supersedes' AND back.document_id = old.id AND back.target = new.id AND old.version > new.version
+)
+ORDER BY new.version
+"""
+# Two documents that contradict each other, each with its authority: the weight of its strongest relation to something
+# else, such as 1 for `governs` and 0.35 for `mentions`; 0.5 without one.
+_CONTRADICTIONS = """
+WITH authorities AS (
+    SELECT id, title, coalesce((
+        SELECT max(weight) FROM document_relations
+        WHERE document_id = id AND type NOT IN ('contradicts', 'supersedes')
+    ), 0.5) AS authority FROM documents
+)
+SELECT a.id AS id, a.title AS title, a.authority AS authority,
+    b.id AS other_id, b.title AS other_title, b.authority AS other_authority
+FROM document_relations AS r JOIN authorities AS a ON a.id = r.document_id JOIN authorities AS b ON b.id = r.target
+WHERE r.type = 'contradicts' AND a.id <> b.id ORDER BY r.document_id, r.target
 """
 # Source events of facts that are no longer valid.
 _OUTDATED_SOURCES = """
@@ -86,6 +110,13 @@ WHERE status = 'active' AND pinned = 0 ORDER BY relationships.id
 }
 
 
+class Replacement(NamedTuple):
+    """The document that supersedes another one."""
+
+    document_id: str
+    title: str
+
+
 class KnowledgeItem(NamedTuple):
     """An item of knowledge for search and display; a NamedTuple, since thousands are created at once."""
 
@@ -118,6 +149,21 @@ class KnowledgeItem(NamedTuple):
     topic: str | None = None
     #: Time of the last statement; None: not recorded for this kind.
     confirmed_at_us: int | None = None
+    #: Object of a fact; empty for other kinds.
+    object: str = ""
+    #: Names of the item that a task or a question may contain: of a procedure its name and trigger, of a preference its
+    #: name, of an entity its names, of a document its title.
+    titles: tuple[str, ...] = ()
+    #: Weight of a relationship in graph walks, 0 to 1.
+    weight: float = 1.0
+    #: Layer of a fact, given by its producer; None: that of its kind.
+    layer: str | None = None
+    #: Id of a chunk's document.
+    document_id: str | None = None
+    #: Id and title of the document that supersedes this one.
+    replaced_by: Replacement | None = None
+    #: Title of a document of more authority that contradicts this one.
+    contradicted_by: str | None = None
 
     def is_valid_at(self, at_us: int) -> bool:
         """Return whether the item is valid at `at_us`, in microseconds."""
@@ -207,6 +253,8 @@ def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             valid_until_us=row["valid_until_us"],
             entities=(row["entity_id"],),
             topic=row["topic"],
+            object=row["object"],
+            layer=row["layer"],
             **_state(row),
         )
 
@@ -222,6 +270,7 @@ def _entities(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             line=f"**{name}** ({row['type']}): {description}",
             occurred_at_us=row["last_seen_us"],
             entities=(row["id"],),
+            titles=(name, *orjson.loads(row["aliases"])),
         )
 
 
@@ -232,10 +281,11 @@ def _preferences(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
         row["confidence"] = row["strength"]
         yield KnowledgeItem(
             kind="preference",
-            text=f"{name} {value}",
+            text=f"{name} {value}" if row["category"] == "other" else f"{row['category']}: {name} {value}",
             line=value if row["standing"] else f"{row['category']}.{name}: {value}",
             standing=bool(row["standing"]),
             source_type=row["source_type"],
+            titles=(name,),
             **_state(row),
         )
 
@@ -249,6 +299,7 @@ def _procedures(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             kind="procedure",
             text=" ".join([name, trigger, *steps, row["context"] or ""]),
             line=f"**{name}** (confidence: {row['confidence']:.2f}): {trigger}: {' → '.join(steps)}",
+            titles=(name, trigger),
             **_state(row),
         )
 
@@ -262,12 +313,17 @@ def _relationships(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             text=text,
             line=text,
             entities=(row["source_id"], row["target_id"]),
+            weight=row["weight"],
             **_state(row),
         )
 
 
 def _chunks(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
     """Yield the chunks of the documents."""
+    replacements = {
+        row["id"]: Replacement(row["other_id"], row["other_title"]) for row in fetch_dicts(connection, _REPLACEMENTS)
+    }
+    contradictions = _contradictions(connection, replacements)
     for row in fetch_dicts(connection, _CHUNKS):
         text = f"{row['title']}: {row['text']}"
         yield KnowledgeItem(
@@ -278,7 +334,27 @@ def _chunks(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             source_type="authoritative",
             version=row["version"],
             occurred_at_us=row["added_at_us"],
+            titles=(row["title"],),
+            document_id=row["id"],
+            replaced_by=replacements.get(row["id"]),
+            contradicted_by=contradictions.get(row["id"]),
         )
+
+
+def _contradictions(connection: apsw.Connection, replacements: Mapping[str, Replacement]) -> dict[str, str]:
+    """Return the title of the document that contradicts a document of less authority, by the latter's id.
+
+    Of equal authority, the document that states the contradiction yields. A superseded document contradicts nothing.
+    """
+    titles: dict[str, str] = {}
+    for row in fetch_dicts(connection, _CONTRADICTIONS):
+        if row["id"] in replacements or row["other_id"] in replacements:
+            continue
+        if row["other_authority"] >= row["authority"]:
+            titles.setdefault(row["id"], row["other_title"])
+        else:
+            titles.setdefault(row["other_id"], row["title"])
+    return titles
 
 
 def _state(row: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ CREATE TABLE episodes (
     role           TEXT,                 -- of a message: user, assistant, system, tool:<name>
     speaker        TEXT    NOT NULL,
     text           TEXT    NOT NULL,
-    caption        TEXT,                 -- the captions of its attachments
+    caption        TEXT,                 -- the captions of its attachments; the details of an action
     importance     INTEGER NOT NULL,     -- 1 to 10
     outcome        TEXT,                 -- of an action
     tier           TEXT    NOT NULL,     -- raw, compressed, distilled
@@ -35,7 +35,7 @@ CREATE TABLE episodes (
     pinned         INTEGER NOT NULL,     -- 1: compaction never removes it
     expires_at_us  INTEGER,              -- the first compaction after it removes the episode; NULL: never
     short          TEXT,                 -- short form of a long message
-    terms          TEXT,                 -- search terms: segments of the text; for a summary the words of its sources
+    terms          TEXT,                 -- search terms: tags, segments of the text; for a summary the words of its sources
     source_tokens  INTEGER               -- of a summary: tokens of its sources
 ) STRICT;
 

@@ -16,7 +16,9 @@ from hashlib import sha256
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.search_index.knowledge_graph import KnowledgeGraph, build_graph
 from recollect.projections.text.segments import search_segments
+from recollect.projections.text.words import distinct_words
 
 #: Texts whose stems are cached: most texts of an index are unchanged when it is loaded again.
 _TEXTS_MAX = 50_000
@@ -35,6 +37,10 @@ class KnowledgeIndex:
     ratings: Mapping[str, float] = field(default_factory=dict[str, float])
     #: Ratings that users gave to retrieved episodes, by version.
     episode_ratings: Mapping[int, float] = field(default_factory=dict[int, float])
+    #: The entities and documents that the items are about.
+    graph: KnowledgeGraph = field(default_factory=KnowledgeGraph)
+    #: The stems of each of an item's titles: the names that a task at hand or a question has in common with it.
+    title_stems: Sequence[Sequence[frozenset[str]]] = ()
 
     @cached_property
     def rows_with_term(self) -> Mapping[str, Sequence[int]]:
@@ -87,4 +93,12 @@ def load_knowledge_index(snapshot: Snapshot, stems: StemCache) -> KnowledgeIndex
         snapshot.knowledge.outdated_sources(),
         snapshot.knowledge.ratings(),
         snapshot.knowledge.episode_ratings(),
+        build_graph(items, snapshot.entities.names_in_knowledge(), snapshot.entities.document_relations(), stem),
+        [_title_stems(item, stems, stem) for item in items],
     )
+
+
+def _title_stems(item: KnowledgeItem, stems: StemCache, stem: Callable[[str], list[str]]) -> Sequence[frozenset[str]]:
+    """Return the stems of each title of an item, without stop words."""
+    titles = [" ".join(distinct_words(title.replace("_", " "))) for title in item.titles]
+    return [frozenset(terms) for terms in stems.of([title for title in titles if title], stem)]

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.projections.text.words import content_words
 
 #: The action is `direct` from this grounding on, and up to this share of outdated items.
 _DIRECT_MIN = 0.8
 _CONTRADICTIONS_MAX = 0.2
-#: An item is authoritative only from this share of the highest score on.
+#: An item is authoritative only from this share of the highest score on, and from this score on.
 _RELIABLE_SCORE_SHARE = 0.5
+_RELIABLE_SCORE_MIN = 0.25
+#: The action is `direct` only when the authoritative items have this share of the query's words, or one of them has
+#: this score: what the query takes for granted is then in the memory.
+_PREMISE_COVERAGE_MIN = 0.5
+_CERTAIN_SCORE_MIN = 0.9
 #: Relations in one result.
 _RELATIONS_MAX = 20
 
@@ -25,10 +29,17 @@ def answer_guidance(context: SearchContext, items: Sequence[Item], grounding: fl
     """
     if not items:
         return AnswerGuidance(grounding=grounding)
-    score_min = _RELIABLE_SCORE_SHARE * max(item.score for item in items)
-    authoritative = [item for item in items if _is_reliable(item) and item.score >= score_min]
-    contradiction_rate = sum(item.outdated for item in items) / len(items)
-    is_direct = grounding >= _DIRECT_MIN and contradiction_rate <= _CONTRADICTIONS_MAX and authoritative
+    score_min = max(_RELIABLE_SCORE_MIN, _RELIABLE_SCORE_SHARE * max(item.score for item in items))
+    authoritative = [item for item in items if item.score >= score_min and _is_reliable(context, item)]
+    contradiction_rate = sum(item.outdated or item.contradicted_by is not None for item in items) / len(items)
+    is_direct = (
+        grounding >= _DIRECT_MIN
+        and contradiction_rate <= _CONTRADICTIONS_MAX
+        and (
+            any(item.score >= _CERTAIN_SCORE_MIN for item in authoritative)
+            or (bool(authoritative) and _coverage(context, authoritative) >= _PREMISE_COVERAGE_MIN)
+        )
+    )
     return AnswerGuidance(
         authoritative=tuple(item.id for item in authoritative),
         supporting=tuple(item.id for item in items if item not in authoritative),
@@ -41,16 +52,23 @@ def answer_guidance(context: SearchContext, items: Sequence[Item], grounding: fl
     )
 
 
-def _is_reliable(item: Item) -> bool:
-    """Return whether an item is authoritative, current and confirmed."""
-    return item.authoritative and not item.outdated and item.unconfirmed_since_us is None
+def _is_reliable(context: SearchContext, item: Item) -> bool:
+    """Return whether an item is authoritative, current, confirmed, uncontradicted, and told by the person concerned.
+
+    A question about a participant concerns that participant: what others say in the conversation only supports it.
+    """
+    if not item.authoritative or item.outdated or item.unconfirmed_since_us is not None or item.contradicted_by:
+        return False
+    names = context.query.participant_names
+    return item.kind != "episode" or not names or (item.speaker or "").casefold() in names
 
 
 def _coverage(context: SearchContext, items: Sequence[Item]) -> float:
-    """Return the share of the query's words in the items with sources."""
-    cited = {word for item in items if item.source_events for word in content_words(item.text)}
-    words = context.query.words
-    return sum(word in cited for word in words) / len(words) if words else 0.0
+    """Return the share of the query's words in the items with sources, compared by stem."""
+    stem = context.snapshot.keywords.stemmer()
+    cited = {term for item in items if item.source_events for term in stem(f"{item.speaker or ''} {item.text}")}
+    words = [stem(word) for word in context.query.words]
+    return sum(bool(stems) and cited.issuperset(stems) for stems in words) / len(words) if words else 0.0
 
 
 def _entities(context: SearchContext, items: Sequence[Item]) -> tuple[str, ...]:

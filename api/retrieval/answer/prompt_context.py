@@ -213,7 +213,11 @@ def _line(item: Item, words: Collection[str], tokens_max: int) -> str:
 
 
 def _validity(item: Item) -> str:
-    """Return the note on an outdated or unconfirmed item; empty for other items."""
+    """Return the note on an outdated, contradicted or unconfirmed item; empty for other items."""
+    if item.replaced_by is not None:
+        return f" (outdated: replaced by {single_line(item.replaced_by)})"
+    if item.contradicted_by is not None:
+        return f" (contradicted by {single_line(item.contradicted_by)})"
     if item.outdated:
         return " (no longer true)"
     if item.unconfirmed_since_us is not None:

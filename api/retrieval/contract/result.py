@@ -74,6 +74,12 @@ class Item:
     unconfirmed_since_us: int | None = None
     #: Whether it is curated, corrected or stated by the user.
     authoritative: bool = False
+    #: The layer that the producer of a fact gave it; None: the layer of its kind.
+    layer: str | None = None
+    #: Title of the document that replaces this one, which is outdated then.
+    replaced_by: str | None = None
+    #: Title of a document of more authority that contradicts this one.
+    contradicted_by: str | None = None
     #: The original messages of a summary, in order, when the request sets `expand`.
     sources: tuple[Source, ...] = ()
 
@@ -82,7 +88,7 @@ class Item:
         return {
             "id": self.id,
             "kind": self.kind,
-            "layer": LAYERS[self.kind],
+            "layer": self.layer or LAYERS[self.kind],
             "namespace": self.namespace,
             "text": self.text,
             "score": round(self.score, 6),
@@ -95,6 +101,8 @@ class Item:
             "confidence": self.confidence,
             "outdated": self.outdated,
             "unconfirmed_since": None if self.unconfirmed_since_us is None else rfc3339(self.unconfirmed_since_us),
+            **({} if self.replaced_by is None else {"replaced_by": self.replaced_by}),
+            **({} if self.contradicted_by is None else {"contradicted_by": self.contradicted_by}),
             **({"sources": [source.as_json() for source in self.sources]} if self.sources else {}),
         }
 
@@ -115,7 +123,7 @@ class AnswerGuidance:
     grounding: float = 0.0
     #: direct: answer; scoped: answer only from the cited items, and say so; defer: say that memory has none, or ask.
     action: str = "defer"
-    #: The share of the items that are outdated.
+    #: The share of the items that a later statement or another document contradicts.
     contradiction_rate: float = 0.0
     #: The share of the query's words in the items with sources.
     citation_coverage: float = 0.0

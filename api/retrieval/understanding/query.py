@@ -108,7 +108,7 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
     topic = [word for word in without_names if word not in date_words]
     return Query(
         question=question,
-        text=_without_names(question, participant_words) if without_names else question,
+        text=remove_names(question, participant_words) if without_names else question,
         words=tuple(dict.fromkeys(topic or without_names or content or words)),
         has_topic=any(word not in _TOPICLESS_WORDS for word in topic),
         participants=tuple(sorted(asked_about)),
@@ -167,7 +167,7 @@ def _participants(entities: EntityQueries) -> dict[str, int]:
     return by_name
 
 
-def _without_names(text: str, names: set[str]) -> str:
+def remove_names(text: str, names: set[str]) -> str:
     """Return `text` without `names` and their possessive endings."""
     if not names:
         return text
