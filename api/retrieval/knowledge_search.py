@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
@@ -35,6 +36,10 @@ _NEAREST_MAX = 20
 _DEVIATIONS_MAX = 8.0
 #: Kinds that describe how a task is to be done, whomever or whatever it is done for.
 _TASK_KINDS = frozenset(("procedure", "preference", "document"))
+_STEP_KINDS = frozenset(("procedure",))
+#: Predicates that say what a person likes, and the newest such items that come along with a task.
+_WISH = re.compile(r"\b(?:(?:dis)?likes?|prefers?|loves?|hates?|avoids?|wants?|needs?)\b", re.I)
+_WISHES_MAX = 3
 #: Kinds whose items compete to answer a question.
 _KIND_GROUPS = (
     frozenset(("fact", "entity", "relationship")),
@@ -130,7 +135,7 @@ class KnowledgeMeasures:
     def probabilities(self) -> Vector:
         """Return the probability of each item by itself or as a neighbour of a match, shape (items,)."""
         own, neighbour = self.relevance(), self.columns["neighbour"]
-        return own + (1 - own) * _NEIGHBOUR_SHARE * neighbour
+        return own + (1 - own) * np.float32(_NEIGHBOUR_SHARE) * neighbour
 
     def lists(self) -> dict[str, Ints]:
         """Return the ranked lists by name: rows, best first."""
@@ -189,12 +194,10 @@ class KnowledgeSearch:
         """
         knowledge = context.index.knowledge
         deviations = None if embedding is None else self._deviations(context, knowledge, embedding)
-        fitting = None
-        if embedding is not None and deviations is not None:
-            # "Deploy Kira like last time" is near to all that is known of Kira; the task is what remains without her.
-            task = self._task_deviations(context, knowledge)
-            fitting = deviations if task is None else task
-            deviations = np.where(_has_kind(knowledge, _TASK_KINDS), np.fmax(deviations, fitting), deviations)
+        # "Deploy Kira like last time" is near to all that is known of Kira; the task is what remains without her.
+        task = None if deviations is None else self._task_deviations(context, knowledge)
+        if deviations is not None and task is not None:
+            deviations = np.where(_has_kind(knowledge, _TASK_KINDS), np.fmax(deviations, task), deviations)
         terms = search_terms(context.snapshot.keywords, context.query.words, german=context.query.german)
         stems = [frozenset(form for term in word for form in term.forms) for word in terms]
         measured = KnowledgeMeasures(
@@ -212,9 +215,10 @@ class KnowledgeSearch:
         measured.columns["named"] = _row_strengths(graph, _specific(graph, named, count), count)
         measured.columns["stranger"] = _strangers(context, knowledge, measured.columns)
         probabilities = measured.relevance()
+        fitting = _fitting(knowledge, deviations if task is None else task, probabilities)
         entries = _named_entries(graph, probabilities, named)
         reached = neighbours(graph, entries, _matched_nodes(graph, probabilities))
-        measured.columns["neighbour"] = _neighbour_strengths(measured, fitting, graph, reached)
+        measured.columns["neighbour"] = _neighbour_strengths(fitting, graph, reached)
         return measured
 
     def _deviations(self, context: SearchContext, knowledge: KnowledgeIndex, embedding: Vector) -> Vector | None:
@@ -369,21 +373,31 @@ def _matched_nodes(graph: KnowledgeGraph, probabilities: Vector) -> dict[Node, f
     return nodes
 
 
-def _neighbour_strengths(
-    measured: KnowledgeMeasures, fitting: Vector | None, graph: KnowledgeGraph, nodes: Mapping[Node, float]
-) -> Vector:
-    """Return the strength of each item as a neighbour of the entries, shape (items,).
+def _fitting(knowledge: KnowledgeIndex, deviations: Vector | None, probabilities: Vector) -> Vector:
+    """Return how far each item of a hub comes along with a query, 0 to 1, shape (items,).
+
+    Of all that a person has told, what is near to the query does, and with a task what the person likes and dislikes.
+    """
+    count = len(knowledge.items)
+    fitting = np.zeros(count, np.float32)
+    if deviations is not None:
+        fitting = np.clip(np.nan_to_num(deviations) / _FITTING_DEVIATIONS, 0, 1).astype(np.float32)
+    if (probabilities[_has_kind(knowledge, _STEP_KINDS)] >= _ENTRY_PROBABILITY_MIN).any():
+        wishes = [row for row in range(count) if _WISH.search(knowledge.items[row].predicate)]
+        newest = sorted(wishes, key=lambda row: (-knowledge.items[row].occurred_at_us, row))
+        fitting[newest[:_WISHES_MAX]] = 1
+    return fitting
+
+
+def _neighbour_strengths(fitting: Vector, graph: KnowledgeGraph, nodes: Mapping[Node, float]) -> Vector:
+    """Return the strength of each item as a neighbour of the query, shape (items,).
 
     Parameters:
-        fitting: the deviations by which an item fits the task: of all that a hub is about, such as a person, what fits
-            comes along. None without vectors: nothing of a hub does.
+        fitting: the share of the strength that an item of a hub gets.
     """
-    count = len(measured.columns["coverage"])
-    strengths = _row_strengths(graph, {node: value for node, value in nodes.items() if node not in graph.hubs}, count)
-    if fitting is None:
-        return strengths
-    of_hubs = _row_strengths(graph, {node: value for node, value in nodes.items() if node in graph.hubs}, count)
-    return np.maximum(strengths, of_hubs * np.clip(np.nan_to_num(fitting) / _FITTING_DEVIATIONS, 0, 1))
+    of_hubs = _row_strengths(graph, {node: value for node, value in nodes.items() if node in graph.hubs}, len(fitting))
+    others = {node: value for node, value in nodes.items() if node not in graph.hubs}
+    return np.maximum(_row_strengths(graph, others, len(fitting)), of_hubs * fitting)
 
 
 def _has_kind(knowledge: KnowledgeIndex, kinds: Collection[str]) -> Mask:
@@ -446,7 +460,9 @@ def _adjusted_probabilities(knowledge: KnowledgeIndex, probabilities: Vector, as
         if not item.is_valid_at(asked_at_us) or (item.kind == "relationship" and item.confidence <= _CONFIDENCE_MIN):
             adjusted[row] = 0
             continue
-        adjusted[row] *= item.confidence * (_STALE_FACTOR if item.status == "stale" else 1.0)
+        # The first confidence of a procedure or preference is a guess, so it counts for half.
+        confidence = (1 + item.confidence) / 2 if item.kind in ("procedure", "preference") else item.confidence
+        adjusted[row] *= confidence * (_STALE_FACTOR if item.status == "stale" else 1.0)
         rating = knowledge.ratings.get(item.id, 0.0)
         if rating:
             adjusted[row] = _rated(float(adjusted[row]), rating)

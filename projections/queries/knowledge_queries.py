@@ -149,6 +149,8 @@ class KnowledgeItem(NamedTuple):
     topic: str | None = None
     #: Time of the last statement; None: not recorded for this kind.
     confirmed_at_us: int | None = None
+    #: Predicate of a fact, type of a relationship; empty for other kinds.
+    predicate: str = ""
     #: Object of a fact; empty for other kinds.
     object: str = ""
     #: Names of the item that a task or a question may contain: of a procedure its name and trigger, of a preference its
@@ -253,6 +255,7 @@ def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             valid_until_us=row["valid_until_us"],
             entities=(row["entity_id"],),
             topic=row["topic"],
+            predicate=row["predicate"],
             object=row["object"],
             layer=row["layer"],
             **_state(row),
@@ -313,6 +316,7 @@ def _relationships(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             text=text,
             line=text,
             entities=(row["source_id"], row["target_id"]),
+            predicate=row["type"],
             weight=row["weight"],
             **_state(row),
         )
