@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from math import log
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from recollect.api.retrieval.ranking.candidates import Mask
-from recollect.api.retrieval.ranking.knowledge_relevance import MEASURES, relevance
+from recollect.api.retrieval.ranking.knowledge_measures import (
+    KIND_GROUPS,
+    NAMED_CHARS_MAX,
+    KnowledgeMeasures,
+    coverage_of,
+    has_kind,
+    own_items,
+    ranked_rows,
+    sought_items,
+    stranger_shares,
+    title_shares,
+)
 from recollect.api.retrieval.ranking.relevance_gate import probability
 from recollect.api.retrieval.search.cosine_background import CosineBackground
 from recollect.api.retrieval.search.knowledge_walk import named_nodes, neighbours
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.retrieval.understanding.query import remove_names
-from recollect.api.retrieval.understanding.search_terms import SearchTerm, search_terms
+from recollect.api.retrieval.understanding.search_terms import search_terms
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
@@ -29,39 +37,17 @@ from recollect.projections.search_index.knowledge_index import KnowledgeIndex
 from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.words import content_words
 
-#: Cosines from this many standard deviations above unrelated statements on count as a match by vector, and how many.
-_DEVIATIONS_MIN = 2.0
-_NEAREST_MAX = 20
-#: The deviations that the measures of an item range over: more say nothing more.
-_DEVIATIONS_MAX = 8.0
-#: Kinds that describe how a task is to be done, whomever or whatever it is done for.
+#: Kinds that describe how a task is to be done, for any person or thing.
 _TASK_KINDS = frozenset(("procedure", "preference", "document"))
 _STEP_KINDS = frozenset(("procedure",))
 #: Predicates that say what a person likes, and the newest such items that come along with a task.
 _WISH = re.compile(r"\b(?:(?:dis)?likes?|prefers?|loves?|hates?|avoids?|wants?|needs?)\b", re.I)
 _WISHES_MAX = 3
-#: Kinds whose items compete to answer a question.
-_KIND_GROUPS = (
-    frozenset(("fact", "entity", "relationship")),
-    frozenset(("procedure",)),
-    frozenset(("preference",)),
-    frozenset(("document",)),
-)
-#: The distinctness that leaves the nearness of an item as it is.
-_DISTINCTNESS_UNIT = 3.0
-#: Items that the unrelated statements count for in the distribution of all items, and its smallest variance.
-_BACKGROUND_ITEMS = 4
-_VARIANCE_MIN = 0.25
 #: Items that match a query so well that the entities they are about are entries to the graph, and their number.
 _ENTRY_PROBABILITY_MIN = 0.3
 _ENTRIES_MAX = 5
-#: The probability of a direct neighbour of a certain match, before its distance counts: in `000` the graph adds at most
-#: 0.02 to a reciprocal rank of 0.033 for the first of two lists.
-_NEIGHBOUR_SHARE = 0.6
 #: Deviations from which on an item of a hub fits a query.
 _FITTING_DEVIATIONS = 3.0
-#: Characters of a query that are searched for names.
-_NAMED_CHARS_MAX = 1_000
 #: Relations of lower confidence are no items (`000`).
 _CONFIDENCE_MIN = 0.3
 #: The change of an item's logit by ratings without end, in each direction; one rating changes it by half of that.
@@ -98,59 +84,6 @@ class KnowledgeMatch(NamedTuple):
     named: bool
     #: Its rank, from 1, in each list that has it.
     ranks: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class KnowledgeMeasures:
-    """The measures of every item of a namespace for one query."""
-
-    #: How far the cosine of each item is above those of unrelated statements, shape (items,); NaN: not embedded yet.
-    #: None: a search by keywords alone.
-    deviations: Vector | None
-    #: Masks of the items that compete with each other, such as procedures, each of shape (items,).
-    groups: Sequence[Mask]
-    #: Further measures by name, each of shape (items,).
-    columns: dict[str, Vector]
-
-    def matrix(self) -> Vector:
-        """Return the measures in the order of `MEASURES`, shape (items, measures)."""
-        columns = dict(self.columns)
-        if self.deviations is not None:
-            columns["near"] = np.clip(np.nan_to_num(self.deviations), 0, _DEVIATIONS_MAX)
-            columns["closest"] = np.zeros(len(self.deviations), np.float32)
-            columns["distinct"] = np.zeros(len(self.deviations), np.float32)
-            for group in self.groups:
-                if group.any():
-                    near = columns["near"][group]
-                    columns["closest"][group] = near - near.max()
-                    distinctness = _distinctness(np.nan_to_num(self.deviations[group]))
-                    columns["distinct"][group] = near * np.maximum(distinctness, 0) / _DISTINCTNESS_UNIT
-        zeros = np.zeros(len(self.columns["coverage"]), np.float32)
-        return np.stack([columns.get(name, zeros) for name in MEASURES], axis=1).astype(np.float32)
-
-    def relevance(self) -> Vector:
-        """Return the probability of each item by itself, shape (items,)."""
-        return relevance(self.matrix(), semantic=self.deviations is not None)
-
-    def probabilities(self) -> Vector:
-        """Return the probability of each item by itself or as a neighbour of a match, shape (items,)."""
-        own, neighbour = self.relevance(), self.columns["neighbour"]
-        return own + (1 - own) * np.float32(_NEIGHBOUR_SHARE) * neighbour
-
-    def lists(self) -> dict[str, Ints]:
-        """Return the ranked lists by name: rows, best first."""
-        graph = np.maximum(self.columns["named"], self.columns["neighbour"])
-        lists = {"keyword": _ranked_rows(self.columns["coverage"], 0.0), "graph": _ranked_rows(graph, 0.0)}
-        if self.deviations is not None:
-            lists["semantic"] = _ranked_rows(np.nan_to_num(self.deviations), _DEVIATIONS_MIN)[:_NEAREST_MAX]
-        return lists
-
-    def is_match(self) -> Mask:
-        """Return the mask of the items in a ranked list, shape (items,)."""
-        mask = np.zeros(len(self.columns["coverage"]), np.bool_)
-        for rows in self.lists().values():
-            mask[rows] = True
-        return mask | (self.columns["title"] > 0)
 
 
 class VectorsNotComparable(Exception):
@@ -197,23 +130,23 @@ class KnowledgeSearch:
         # "Deploy Kira like last time" is near to all that is known of Kira; the task is what remains without her.
         task = None if deviations is None else self._task_deviations(context, knowledge)
         if deviations is not None and task is not None:
-            deviations = np.where(_has_kind(knowledge, _TASK_KINDS), np.fmax(deviations, task), deviations)
+            deviations = np.where(has_kind(knowledge, _TASK_KINDS), np.fmax(deviations, task), deviations)
         terms = search_terms(context.snapshot.keywords, context.query.words, german=context.query.german)
         stems = [frozenset(form for term in word for form in term.forms) for word in terms]
         measured = KnowledgeMeasures(
             deviations,
-            [_has_kind(knowledge, kinds) for kinds in _KIND_GROUPS],
+            [has_kind(knowledge, kinds) for kinds in KIND_GROUPS],
             {
-                "coverage": _coverage(context, knowledge, idf, terms),
-                "title": _title_shares(knowledge, frozenset(form for forms in stems for form in forms)),
-                "own": _own(context, knowledge),
-                "sought": _sought(context, knowledge),
+                "coverage": coverage_of(context, knowledge, idf, terms),
+                "title": title_shares(knowledge, frozenset(form for forms in stems for form in forms)),
+                "own": own_items(context, knowledge),
+                "sought": sought_items(context, knowledge),
             },
         )
         graph, count = knowledge.graph, len(knowledge.items)
         named = named_nodes(graph, context.query.entities, context.query.words, stems)
         measured.columns["named"] = _row_strengths(graph, _specific(graph, named, count), count)
-        measured.columns["stranger"] = _strangers(context, knowledge, measured.columns)
+        measured.columns["stranger"] = stranger_shares(context, knowledge, measured.columns)
         probabilities = measured.relevance()
         fitting = _fitting(knowledge, deviations if task is None else task, probabilities)
         entries = _named_entries(graph, probabilities, named)
@@ -233,7 +166,7 @@ class KnowledgeSearch:
 
     def _task_deviations(self, context: SearchContext, knowledge: KnowledgeIndex) -> Vector | None:
         """Return the deviations for the query without its names; None when it has none, or no other words."""
-        question = context.query.question[:_NAMED_CHARS_MAX]
+        question = context.query.question[:NAMED_CHARS_MAX]
         names = {name.casefold() for name in mentioned_names(question, ())}
         names |= context.snapshot.entities.names_and_aliases(context.query.entities)
         task = remove_names(question, names)
@@ -294,67 +227,6 @@ def profile_items(knowledge: KnowledgeIndex, asked_at_us: int) -> list[Knowledge
     return chosen[:_PROFILE_MAX]
 
 
-def _distinctness(deviations: Vector) -> Vector:
-    """Return how far each of `deviations` is above the mean of all, in their standard deviations, same shape.
-
-    A name that a query shares with most items brings all of them near, so that nearness alone says little. Unrelated
-    statements, of mean 0 and deviation 1, count as `_BACKGROUND_ITEMS` items, so that a single item can be distinct.
-    """
-    count = len(deviations) + _BACKGROUND_ITEMS
-    mean = float(deviations.sum()) / count
-    variance = (float(np.square(deviations).sum()) + _BACKGROUND_ITEMS) / count - mean**2
-    return ((deviations - mean) / np.sqrt(max(variance, _VARIANCE_MIN))).astype(np.float32)
-
-
-def _coverage(
-    context: SearchContext, knowledge: KnowledgeIndex, idf: Mapping[str, float], terms: Sequence[Sequence[SearchTerm]]
-) -> Vector:
-    """Return the share of the query's words in each item, weighted by IDF, shape (items,)."""
-    coverage = np.zeros(len(knowledge.items), np.float32)
-    total = 1e-9
-    for word, forms_of_word in zip(context.query.words, terms, strict=True):
-        for forms, share in forms_of_word:
-            weight = share * (max(idf.get(word, 0.0), 0.0) or min(knowledge.idf(form) for form in forms))
-            total += weight
-            coverage[sorted({row for form in forms for row in knowledge.rows_with_term.get(form, ())})] += weight
-    return coverage / np.float32(total)
-
-
-def _title_shares(knowledge: KnowledgeIndex, stems: frozenset[str]) -> Vector:
-    """Return the share of the stems of an item's best title that the query has, shape (items,)."""
-    shares = np.zeros(len(knowledge.items), np.float32)
-    for row, titles in enumerate(knowledge.title_stems):
-        shares[row] = max((len(title & stems) / len(title) for title in titles if title), default=0.0)
-    return shares
-
-
-def _own(context: SearchContext, knowledge: KnowledgeIndex) -> Vector:
-    """Return 1 for the items about a person that the query is about, else 0, shape (items,).
-
-    A question in the first person is about the speakers, since a request does not say who asks.
-    """
-    people = frozenset[Node](context.query.participants)
-    if not people and is_first_person(context.query.question):
-        people = knowledge.graph.speakers
-    return np.fromiter(
-        (
-            item.kind == "preference" and not context.query.participants
-            if not item.entities
-            else item.entities[0] in people
-            for item in knowledge.items
-        ),
-        np.float32,
-        len(knowledge.items),
-    )
-
-
-def _sought(context: SearchContext, knowledge: KnowledgeIndex) -> Vector:
-    """Return 1 for the items of a kind that the wording of the query asks for, else 0, shape (items,)."""
-    intent = context.query.intent
-    kinds = {"procedure": intent.procedure or intent.remember, "preference": intent.preference}
-    return np.fromiter((kinds.get(item.kind, False) for item in knowledge.items), np.float32, len(knowledge.items))
-
-
 def _named_entries(graph: KnowledgeGraph, probabilities: Vector, named: Mapping[Node, float]) -> dict[Node, float]:
     """Return the nodes that the query names, each with the probability of its best item times its strength."""
     return {
@@ -366,7 +238,7 @@ def _named_entries(graph: KnowledgeGraph, probabilities: Vector, named: Mapping[
 def _matched_nodes(graph: KnowledgeGraph, probabilities: Vector) -> dict[Node, float]:
     """Return the nodes of the best items, which a query may find by meaning, with the probability of the item."""
     nodes: dict[Node, float] = {}
-    for row in _ranked_rows(probabilities, _ENTRY_PROBABILITY_MIN)[:_ENTRIES_MAX].tolist():
+    for row in ranked_rows(probabilities, _ENTRY_PROBABILITY_MIN)[:_ENTRIES_MAX].tolist():
         for node in graph.nodes_of(row):
             if node not in graph.hubs:
                 nodes.setdefault(node, float(probabilities[row]))
@@ -382,7 +254,7 @@ def _fitting(knowledge: KnowledgeIndex, deviations: Vector | None, probabilities
     fitting = np.zeros(count, np.float32)
     if deviations is not None:
         fitting = np.clip(np.nan_to_num(deviations) / _FITTING_DEVIATIONS, 0, 1).astype(np.float32)
-    if (probabilities[_has_kind(knowledge, _STEP_KINDS)] >= _ENTRY_PROBABILITY_MIN).any():
+    if (probabilities[has_kind(knowledge, _STEP_KINDS)] >= _ENTRY_PROBABILITY_MIN).any():
         wishes = [row for row in range(count) if _WISH.search(knowledge.items[row].predicate)]
         newest = sorted(wishes, key=lambda row: (-knowledge.items[row].occurred_at_us, row))
         fitting[newest[:_WISHES_MAX]] = 1
@@ -400,33 +272,6 @@ def _neighbour_strengths(fitting: Vector, graph: KnowledgeGraph, nodes: Mapping[
     return np.maximum(_row_strengths(graph, others, len(fitting)), of_hubs * fitting)
 
 
-def _has_kind(knowledge: KnowledgeIndex, kinds: Collection[str]) -> Mask:
-    """Return the mask of the items of `kinds`, shape (items,)."""
-    return np.fromiter((item.kind in kinds for item in knowledge.items), np.bool_, len(knowledge.items))
-
-
-def _strangers(context: SearchContext, knowledge: KnowledgeIndex, columns: Mapping[str, Vector]) -> Vector:
-    """Return the share of the names in a query that an item about an entity does not have, shape (items,).
-
-    A question about a person whom the memory does not know is no question about another one.
-    """
-    names = mentioned_names(context.query.question[:_NAMED_CHARS_MAX], ())
-    names = [name for name in names if name.casefold() not in context.query.participant_names]
-    shares = np.zeros(len(knowledge.items), np.float32)
-    if not names:
-        return shares
-    stem = context.snapshot.keywords.stemmer()
-    for name in names:
-        stems = stem(name)
-        rows = [
-            row
-            for row, (item, terms) in enumerate(zip(knowledge.items, knowledge.terms, strict=True))
-            if item.entities and not all(term in terms for term in stems)
-        ]
-        shares[rows] += 1 / len(names)
-    return np.where(columns["named"] > 0, np.float32(0), shares)
-
-
 def _specific(graph: KnowledgeGraph, nodes: Mapping[Node, float], count: int) -> dict[Node, float]:
     """Return the strengths of named nodes, lower for one that many of `count` items are about (an IDF from 0 to 1)."""
     return {
@@ -442,12 +287,6 @@ def _row_strengths(graph: KnowledgeGraph, nodes: Mapping[Node, float], count: in
         rows = list(graph.rows.get(node, ()))
         strengths[rows] = np.maximum(strengths[rows], strength)
     return strengths
-
-
-def _ranked_rows(values: Vector, minimum: float) -> Ints:
-    """Return the rows whose value is over `minimum`, highest value first; of equal values the newest row first."""
-    rows = np.flatnonzero(values > minimum)
-    return rows[np.lexsort((-rows, -values[rows]))]
 
 
 def _adjusted_probabilities(knowledge: KnowledgeIndex, probabilities: Vector, asked_at_us: int) -> Vector:

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from recollect import Recollect
 from recollect.api.evaluation.unanswerable_questions import GENERAL_QUESTIONS
 from recollect.api.retrieval import namespace_search
-from recollect.api.retrieval.knowledge_search import KnowledgeMeasures, KnowledgeSearch
+from recollect.api.retrieval.knowledge_search import KnowledgeSearch
 from recollect.api.retrieval.ranking.candidates import Mask
+from recollect.api.retrieval.ranking.knowledge_measures import KnowledgeMeasures
 from recollect.api.retrieval.ranking.knowledge_relevance import MEASURES
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.first_person import is_first_person

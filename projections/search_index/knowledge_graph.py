@@ -181,8 +181,8 @@ def _named_nodes(text: str, by_name: Mapping[str, Node]) -> list[Node]:
         for length in range(_NAME_WORDS_MAX, 0, -1)
         for start in range(len(words) - length + 1)
     )
-    found: Iterable[Node] = (by_name[name] for name in candidates if name in by_name and name not in STOP_WORDS)
-    return list(dict.fromkeys(found))
+    nodes: Iterable[Node] = (by_name[name] for name in candidates if name in by_name and name not in STOP_WORDS)
+    return list(dict.fromkeys(nodes))
 
 
 def _name_words(name: str) -> list[str]:

@@ -50,7 +50,7 @@ _NOW = datetime(2026, 3, 5, tzinfo=UTC)
 _GROUPS = 8
 #: Functions that make patterns while a program runs, of escaped text: names in a query, speakers of a benchmark;
 #: and the one that makes those of `rules.toml`, which are tried.
-_MADE_LATER = {"_without_names", "_rename_speakers", "_compiled"}
+_MADE_LATER = {"remove_names", "_rename_speakers", "_compiled"}
 
 
 def patterns() -> dict[str, re.Pattern[str]]:

@@ -1,0 +1,197 @@
+"""Knowledge measures: what is measured of each knowledge item for a query.
+
+- by vector: `near`, how far its cosine is above unrelated statements; `distinct`, the same where it also stands out
+  among the items; `closest`, the distance to the nearest item of its kind;
+- by word: `coverage`, the share of the query's words that it has; `title`, the share of its title that the query has;
+- by person or thing: `own`, whether it is about the person asked about; `named`, whether about a thing that the query
+  names; `stranger`, the share of the names in the query that it does not have;
+- by kind: `sought`, whether the wording asks for its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recollect.api.retrieval.ranking.candidates import Mask
+from recollect.api.retrieval.ranking.knowledge_relevance import MEASURES, relevance
+from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.understanding.first_person import is_first_person
+from recollect.api.retrieval.understanding.search_terms import SearchTerm
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.search_index.episode_arrays import Ints
+from recollect.projections.search_index.knowledge_graph import Node
+from recollect.projections.search_index.knowledge_index import KnowledgeIndex
+from recollect.projections.text.names import mentioned_names
+
+#: Cosines from this many standard deviations above unrelated statements on count as a match by vector, and how many.
+_DEVIATIONS_MIN = 2.0
+_NEAREST_MAX = 20
+#: The deviations that the measures of an item range over: more say nothing more.
+_DEVIATIONS_MAX = 8.0
+#: Kinds whose items compete to answer a question.
+KIND_GROUPS = (
+    frozenset(("fact", "entity", "relationship")),
+    frozenset(("procedure",)),
+    frozenset(("preference",)),
+    frozenset(("document",)),
+)
+#: The distinctness that leaves the nearness of an item as it is.
+_DISTINCTNESS_UNIT = 3.0
+#: Items that the unrelated statements count for in the distribution of all items, and its smallest variance.
+_BACKGROUND_ITEMS = 4
+_VARIANCE_MIN = 0.25
+#: The probability of a direct neighbour of a certain match, before its distance counts: in `000` the graph adds at most
+#: 0.02 to a reciprocal rank of 0.033 for the first of two lists.
+_NEIGHBOUR_SHARE = 0.6
+#: Characters of a query that are searched for names.
+NAMED_CHARS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeMeasures:
+    """The measures of every item of a namespace for one query."""
+
+    #: How far the cosine of each item is above those of unrelated statements, shape (items,); NaN: not embedded yet.
+    #: None: a search by keywords alone.
+    deviations: Vector | None
+    #: Masks of the items that compete with each other, such as procedures, each of shape (items,).
+    groups: Sequence[Mask]
+    #: Further measures by name, each of shape (items,).
+    columns: dict[str, Vector]
+
+    def matrix(self) -> Vector:
+        """Return the measures in the order of `MEASURES`, shape (items, measures)."""
+        columns = dict(self.columns)
+        if self.deviations is not None:
+            columns["near"] = np.clip(np.nan_to_num(self.deviations), 0, _DEVIATIONS_MAX)
+            columns["closest"] = np.zeros(len(self.deviations), np.float32)
+            columns["distinct"] = np.zeros(len(self.deviations), np.float32)
+            for group in self.groups:
+                if group.any():
+                    near = columns["near"][group]
+                    columns["closest"][group] = near - near.max()
+                    distinctness = _distinctness(np.nan_to_num(self.deviations[group]))
+                    columns["distinct"][group] = near * np.maximum(distinctness, 0) / _DISTINCTNESS_UNIT
+        zeros = np.zeros(len(self.columns["coverage"]), np.float32)
+        return np.stack([columns.get(name, zeros) for name in MEASURES], axis=1).astype(np.float32)
+
+    def relevance(self) -> Vector:
+        """Return the probability of each item by itself, shape (items,)."""
+        return relevance(self.matrix(), semantic=self.deviations is not None)
+
+    def probabilities(self) -> Vector:
+        """Return the probability of each item by itself or as a neighbour of a match, shape (items,)."""
+        own, neighbour = self.relevance(), self.columns["neighbour"]
+        return (own + (1 - own) * _NEIGHBOUR_SHARE * neighbour).astype(np.float32)
+
+    def lists(self) -> dict[str, Ints]:
+        """Return the ranked lists by name: rows, best first."""
+        graph = np.maximum(self.columns["named"], self.columns["neighbour"])
+        lists = {"keyword": ranked_rows(self.columns["coverage"], 0.0), "graph": ranked_rows(graph, 0.0)}
+        if self.deviations is not None:
+            lists["semantic"] = ranked_rows(np.nan_to_num(self.deviations), _DEVIATIONS_MIN)[:_NEAREST_MAX]
+        return lists
+
+    def is_match(self) -> Mask:
+        """Return the mask of the items in a ranked list, shape (items,)."""
+        mask = np.zeros(len(self.columns["coverage"]), np.bool_)
+        for rows in self.lists().values():
+            mask[rows] = True
+        return mask | (self.columns["title"] > 0)
+
+
+def _distinctness(deviations: Vector) -> Vector:
+    """Return how far each of `deviations` is above the mean of all, in their standard deviations, same shape.
+
+    A name that a query shares with most items brings all of them near, so that nearness alone says little. Unrelated
+    statements, of mean 0 and deviation 1, count as `_BACKGROUND_ITEMS` items, so that a single item can be distinct.
+    """
+    count = len(deviations) + _BACKGROUND_ITEMS
+    mean = float(deviations.sum()) / count
+    variance = (float(np.square(deviations).sum()) + _BACKGROUND_ITEMS) / count - mean**2
+    return ((deviations - mean) / np.sqrt(max(variance, _VARIANCE_MIN))).astype(np.float32)
+
+
+def coverage_of(
+    context: SearchContext, knowledge: KnowledgeIndex, idf: Mapping[str, float], terms: Sequence[Sequence[SearchTerm]]
+) -> Vector:
+    """Return the share of the query's words in each item, weighted by IDF, shape (items,)."""
+    coverage = np.zeros(len(knowledge.items), np.float32)
+    total = 1e-9
+    for word, forms_of_word in zip(context.query.words, terms, strict=True):
+        for forms, share in forms_of_word:
+            weight = share * (max(idf.get(word, 0.0), 0.0) or min(knowledge.idf(form) for form in forms))
+            total += weight
+            coverage[sorted({row for form in forms for row in knowledge.rows_with_term.get(form, ())})] += weight
+    return coverage / np.float32(total)
+
+
+def title_shares(knowledge: KnowledgeIndex, stems: frozenset[str]) -> Vector:
+    """Return the share of the stems of an item's best title that the query has, shape (items,)."""
+    shares = np.zeros(len(knowledge.items), np.float32)
+    for row, titles in enumerate(knowledge.title_stems):
+        shares[row] = max((len(title & stems) / len(title) for title in titles if title), default=0.0)
+    return shares
+
+
+def own_items(context: SearchContext, knowledge: KnowledgeIndex) -> Vector:
+    """Return 1 for the items about a person that the query is about, else 0, shape (items,).
+
+    A question in the first person is about the speakers, since a request does not say who asks.
+    """
+    people = frozenset[Node](context.query.participants)
+    if not people and is_first_person(context.query.question):
+        people = knowledge.graph.speakers
+    return np.fromiter(
+        (
+            item.kind == "preference" and not context.query.participants
+            if not item.entities
+            else item.entities[0] in people
+            for item in knowledge.items
+        ),
+        np.float32,
+        len(knowledge.items),
+    )
+
+
+def sought_items(context: SearchContext, knowledge: KnowledgeIndex) -> Vector:
+    """Return 1 for the items of a kind that the wording of the query asks for, else 0, shape (items,)."""
+    intent = context.query.intent
+    kinds = {"procedure": intent.procedure or intent.remember, "preference": intent.preference}
+    return np.fromiter((kinds.get(item.kind, False) for item in knowledge.items), np.float32, len(knowledge.items))
+
+
+def stranger_shares(context: SearchContext, knowledge: KnowledgeIndex, columns: Mapping[str, Vector]) -> Vector:
+    """Return the share of the names in a query that an item about an entity does not have, shape (items,).
+
+    A question about a person whom the memory does not know is no question about another one.
+    """
+    names = mentioned_names(context.query.question[:NAMED_CHARS_MAX], ())
+    names = [name for name in names if name.casefold() not in context.query.participant_names]
+    shares = np.zeros(len(knowledge.items), np.float32)
+    if not names:
+        return shares
+    stem = context.snapshot.keywords.stemmer()
+    for name in names:
+        stems = stem(name)
+        rows = [
+            row
+            for row, (item, terms) in enumerate(zip(knowledge.items, knowledge.terms, strict=True))
+            if item.entities and not all(term in terms for term in stems)
+        ]
+        shares[rows] += 1 / len(names)
+    return np.where(columns["named"] > 0, np.float32(0), shares)
+
+
+def has_kind(knowledge: KnowledgeIndex, kinds: Collection[str]) -> Mask:
+    """Return the mask of the items of `kinds`, shape (items,)."""
+    return np.fromiter((item.kind in kinds for item in knowledge.items), np.bool_, len(knowledge.items))
+
+
+def ranked_rows(values: Vector, minimum: float) -> Ints:
+    """Return the rows whose value is over `minimum`, highest value first; of equal values the newest row first."""
+    rows = np.flatnonzero(values > minimum)
+    return rows[np.lexsort((-rows, -values[rows]))]
