@@ -32,7 +32,7 @@ from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.search_index.episode_arrays import Ints
-from recollect.projections.search_index.knowledge_graph import KnowledgeGraph, Node
+from recollect.projections.search_index.knowledge_graph import CONFIDENCE_MIN, KnowledgeGraph, Node
 from recollect.projections.search_index.knowledge_index import KnowledgeIndex
 from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.words import content_words
@@ -48,8 +48,6 @@ _ENTRY_PROBABILITY_MIN = 0.3
 _ENTRIES_MAX = 5
 #: Deviations from which on an item of a hub fits a query.
 _FITTING_DEVIATIONS = 3.0
-#: Relations of lower confidence are no items (`000`).
-_CONFIDENCE_MIN = 0.3
 #: The change of an item's logit by ratings without end, in each direction; one rating changes it by half of that.
 _RATING_MAX = 2.0
 #: The sum of ratings up to which an item is dropped for them: two that call it misleading.
@@ -150,7 +148,7 @@ class KnowledgeSearch:
         probabilities = measured.relevance()
         fitting = _fitting(knowledge, deviations if task is None else task, probabilities)
         entries = _named_entries(graph, probabilities, named)
-        reached = neighbours(graph, entries, _matched_nodes(graph, probabilities))
+        reached = neighbours(graph, entries, _matched_nodes(knowledge, probabilities))
         measured.columns["neighbour"] = _neighbour_strengths(fitting, graph, reached)
         return measured
 
@@ -235,12 +233,13 @@ def _named_entries(graph: KnowledgeGraph, probabilities: Vector, named: Mapping[
     }
 
 
-def _matched_nodes(graph: KnowledgeGraph, probabilities: Vector) -> dict[Node, float]:
+def _matched_nodes(knowledge: KnowledgeIndex, probabilities: Vector) -> dict[Node, float]:
     """Return the nodes of the best items, which a query may find by meaning, with the probability of the item."""
     nodes: dict[Node, float] = {}
-    for row in ranked_rows(probabilities, _ENTRY_PROBABILITY_MIN)[:_ENTRIES_MAX].tolist():
-        for node in graph.nodes_of(row):
-            if node not in graph.hubs:
+    for best in ranked_rows(probabilities, _ENTRY_PROBABILITY_MIN)[:_ENTRIES_MAX]:
+        row = int(best)
+        for node in () if _is_doubtful(knowledge.items[row]) else knowledge.graph.nodes_of(row):
+            if node not in knowledge.graph.hubs:
                 nodes.setdefault(node, float(probabilities[row]))
     return nodes
 
@@ -248,7 +247,7 @@ def _matched_nodes(graph: KnowledgeGraph, probabilities: Vector) -> dict[Node, f
 def _fitting(knowledge: KnowledgeIndex, deviations: Vector | None, probabilities: Vector) -> Vector:
     """Return how far each item of a hub comes along with a query, 0 to 1, shape (items,).
 
-    Of all that a person has told, what is near to the query does, and with a task what the person likes and dislikes.
+    Items near to the query do, and with a task also the likes and dislikes of a person.
     """
     count = len(knowledge.items)
     fitting = np.zeros(count, np.float32)
@@ -296,7 +295,7 @@ def _adjusted_probabilities(knowledge: KnowledgeIndex, probabilities: Vector, as
     """
     adjusted = probabilities.astype(np.float32)
     for row, item in enumerate(knowledge.items):
-        if not item.is_valid_at(asked_at_us) or (item.kind == "relationship" and item.confidence <= _CONFIDENCE_MIN):
+        if not item.is_valid_at(asked_at_us) or _is_doubtful(item):
             adjusted[row] = 0
             continue
         # The first confidence of a procedure or preference is a guess, so it counts for half.
@@ -307,6 +306,11 @@ def _adjusted_probabilities(knowledge: KnowledgeIndex, probabilities: Vector, as
             adjusted[row] = _rated(float(adjusted[row]), rating)
     _order_documents(knowledge, adjusted)
     return adjusted
+
+
+def _is_doubtful(item: KnowledgeItem) -> bool:
+    """Return whether an item is a relation of too low confidence."""
+    return item.kind == "relationship" and item.confidence <= CONFIDENCE_MIN
 
 
 def _rated(value: float, rating: float) -> float:

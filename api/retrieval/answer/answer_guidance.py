@@ -14,7 +14,7 @@ _CONTRADICTIONS_MAX = 0.2
 _RELIABLE_SCORE_SHARE = 0.5
 _RELIABLE_SCORE_MIN = 0.25
 #: The action is `direct` only when the authoritative items have this share of the query's words, or one of them has
-#: this score: what the query takes for granted is then in the memory.
+#: this score, so that the premise of the query is in the memory.
 _PREMISE_COVERAGE_MIN = 0.5
 _CERTAIN_SCORE_MIN = 0.9
 #: Relations in one result.
@@ -53,9 +53,9 @@ def answer_guidance(context: SearchContext, items: Sequence[Item], grounding: fl
 
 
 def _is_reliable(context: SearchContext, item: Item) -> bool:
-    """Return whether an item is authoritative, current, confirmed, uncontradicted, and told by the person concerned.
+    """Return whether an item is authoritative, current, confirmed, uncontradicted, and from the person concerned.
 
-    A question about a participant concerns that participant: what others say in the conversation only supports it.
+    A question about a participant concerns that participant; messages of others only support the answer.
     """
     if not item.authoritative or item.outdated or item.unconfirmed_since_us is not None or item.contradicted_by:
         return False

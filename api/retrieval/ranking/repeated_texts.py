@@ -40,7 +40,8 @@ def distinct_episodes(context: SearchContext, ranked: RankedEpisodes, count: int
 
     Letter case, punctuation and white space make no difference.
     """
-    groups: dict[tuple[str, ...], list[tuple[int, str, int]]] = {}
+    #: Time, version, id and candidate of the episodes with each text.
+    groups: dict[tuple[str, ...], list[tuple[int, int, str, int]]] = {}
     positions: list[int] = []
     for position, candidate in enumerate(ranked.order.tolist()):
         version = int(context.episodes.versions[int(ranked.candidates.rows[candidate])])
@@ -52,10 +53,10 @@ def distinct_episodes(context: SearchContext, ranked: RankedEpisodes, count: int
                 # A repetition after the last candidate would only add to its sources.
                 break
             positions.append(position)
-        groups.setdefault(key, []).append((episode.occurred_at_us, episode.id, candidate))
-    newest_first = [sorted(group, key=lambda entry: (-entry[0], entry[1])) for group in groups.values()]
+        groups.setdefault(key, []).append((episode.occurred_at_us, version, episode.id, candidate))
+    newest_first = [sorted(group, reverse=True) for group in groups.values()]
     return DistinctEpisodes(
         np.array(positions, np.int64),
-        np.array([group[0][2] for group in newest_first], np.int64),
-        [tuple(id for _, id, _ in group[1:_SOURCES_MAX]) for group in newest_first],
+        np.array([group[0][3] for group in newest_first], np.int64),
+        [tuple(id for _, _, id, _ in group[1:_SOURCES_MAX]) for group in newest_first],
     )

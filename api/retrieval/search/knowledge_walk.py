@@ -55,8 +55,8 @@ def neighbours(graph: KnowledgeGraph, named: Mapping[Node, float], matched: Mapp
     """Return the strength of each node within two edges of the `named` nodes, without them; 0 to 1.
 
     A node has the product of the strengths of the entry and the edges on the way, times 1 / (1 + 0.5 · steps), as in
-    `000`. Every node is reached once, so cycles end. A walk ends at a hub and does not start at a speaker: all that a
-    person has told is a neighbour of that person.
+    `000`. Every node is reached once, so cycles end. A walk ends at a hub and does not start at a speaker, who is a
+    neighbour of nearly everything.
 
     Parameters:
         matched: the nodes that items are about which match the query, with the probabilities of these items: one step
