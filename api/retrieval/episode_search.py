@@ -31,6 +31,7 @@ from recollect.api.retrieval.ranking.weighted_sum import (
 )
 from recollect.api.retrieval.search.entity_graph import episodes_naming, spread_activation
 from recollect.api.retrieval.search.keyword_search import KeywordScores, keyword_scores, substring_matches
+from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import (
     QueryEmbeddings,
@@ -53,8 +54,9 @@ TOPIC_SHARE = 0.4
 class EpisodeSearch:
     """Searches the episodes of a namespace. Safe to use from many threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, background: ScoreBackground) -> None:
         self._query_embeddings = QueryEmbeddings()
+        self._background = background
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="recollect-semantic")
 
     def close(self) -> None:
@@ -78,7 +80,7 @@ class EpisodeSearch:
         semantics = self._await_semantic_search(pending, budget)
         if database_signals is None:
             return None
-        candidates, signals = _candidates_with_signals(context, database_signals, semantics)
+        candidates, signals = _candidates_with_signals(context, database_signals, semantics, self._background)
         if not len(candidates.rows):
             return None
         started_ms = budget.spent_ms
@@ -128,7 +130,7 @@ class EpisodeSearch:
             embedding = self._query_embeddings.get(context.query.text, embedder)
             # In this thread, since the first load of the index can take longer than the time budget.
             index = vectors.index(context.namespace, snapshot)
-            return semantic_scores(index, embedding, context.episodes, snapshot.version)
+            return semantic_scores(vectors, index, embedding, context.episodes, snapshot.version, self._background)
 
         return self._pool.submit(_timed(search, budget, "semantic"))
 
@@ -210,7 +212,10 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
 
 
 def _candidates_with_signals(
-    context: SearchContext, database_signals: _DatabaseSignals, semantics: SemanticScores | None
+    context: SearchContext,
+    database_signals: _DatabaseSignals,
+    semantics: SemanticScores | None,
+    background: ScoreBackground,
 ) -> tuple[Candidates, SearchSignals]:
     """Return the candidates and their signals; without vectors when reading the token codes fails."""
     episodes, query, budget = context.episodes, context.query, context.budget
@@ -225,10 +230,10 @@ def _candidates_with_signals(
     if semantics is not None:
         started_ms = budget.spent_ms
         try:
-            late = _late_interaction(context, semantics, database_signals.keywords, candidates)
+            late = _late_interaction(context, semantics, database_signals.keywords, candidates, background)
         except Exception as error:
             budget.record_missing("semantic", f"{type(error).__name__}: {error}")
-            return _candidates_with_signals(context, database_signals, None)
+            return _candidates_with_signals(context, database_signals, None, background)
         budget.stages_ms["late"] = budget.spent_ms - started_ms
     return candidates, SearchSignals(
         keywords=database_signals.keywords,
@@ -261,12 +266,23 @@ def _most_important(episodes: EpisodeArrays, allowed: Mask) -> Ints:
 
 
 def _late_interaction(
-    context: SearchContext, semantics: SemanticScores, keywords: KeywordScores, candidates: Candidates
+    context: SearchContext,
+    semantics: SemanticScores,
+    keywords: KeywordScores,
+    candidates: Candidates,
+    background: ScoreBackground,
 ) -> Vector:
-    """Return the late-interaction score of each candidate, shape (candidates,)."""
+    """Return the late-interaction score of each candidate over its background, shape (candidates,)."""
     versions = context.episodes.versions[candidates.rows]
     return late_interaction_scores(
-        context.vectors, context.namespace, context.snapshot, context.query, semantics.embedding, keywords.idf, versions
+        context.vectors,
+        context.namespace,
+        context.snapshot,
+        context.query,
+        semantics.embedding,
+        keywords.idf,
+        versions,
+        background,
     )
 
 

@@ -23,8 +23,8 @@ from recollect.api.retrieval.ranking.knowledge_measures import (
     title_shares,
 )
 from recollect.api.retrieval.ranking.relevance_gate import probability
-from recollect.api.retrieval.search.cosine_background import CosineBackground
 from recollect.api.retrieval.search.knowledge_walk import named_nodes, neighbours
+from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.query import remove_names
 from recollect.api.retrieval.understanding.search_terms import search_terms
@@ -91,11 +91,11 @@ class VectorsNotComparable(Exception):
 class KnowledgeSearch:
     """Searches the knowledge of a namespace. Safe to use from many threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, background: ScoreBackground) -> None:
         self._matrices: WeakKeyDictionary[KnowledgeIndex, tuple[str, Vector]] = WeakKeyDictionary()
         #: The vectors of the latest items by digest of their text, for each (model fingerprint, namespace).
         self._vectors_by_namespace: BoundedCache[tuple[str, str], dict[bytes, Vector]] = BoundedCache(_NAMESPACES_MAX)
-        self._background = CosineBackground()
+        self._background = background
 
     def search(
         self, context: SearchContext, idf: Mapping[str, float], embedding: Vector | None
@@ -158,7 +158,7 @@ class KnowledgeSearch:
         if np.isnan(cosines).all():
             return None
         try:
-            return self._background.deviations(context.vectors.embedder, embedding, cosines)
+            return self._background.deviations(context.vectors, embedding, cosines)
         except Exception as error:
             raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
 

@@ -23,6 +23,7 @@ from recollect.api.retrieval.ranking.relevance_gate import (
 from recollect.api.retrieval.ranking.repeated_texts import DistinctEpisodes, distinct_episodes
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import DroppedCandidate, SearchResult
+from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.projections.embeddings.token_codes import Vector
@@ -51,8 +52,9 @@ class NamespaceSearch:
     def __init__(self, thresholds: Thresholds, reranker: Reranker | None = None) -> None:
         self._thresholds = thresholds
         self._reranker = reranker
-        self.episodes = EpisodeSearch()
-        self._knowledge = KnowledgeSearch()
+        background = ScoreBackground()
+        self.episodes = EpisodeSearch(background)
+        self._knowledge = KnowledgeSearch(background)
 
     def close(self) -> None:
         """Wait for running searches, then stop their threads."""

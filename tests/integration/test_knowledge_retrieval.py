@@ -15,7 +15,7 @@ from support.events import Event, message
 
 from recollect import Recollect
 from recollect.api.retrieval.contract.result import RetrieveResult
-from recollect.api.retrieval.search.cosine_background import CosineBackground
+from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.knowledge_walk import neighbours
 from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.settings import load_settings
@@ -206,7 +206,7 @@ def test_deviations_are_the_same_for_a_model_whose_cosines_are_all_higher() -> N
     embedder = HashingEmbedder()
     query, near, far = embedder.embed(["red wine and chocolate", "red wine", "the train is late"])
     cosines = np.array([query @ near, query @ far], np.float32)
-    plain = CosineBackground().deviations(embedder, query, cosines)
+    plain = ScoreBackground().deviations(embedder, query, cosines)
     assert plain[0] > plain[1]
     assert abs(float(plain[1])) < 3
 

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.understanding.query import Query
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.embeddings.embedder import Embedder
@@ -48,21 +49,29 @@ class QueryEmbeddings:
 
 @dataclass(frozen=True, slots=True)
 class SemanticScores:
-    """The cosines of a query with every episode, by part, shape (episodes,) each; NaN without a vector."""
+    """How near a query is to every episode, by part, shape (episodes,) each; NaN without a vector.
+
+    The values are cosines in standard deviations above unrelated statements, so that they mean the same for any model.
+    """
 
     embedding: TokenEmbedding
     parts: Mapping[Part, Vector]
 
 
 def semantic_scores(
-    index: VectorIndex, embedding: TokenEmbedding, episodes: EpisodeArrays, version_max: int
+    vectors: Vectors,
+    index: VectorIndex,
+    embedding: TokenEmbedding,
+    episodes: EpisodeArrays,
+    version_max: int,
+    background: ScoreBackground,
 ) -> SemanticScores:
-    """Return the cosines of the query with every episode.
+    """Return how near the query is to every episode.
 
     Parameters:
         version_max: the version of the read model; the index may hold vectors of later versions.
     """
-    turn = _cosines(index, embedding.vector, episodes, version_max)
+    turn = background.deviations(vectors, embedding.vector, _cosines(index, embedding.vector, episodes, version_max))
     return SemanticScores(embedding, {TURN: turn, WINDOW: window_means(turn, episodes)})
 
 
@@ -110,8 +119,11 @@ def late_interaction_scores(
     embedding: TokenEmbedding,
     idf: Mapping[str, float],
     versions: Ints,
+    background: ScoreBackground,
 ) -> Vector:
-    """Return the late-interaction score of each of `versions`, shape (len(versions),); NaN without token codes.
+    """Return the late-interaction score of each of `versions` over its background; NaN without token codes.
+
+    The shape is (len(versions),); the unit is the standard deviation of unrelated statements.
 
     A token of a rare word has the highest weight; tokens of stop words have none.
 
@@ -126,9 +138,9 @@ def late_interaction_scores(
     basis = vectors.basis()
     codes, starts, rows = _concatenated_codes(stored, versions, basis.shape[1])
     weights = _token_weights(query.text, embedding, idf)
-    values = late_interaction(reduced(embedding.tokens, basis), weights, codes, starts)
-    np.fmax.at(scores, rows, values)
-    return scores
+    tokens = reduced(embedding.tokens, basis)
+    np.fmax.at(scores, rows, late_interaction(tokens, weights, codes, starts))
+    return background.late_deviations(vectors, tokens, weights, scores)
 
 
 def _concatenated_codes(

@@ -1,0 +1,122 @@
+"""Score background: compares the scores of a query and a text with those of the query and unrelated texts.
+
+Cosines of two embedding models are not comparable, and neither are those of two queries: a short question is near to
+every short statement. The distance to what unrelated statements have, in standard deviations, is.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+from recollect.projections.embeddings.stretches import Stretch
+from recollect.projections.embeddings.token_codes import TokenCodes, Vector, encoded, late_interaction
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.search_index.episode_arrays import Ints
+
+#: Statements on subjects that have little to do with each other, in the form of facts and of messages: few of them are
+#: near to any one query.
+_STATEMENTS = (
+    "The museum closes at noon on public holidays",
+    "user collects old postage stamps",
+    "The river froze twice that winter",
+    "Anna paints landscapes in oil",
+    "The committee postponed the vote on the budget",
+    "user keeps three beehives behind the barn",
+    "Version two of the library drops support for threads",
+    "The train to the coast was an hour late",
+    "Paul sings tenor in the church choir",
+    "The roof of the shed leaks when it rains",
+    "user planted tulips along the fence",
+    "The lecture covered the history of printing",
+    "The shop on the corner sells good olives",
+    "user broke the handle of the blue cup",
+    "The comet will be visible again in sixty years",
+    "Maria repaired the engine of the tractor",
+    "The court rejected the appeal of the company",
+    "user watched a documentary on volcanoes",
+    "The sofa has to be carried up to the third floor",
+    "The printer needs a new black cartridge",
+    "Leo won the chess tournament of the district",
+    "The tide is lowest in the early morning",
+    "user forgot an umbrella in the tram",
+    "The recipe asks for two spoons of vinegar",
+    "The battery of the watch lasts five years",
+    "Sofia translated the letter into Portuguese",
+    "The bridge is closed to lorries",
+    "user learned to juggle with four balls",
+    "The band played until two in the morning",
+    "The invoice was sent to the wrong department",
+    "The bakery stopped making poppy seed rolls",
+    "user saw a fox cross the garden",
+)
+#: The smallest standard deviation of the scores, so that a model that sees no difference makes none stand out.
+_DEVIATION_MIN = 0.02
+
+
+class _Statements(NamedTuple):
+    """The unrelated statements as one model embeds them."""
+
+    fingerprint: str
+    #: Shape (statements, dimensions).
+    vectors: Vector
+    #: Token codes of all statements, one after the other, and the first row of each.
+    codes: TokenCodes
+    starts: Ints
+
+
+class ScoreBackground:
+    """The vectors and token codes of unrelated statements, by embedding model. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._statements: _Statements | None = None
+
+    def deviations(self, vectors: Vectors, embedding: Vector, cosines: Vector) -> Vector:
+        """Return how far each cosine is above those of unrelated statements, in standard deviations, same shape.
+
+        Parameters:
+            embedding: the query's vector, shape (dimensions,).
+            cosines: the cosines of the query and other texts; NaN stays NaN.
+        """
+        return _deviations(cosines, self._of(vectors).vectors @ embedding)
+
+    def late_deviations(self, vectors: Vectors, tokens: Vector, weights: Vector, scores: Vector) -> Vector:
+        """Return how far each late-interaction score is above unrelated statements, in standard deviations, same shape.
+
+        Parameters:
+            tokens: reduced token vectors of the query, shape (tokens, `CODE_DIMENSIONS`).
+            weights: the weight of each token, shape (tokens,).
+            scores: scores of the query and other texts; NaN stays NaN.
+        """
+        statements = self._of(vectors)
+        return _deviations(scores, late_interaction(tokens, weights, statements.codes, statements.starts))
+
+    def _of(self, vectors: Vectors) -> _Statements:
+        """Return the statements as the active model embeds them; embedded at the first call."""
+        fingerprint = vectors.embedder.fingerprint
+        with self._lock:
+            if self._statements is None or self._statements.fingerprint != fingerprint:
+                self._statements = _embedded_statements(vectors, fingerprint)
+            return self._statements
+
+
+def _embedded_statements(vectors: Vectors, fingerprint: str) -> _Statements:
+    embeddings = vectors.embedder.embed_tokens([Stretch(text) for text in _STATEMENTS])
+    basis = vectors.basis()
+    # A model that does not report its tokens has no late interaction, and no background of it.
+    codes = [encoded(embedding.tokens, basis) for embedding in embeddings if len(embedding.tokens)]
+    lengths = [len(code) for code in codes]
+    return _Statements(
+        fingerprint,
+        np.stack([embedding.vector for embedding in embeddings]),
+        np.concatenate([np.empty((0, basis.shape[1]), np.int8), *codes]),
+        np.cumsum([0, *lengths])[: len(lengths)].astype(np.int64),
+    )
+
+
+def _deviations(scores: Vector, background: Vector) -> Vector:
+    deviation = max(float(background.std()), _DEVIATION_MIN)
+    return ((scores - float(background.mean())) / deviation).astype(np.float32)
