@@ -42,6 +42,7 @@ from recollect.projections.text.compounds import compound_tails
 from recollect.projections.text.date_ranges import find_dates
 from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.prompt_fence import single_line, strip_recalled
+from recollect.projections.text.question_times import question_times
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import content_words
 
@@ -142,6 +143,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "extraction": _read,
     "excerpt": excerpt,
     "dates": lambda text: [*find_dates(text, _NOW)],
+    "times": lambda text: question_times(text, _NOW),
     "sentences": sentences,
     "procedures": find_procedure,
     "fence": strip_recalled,

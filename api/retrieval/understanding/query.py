@@ -13,8 +13,8 @@ from recollect.api.retrieval.understanding.question_intent import QuestionIntent
 from recollect.events.envelope import microseconds
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.text.date_ranges import find_dates
 from recollect.projections.text.function_words import GERMAN_STOP_WORDS, RUSSIAN_STOP_WORDS
+from recollect.projections.text.question_times import question_times
 from recollect.projections.text.segments import is_german
 from recollect.projections.text.words import STOP_WORDS, WORD
 
@@ -101,7 +101,7 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
     )
     german = is_german(WORD.findall(question.lower())[:_WORDS_MAX])
     stop_words = _STOP_WORDS | GERMAN_STOP_WORDS if german else _STOP_WORDS
-    dates = tuple(find_dates(question, asked_at))
+    dates = question_times(question, asked_at).ranges
     date_words = {word for date in dates for word in WORD.findall(date.text.casefold())}
     content = [word for word in words if word not in stop_words]
     without_names = [word for word in content if word not in participant_words]
