@@ -69,14 +69,19 @@ def question_times(text: str, asked_at: datetime) -> QuestionTimes:
     Parameters:
         asked_at: the time of the question, aware; relative dates count from it.
     """
+    try:
+        today = day_of(asked_at)
+        horizon = today + timedelta(days=_UPCOMING_DAYS)
+    except OverflowError:
+        # At an end of the calendar.
+        return QuestionTimes(ranges=(), previous_session=False, upcoming=False)
     plain = text.replace("’", "'")
     upcoming = _UPCOMING.search(plain) is not None
     dates = list(find_dates(text, asked_at, "future" if upcoming else "past"))
     ranges = _resolved(text, dates, asked_at)
-    today = day_of(asked_at)
     if not ranges and upcoming:
-        ranges = [DateRange("", today, today + timedelta(days=_UPCOMING_DAYS))]
-    elif not ranges and (recent := _RECENT.search(text)) is not None:
+        ranges = [DateRange("", today, horizon)]
+    elif not ranges and today.year > 1 and (recent := _RECENT.search(text)) is not None:
         start = today - timedelta(days=_RECENT_DAYS)
         ranges = [DateRange(recent.group(), start, today + timedelta(days=1), recent.start())]
     return QuestionTimes(

@@ -26,6 +26,7 @@ import pytest
 from support.hostile import GROWTH_MAX, Hostile, growth, hostile_texts, hostile_to
 
 import recollect
+from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
 from recollect.jobs.extraction.excerpt import excerpt
@@ -142,6 +143,7 @@ def _read(text: str) -> None:
 _READERS: dict[str, Callable[[str], object]] = {
     "extraction": _read,
     "excerpt": excerpt,
+    "addressed names": addressed_names,
     "dates": lambda text: [*find_dates(text, _NOW)],
     "times": lambda text: question_times(text, _NOW),
     "sentences": sentences,

@@ -190,6 +190,14 @@ def test_whom_nobody_heard_is_an_entity_by_any_of_its_names_and_stays_a_word(mem
     assert by_name.participants == ()
 
 
+@pytest.mark.parametrize("text", ["Thanks, Bob! The dog is back", "Hey Bob, the dog is back", "The dog is back, Bob."])
+def test_a_participant_who_is_only_addressed_is_not_asked_about(memory: Memory, text: str) -> None:
+    query = ask(memory, text)
+    assert (query.participants, query.entities) == ((), ())
+    assert {"dog", "back"} <= set(query.words) <= {"hey", "thanks", "dog", "back"}
+    assert ask(memory, f"{text} What did Bob eat?").participants != ()
+
+
 def test_a_question_of_names_alone_is_asked_with_them(memory: Memory) -> None:
     assert ask(memory, "Bob?").words == ("bob",)
     assert ask(memory, "Bob?").text == "Bob?"
