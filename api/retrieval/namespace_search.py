@@ -319,6 +319,7 @@ _CLOSING = " \"'”’)]"
 def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: float, ranks: Mapping[str, int]) -> Item:
     """Return a knowledge item as an item of the result."""
     sources = knowledge.source_events
+    stated_at_us = context.snapshot.episodes.first_time(sources) if knowledge.kind == "fact" and sources else None
     if not sources and knowledge.version:
         events = context.log.read(context.namespace, after=knowledge.version - 1, limit=1)
         sources = tuple(event.id for event in events)
@@ -334,6 +335,8 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         occurred_at_us=knowledge.occurred_at_us,
         confidence=knowledge.confidence,
         outdated=not knowledge.is_valid_at(context.asked_at_us) or knowledge.replaced_by is not None,
+        valid_from_us=knowledge.valid_from_us,
+        stated_at_us=stated_at_us,
         unconfirmed_since_us=knowledge.confirmed_at_us if knowledge.status == "stale" else None,
         authoritative=knowledge.source_type in ("authoritative", "corrected", "stated"),
         layer=knowledge.layer,

@@ -5,7 +5,8 @@ A retrieval runs these stages; the methods of `Retriever` stand in the same orde
 1. Resolve `as_of` to a version (`_as_of_time`; `projections.read_models.history`).
 2. Catch the read model up with the log, or open the past version (`_snapshot`; `projections.read_models`).
 3. Understand the query: question, words, entities, times, intent (`_search_context`; `understanding.query`).
-4. In passive mode, read the state of the conversation and the items of every turn (`_run_stages`; `turn_context`).
+4. In passive mode, read the state of the conversation and the items of every turn (`_run_stages`; `turn_context`,
+   `standing_memories`).
 5. Search each namespace (`_search`, `_search_other_namespace`; `namespace_search`):
    - episodes (`episode_search`): scores by keyword, vector and entity graph (`search.keyword_search`,
      `search.semantic_search`, `search.entity_graph`), the candidates of every list (`ranking.candidates`), their
@@ -34,7 +35,8 @@ import uuid_utils
 from recollect.api.retrieval.answer.answer_guidance import answer_guidance
 from recollect.api.retrieval.answer.expansion import expand_summaries
 from recollect.api.retrieval.answer.explanation import explanation
-from recollect.api.retrieval.answer.prompt_context import Line, fit_to_budget, render_within_budget
+from recollect.api.retrieval.answer.prompt_context import PASSIVE_LINE_TOKENS, Line, fit_to_budget, render_within_budget
+from recollect.api.retrieval.answer.rendered_dates import Occasion
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.retrieval.contract.time_budget import TimeBudget
@@ -43,7 +45,8 @@ from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.api.retrieval.turn_context import ConversationState, conversation_state, standing_items
+from recollect.api.retrieval.standing_memories import standing_items
+from recollect.api.retrieval.turn_context import ConversationState, conversation_state
 from recollect.api.retrieval.understanding.query import question_time, understand, utc_now
 from recollect.api.settings import RETRIEVAL_BUDGET_MS
 from recollect.events.envelope import datetime_of, microseconds
@@ -195,6 +198,9 @@ class Retriever:
                 answer.state = conversation_state(
                     context, self._namespace_search.episodes.query_vector(context), exclude
                 )
+                if answer.state.silent:
+                    answer.results = (SearchResult(context, (), 0.0, None, ()),)
+                    return
                 standing = standing_items(context, answer.state)
                 request = _adjusted_request(request, answer.state)
                 context = replace(context, request=request)
@@ -205,7 +211,7 @@ class Retriever:
                 for name in other_namespaces
                 if (result := self._search_other_namespace(name, request, budget, as_of)) is not None
             ]
-            if answer.state.trigger == "topic change" and budget.failed("semantic"):
+            if answer.state.by_vector and budget.failed("semantic"):
                 # The topic was compared by a vector, but the search has none: the trigger must match the search.
                 answer.state = replace(answer.state, trigger="message")
             answer.results = tuple(results)
@@ -320,9 +326,11 @@ class Retriever:
         ranked_ids = {(item.namespace, item.id) for item in ranked}
         items = [*ranked, *(item for item in standing if (item.namespace, item.id) not in ranked_ids)]
         answer.selected = tuple(items)
-        lines = fit_to_budget(items, request.budget_tokens, context.query.words)
+        occasion = Occasion(now_us=context.asked_at_us, channel=answer.state.channel)
+        line_tokens_max = PASSIVE_LINE_TOKENS if request.mode == "passive" else None
+        lines = fit_to_budget(items, request.budget_tokens, context.query.words, occasion, line_tokens_max)
         lines, answer.context = render_within_budget(
-            lines, answer.state.observations, request.format, request.budget_tokens
+            lines, answer.state.observations, request.format, request.budget_tokens, occasion
         )
         line_items = {id(line.item) for line in lines}
         answer.lines = tuple(lines)

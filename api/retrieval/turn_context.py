@@ -1,34 +1,36 @@
-"""Turn context: the state of a running conversation and the items that every turn gets (`000` triggers, `002`)."""
+"""Turn context: the state of a running conversation: trigger, visible turns and observations (`000`, `002`)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from recollect.api.retrieval.contract.result import Item
-from recollect.api.retrieval.knowledge_search import profile_items
-from recollect.api.retrieval.namespace_search import episode_item, knowledge_item
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.understanding.fillers import addressed_names, is_acknowledgement, is_greeting
+from recollect.jobs.conversation.topics import topic_changed
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.text.words import WORD, content_words
 
 #: The reason of a retrieval; of several that apply, the first in this order.
 Trigger = Literal["asked", "session start", "window full", "remember", "entity mention", "topic change", "message"]
 
 #: The latest turns of the conversation, which the prompt is assumed to hold already.
 _VISIBLE_TURNS = 20
-#: Turns whose mean vector is the topic, and the cosine with it under which a message begins a new topic (`000`).
-_TOPIC_TURNS = 3
-_TOPIC_COSINE_MIN = 0.3
 #: The share of the context window from which on it counts as full (`000`).
 _WINDOW_FULL_SHARE = 0.75
-#: The newest facts and preferences of every turn (`002`), and the newest episodes at the start of a session.
-_RECENT_MEMORIES_MAX = 10
-_RECENT_EPISODES_MAX = 5
-#: Pinned episodes in the profile, newest first.
-_PINNED_EPISODES_MAX = 10
+#: Content words of a message that begins a new topic, at least; a shorter one, such as "and how long does it ferment?",
+#: continues a topic.
+_TOPIC_WORDS_MIN = 4
+_CONTINUES = re.compile(
+    r"^\W*(?:and|but|or|so|also|then|because|what about|how about|which one|the (?:first|second|last) one)\b", re.I
+)
+_NEW_TOPIC = re.compile(
+    r"^\W*(?:(?:other|another|different|new|next) (?:topic|question|subject|thing)|by the way|btw|something else|"
+    r"on another note|changing the subject)\b",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,12 @@ class ConversationState:
     visible: tuple[int, ...]
     #: Observations of the conversation: short lines about its earlier part.
     observations: tuple[str, ...]
+    #: The channel of the conversation, such as telegram; None: not recorded.
+    channel: str | None = None
+    #: Whether the trigger is a topic change that vectors show, not words.
+    by_vector: bool = False
+    #: Whether the message, such as `ok, thanks!`, needs no memory at all.
+    silent: bool = False
 
 
 def conversation_state(
@@ -52,48 +60,32 @@ def conversation_state(
         exclude: ids of episodes that are not part of the conversation yet, such as the new message.
     """
     session = context.request.session_id
+    sessions = context.snapshot.sessions
     turns = _last_turns(context, session, exclude) if session is not None else []
-    observations = context.snapshot.sessions.observations(session) if session is not None else []
-    visible = (*turns, *context.snapshot.episodes.versions_of(exclude))
-    return ConversationState(_trigger(context, turns, message_vector), visible, tuple(row.text for row in observations))
+    observations = sessions.observations(session) if session is not None else []
+    text = context.request.query
+    names = addressed_names(text) & _participant_names(context)
+    trigger = _trigger(context, turns)
+    by_vector = trigger == "message" and _begins_topic(context, turns, message_vector)
+    if by_vector:
+        trigger = "topic change"
+    return ConversationState(
+        trigger,
+        (*turns, *context.snapshot.episodes.versions_of(exclude)),
+        tuple(row.text for row in observations),
+        channel=None if session is None else sessions.channel(session),
+        by_vector=by_vector,
+        silent=is_acknowledgement(text, names) or (is_greeting(text, names) and trigger != "session start"),
+    )
 
 
-def standing_items(context: SearchContext, state: ConversationState) -> list[Item]:
-    """Return the items of every turn: the profile, the newest knowledge and, in a new session, the newest episodes."""
-    kinds = context.request.kinds
-    items = [
-        knowledge_item(context, item, 1.0, {"profile": 1})
-        for item in profile_items(context.index.knowledge, context.asked_at_us)
-    ]
-    if kinds is None or "episode" in kinds:
-        pinned = context.snapshot.episodes.pinned_versions(context.snapshot.version, limit=_PINNED_EPISODES_MAX)
-        items += [
-            episode_item(context, version, 1.0, {"profile": 1}) for version in pinned if version not in state.visible
-        ]
-    profile_ids = {item.id for item in items}
-    newest_knowledge = sorted(context.index.knowledge.items, key=lambda item: (-item.occurred_at_us, item.id))
-    recent = [
-        item
-        for item in newest_knowledge
-        if item.kind in ("fact", "preference") and item.id not in profile_ids and item.is_valid_at(context.asked_at_us)
-    ]
-    ranked = enumerate(recent[:_RECENT_MEMORIES_MAX], start=1)
-    items += [knowledge_item(context, item, 0.5, {"recent": rank}) for rank, item in ranked]
-    if state.trigger == "session start":
-        episodes = context.episodes
-        not_visible = ~np.isin(episodes.versions, state.visible)
-        newest_first = episodes.versions[not_visible][::-1][:_RECENT_EPISODES_MAX]
-        for rank, version in enumerate(newest_first, start=1):
-            items.append(episode_item(context, int(version), 0.5, {"recent": rank}))
-    return [
-        item
-        for item in items
-        if (kinds is None or item.kind in kinds) and context.request.includes(item.occurred_at_us)
-    ]
+def _participant_names(context: SearchContext) -> set[str]:
+    """Return the words of the participants' names, case-folded."""
+    return {word for name, _ in context.snapshot.entities.participants() for word in WORD.findall(name)}
 
 
-def _trigger(context: SearchContext, turns: list[int], message_vector: Vector | None) -> Trigger:
-    """Return the first trigger that applies."""
+def _trigger(context: SearchContext, turns: Sequence[int]) -> Trigger:
+    """Return the first trigger that applies, without comparing vectors."""
     request = context.request
     if not turns or request.session_id is None:
         return "session start"
@@ -104,25 +96,34 @@ def _trigger(context: SearchContext, turns: list[int], message_vector: Vector | 
             return "window full"
     if context.query.intent.remember:
         return "remember"
-    if context.query.entities:
+    if _mentions_known_entity(context, turns[0]):
         return "entity mention"
-    return "topic change" if message_vector is not None and _is_new_topic(context, turns, message_vector) else "message"
+    return "topic change" if _NEW_TOPIC.match(request.query) else "message"
 
 
-def _is_new_topic(context: SearchContext, turns: list[int], message_vector: Vector) -> bool:
-    """Return whether the message is far from the topic of the last turns."""
-    if len(turns) < 2 or context.query.continued or context.query.intent.small_talk:
+def _mentions_known_entity(context: SearchContext, first_visible: int) -> bool:
+    """Return whether the message names an entity that memory knows from before the visible turns."""
+    entities = context.query.entities
+    if not entities or context.query.continued:
+        # A message without content is searched with the last turns; their names are not its own.
         return False
-    last_turns = turns[-_TOPIC_TURNS:]
+    described = {entity for item in context.index.knowledge.items if item.kind == "entity" for entity in item.entities}
+    return not described.isdisjoint(entities) or context.snapshot.entities.any_named_before(entities, first_visible)
+
+
+def _begins_topic(context: SearchContext, turns: Sequence[int], message_vector: Vector | None) -> bool:
+    """Return whether the message begins another topic than that of the last turns, by its vector."""
+    text = context.request.query
+    is_short = len(content_words(text)) < _TOPIC_WORDS_MIN
+    if message_vector is None or len(turns) < 2 or context.query.continued or is_short or _CONTINUES.match(text):
+        return False
     try:
-        vectors = context.vectors.vectors_of_episodes(context.namespace, context.snapshot, last_turns)
+        vectors = context.vectors.vectors_of_episodes(context.namespace, context.snapshot, turns)
     except Exception:
         # The vector search records the error.
         return False
-    if not vectors:
-        return False
-    topic = np.mean(list(vectors.values()), axis=0)
-    return float(message_vector @ topic / max(float(np.linalg.norm(topic)), 1e-9)) < _TOPIC_COSINE_MIN
+    before = [vectors[version] for version in turns if version in vectors]
+    return len(before) > 1 and topic_changed([*before, message_vector])
 
 
 def _last_turns(context: SearchContext, session: str, exclude: Collection[str]) -> list[int]:

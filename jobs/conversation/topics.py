@@ -18,8 +18,10 @@ _CONTEXT_TURNS = 4
 _SAMPLE_TURNS_MIN = 6
 #: Standard deviations below the usual similarity at which a topic begins.
 _DEPTH = 1.0
-#: Cosine from which a turn never begins a new topic.
+#: Cosine with the turns before, or with one of them, from which a turn never begins a new topic.
 _SAME_TOPIC_COSINE_MIN = 0.35
+#: Cosine with every turn before under which a turn begins a new topic while too few turns tell what is usual.
+_UNRELATED_COSINE_MAX = 0.1
 
 
 def similarities(vectors: Sequence[Vector]) -> list[float]:
@@ -41,12 +43,19 @@ def topic_boundaries(vectors: Sequence[Vector]) -> list[int]:
     cosines = similarities(vectors)
     boundaries: list[int] = []
     for index, cosine in enumerate(cosines, start=1):
-        if index < _SAMPLE_TURNS_MIN or cosine >= _SAME_TOPIC_COSINE_MIN:
-            continue
-        sample = np.array(cosines[: index - 1])
-        if cosine < float(sample.mean()) - _DEPTH * float(sample.std()):
+        # An answer or a follow-up may be close to one turn alone.
+        closest = max(float(vectors[index] @ before) for before in vectors[max(0, index - _CONTEXT_TURNS) : index])
+        if max(cosine, closest) < _highest_new(cosines[: index - 1]):
             boundaries.append(index)
     return boundaries
+
+
+def _highest_new(cosines: Sequence[float]) -> float:
+    """Return the cosine under which a turn begins a new topic, after turns with these cosines."""
+    if len(cosines) < _SAMPLE_TURNS_MIN - 1:
+        return _UNRELATED_COSINE_MAX
+    sample = np.array(cosines)
+    return min(_SAME_TOPIC_COSINE_MIN, float(sample.mean()) - _DEPTH * float(sample.std()))
 
 
 def topic_changed(vectors: Sequence[Vector]) -> bool:

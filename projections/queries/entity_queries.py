@@ -173,6 +173,12 @@ class EntityQueries:
         statement = "SELECT version FROM mentions WHERE entity_id = ? ORDER BY version DESC LIMIT ?"
         return fetch_values(self._connection, statement, (entity_id, limit))
 
+    def any_named_before(self, entity_ids: Sequence[int], version: int) -> bool:
+        """Return whether an episode before `version` names one of these entities."""
+        condition = f"version < ? AND entity_id IN ({placeholders(len(entity_ids))})"
+        statement = f"SELECT EXISTS (SELECT 1 FROM mentions WHERE {condition})"
+        return bool(fetch_value(self._connection, statement, (version, *entity_ids)))
+
     def relations(self, entity_ids: Sequence[int], *, limit: int) -> list[tuple[str, str, str]]:
         """Return source, type and target of the strongest relationships of these entities."""
         statement = _RELATIONS.format(ids=placeholders(len(entity_ids)))

@@ -45,6 +45,11 @@ WHERE tier = 'compressed' AND status = 'active' AND pinned = 0 AND occurred_at_u
 _SESSION_TURNS = f"""
 SELECT {_ROW} FROM episodes WHERE session_id = ? AND {_LIVE_TURN} AND {_UNSUMMARISED} ORDER BY version
 """
+# The messages of its users in that part, most important first.
+_SESSION_USER_TURNS = f"""
+SELECT {_ROW} FROM episodes WHERE session_id = ? AND role = 'user' AND {_LIVE_TURN} AND {_UNSUMMARISED}
+ORDER BY importance DESC, version DESC LIMIT ?
+"""
 # The size of that part.
 _SESSION_TOKENS = f"""
 SELECT coalesce(sum(token_count), 0) FROM episodes WHERE session_id = ? AND {_LIVE_TURN} AND {_UNSUMMARISED}
@@ -245,6 +250,11 @@ class EpisodeQueries:
         statement = f"SELECT version FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
         return fetch_values(self._connection, statement, tuple(episode_ids))
 
+    def first_time(self, episode_ids: Sequence[str]) -> int | None:
+        """Return the time of the oldest of these episodes in microseconds; None when none of them is in the table."""
+        statement = f"SELECT min(occurred_at_us) FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
+        return fetch_value(self._connection, statement, tuple(episode_ids))
+
     def texts(self, versions: Sequence[int]) -> dict[int, str]:
         """Return the texts of these episodes by version; missing episodes are left out."""
         statement = f"SELECT version, text FROM episodes WHERE version IN ({placeholders(len(versions))})"
@@ -276,6 +286,10 @@ class EpisodeQueries:
     def session_turns(self, session_id: str) -> list[EpisodeRow]:
         """Return the live turns of a session that are in no summary, ordered by version."""
         return fetch_records(self._connection, EpisodeRow, _SESSION_TURNS, (session_id,))
+
+    def session_user_turns(self, session_id: str, *, limit: int) -> list[EpisodeRow]:
+        """Return the users' live messages of a session that are in no summary, most important and newest first."""
+        return fetch_records(self._connection, EpisodeRow, _SESSION_USER_TURNS, (session_id, limit))
 
     def session_tokens(self, session_id: str) -> int:
         """Return the estimated tokens of `session_turns`."""

@@ -20,7 +20,7 @@ Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "doc
 # `stale_at_us`.
 _FACTS = """
 SELECT id, subject, predicate, object, confidence, status, pinned, source_type, source_events, version, updated_at_us,
-    valid_until_us, entity_id, topic, layer, stale_at_us - ttl_days * ? AS confirmed_at_us
+    valid_from_us, valid_until_us, entity_id, topic, type, layer, stale_at_us - ttl_days * ? AS confirmed_at_us
 FROM facts WHERE status IN ('active', 'stale') ORDER BY key
 """
 _ENTITIES = """
@@ -70,10 +70,10 @@ SELECT a.id AS id, a.title AS title, a.authority AS authority,
 FROM document_relations AS r JOIN authorities AS a ON a.id = r.document_id JOIN authorities AS b ON b.id = r.target
 WHERE r.type = 'contradicts' AND a.id <> b.id ORDER BY r.document_id, r.target
 """
-# Source events of facts that are no longer valid.
+# Source events of facts that ended or were replaced. A fact that was merged into an equal one has no end of validity.
 _OUTDATED_SOURCES = """
 SELECT DISTINCT source.value FROM facts, json_each(facts.source_events) AS source
-WHERE status IN ('superseded', 'invalidated')
+WHERE status = 'invalidated' OR (status = 'superseded' AND valid_until_us IS NOT NULL)
 """
 # Ratings whose memory is an episode.
 _EPISODE_RATINGS = "SELECT version, rating FROM ratings JOIN episodes ON id = memory_id"
@@ -141,6 +141,8 @@ class KnowledgeItem(NamedTuple):
     source_events: tuple[str, ...] = ()
     #: Version of the event that added it; for a chunk, the source event is looked up by this version.
     version: int = 0
+    #: Start of validity; None: not stated.
+    valid_from_us: int | None = None
     #: End of validity; None: still valid.
     valid_until_us: int | None = None
     #: Ids of the subject, source and target entities.
@@ -166,6 +168,8 @@ class KnowledgeItem(NamedTuple):
     replaced_by: Replacement | None = None
     #: Title of a document of more authority that contradicts this one.
     contradicted_by: str | None = None
+    #: The type of a fact: fact, event, decision, problem, commit, task; None for other kinds.
+    memory_type: str | None = None
 
     def is_valid_at(self, at_us: int) -> bool:
         """Return whether the item is valid at `at_us`, in microseconds."""
@@ -252,7 +256,9 @@ def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             text=text,
             line=text,
             source_type=row["source_type"],
+            valid_from_us=row["valid_from_us"],
             valid_until_us=row["valid_until_us"],
+            memory_type=row["type"],
             entities=(row["entity_id"],),
             topic=row["topic"],
             predicate=row["predicate"],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from recollect.projections.queries.records import fetch_records, fetch_tuples, fetch_values
+from recollect.projections.queries.records import fetch_records, fetch_tuples, fetch_value, fetch_values
 
 # Sessions with enough unobserved turns, among the sessions with the newest episodes. Older sessions were observed when
 # they had the newest ones.
@@ -23,6 +23,11 @@ _OVER_OBSERVED = """
 SELECT session_id, max(occurred_at_us) FROM observations WHERE status = 'active' AND session_id IS NOT NULL
 GROUP BY session_id HAVING sum(token_count) > ? ORDER BY session_id LIMIT ?
 """
+# The sessions with the newest episodes, without the running one.
+_RECENT = """
+SELECT id, last_at_us, summary FROM sessions WHERE last_version IS NOT NULL AND id <> ?
+ORDER BY last_version DESC LIMIT ?
+"""
 # The active observations of a session.
 _OBSERVATIONS = "SELECT event_id, text FROM observations WHERE session_id = ? AND status = 'active' ORDER BY key"
 
@@ -36,6 +41,16 @@ class ObservationRow:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentSession:
+    """A session with its newest event."""
+
+    id: str
+    last_at_us: int
+    #: The summary that its end was recorded with; None: no summary.
+    summary: str | None
+
+
 class SessionQueries:
     """Queries on the tables `sessions`, `observations`, `observation_cursors` and `daily_digests`."""
 
@@ -45,6 +60,14 @@ class SessionQueries:
     def last_activity(self) -> dict[str, int]:
         """Return the time of each session's newest event in microseconds, by session id."""
         return dict(fetch_tuples(self._connection, "SELECT id, last_at_us FROM sessions"))
+
+    def channel(self, session_id: str) -> str | None:
+        """Return the channel of a session, such as telegram; None when it is not recorded."""
+        return fetch_value(self._connection, "SELECT channel FROM sessions WHERE id = ?", (session_id,))
+
+    def recent(self, *, running: str | None, limit: int) -> list[RecentSession]:
+        """Return the sessions with the newest episodes, newest first, without the running one."""
+        return fetch_records(self._connection, RecentSession, _RECENT, (running or "", limit))
 
     def unobserved(self, *, tokens_min: int, limit: int) -> list[str]:
         """Return the ids of sessions with at least `tokens_min` tokens of unobserved turns, oldest turns first.

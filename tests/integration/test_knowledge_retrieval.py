@@ -15,8 +15,8 @@ from support.events import Event, message
 
 from recollect import Recollect
 from recollect.api.retrieval.contract.result import RetrieveResult
-from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.knowledge_walk import neighbours
+from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.settings import load_settings
 from recollect.projections.search_index.knowledge_graph import GraphEdge, KnowledgeGraph

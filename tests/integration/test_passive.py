@@ -135,14 +135,48 @@ def test_the_same_message_again_is_a_duplicate_and_still_answered(memory: Recoll
 # -- what sets it off -------------------------------------------------------------------------------------------------
 
 
-def test_a_session_begins_with_the_last_things_that_happened(memory: Recollect, turn: Turn) -> None:
-    memory.append(
-        "a", [message(f"it rained on day {number}", id=f"e{number}", session_id="old") for number in range(9)]
-    )
+def test_a_session_begins_with_what_the_last_sessions_were_about(memory: Recollect, turn: Turn) -> None:
+    for number in range(5):
+        session = f"s{number}"
+        said = message(f"Tomorrow I paint room {number} of the old mill", id=f"e{number}", session_id=session)
+        chatter = [message("ok!", session_id=session), message("Lovely!", role="assistant", session_id=session)]
+        memory.append("a", [message("hello there", session_id=session), said, *chatter])
     first, second = turn("good morning"), turn("good morning again")
     assert (first.trigger, second.trigger) == ("session start", "message")
-    assert {item.id for item in first.items} >= {"e4", "e5", "e6", "e7", "e8"}
+    assert [item.id for item in first.items] == ["e4", "e3", "e2"]
+    assert "### Recent Sessions" in first.context
+    assert "Lovely" not in first.context
+    assert (second.items, second.context) == ((), "")
+
+
+def test_a_session_is_told_by_the_summary_of_its_end(memory: Recollect, turn: Turn) -> None:
+    memory.append("a", message("We looked at three boats in Porto", session_id="old"))
+    memory.append("a", {"type": "session.ended", "session_id": "old", "payload": {"summary": "Ann wants a boat"}})
+    assert "] summary: Ann wants a boat" in turn("good morning").context
+
+
+def test_who_the_user_is_comes_before_other_facts_and_only_at_the_start(memory: Recollect, turn: Turn) -> None:
+    facts = [
+        stated("fact.stated", subject="Ann", predicate="visited", object=f"museum {number}") for number in range(20)
+    ]
+    home = stated("fact.stated", subject="Ann", predicate="lives in", object="Porto")
+    task = stated("fact.stated", subject="Ann", predicate="must renew", object="her passport", type="task")
+    memory.append("a", [message("hello", name="Ann", session_id="old"), home, task, *facts])
+    first, second = turn("what a day it was"), turn("and what a night it was")
+    assert [item.text for item in first.items][:2] == ["Ann lives in Porto", "Ann must renew her passport"]
+    assert len(first.items) == 10
     assert second.items == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["thanks", "ok great", "👍", "cool", "Oh, same for me!", "yes", "Thanks, Ann! Take care!"]
+)
+@pytest.mark.parametrize("session", ["old", "new"])
+def test_an_acknowledgement_gets_nothing_at_all(memory: Recollect, turn: Turn, text: str, session: str) -> None:
+    memory.append("a", stated("preference.stated", key="tone", value="always answer in French", standing=True))
+    memory.append("a", message("the sofa is cool and great, thanks to Ann", name="Ann", session_id="old"))
+    result = turn(text, session)
+    assert (result.items, result.context, result.tokens) == ((), "", 0)
 
 
 def test_who_is_mentioned_is_told_of(memory: Recollect, turn: Turn) -> None:
@@ -152,6 +186,30 @@ def test_who_is_mentioned_is_told_of(memory: Recollect, turn: Turn) -> None:
     assert result.trigger == "entity mention"
     assert "Bob's dog" in result.context
     assert turn("it is late").trigger == "message"
+
+
+def test_a_name_that_the_conversation_itself_brought_up_is_no_mention(memory: Recollect, turn: Turn) -> None:
+    memory.append("a", message("I saw Dora on her boat", session_id="old"))
+    assert turn("hello").trigger == "session start"
+    assert turn("I met Eduardo at the harbour").trigger == "message"
+    assert turn("the dog of Eduardo is old").trigger == "message"
+    assert turn("is Dora back?").trigger == "entity mention"
+
+
+@pytest.mark.parametrize(
+    ("text", "trigger"),
+    [
+        ("do you remember the smell of the sea?", "remember"),
+        ("I can still remember the smell of the sea", "message"),
+        ("remember that my gate code is 4471", "message"),
+        ("by the way, it is late", "topic change"),
+    ],
+)
+def test_the_trigger_follows_from_what_the_message_wants(
+    memory: Recollect, turn: Turn, text: str, trigger: str
+) -> None:
+    turn("hello")
+    assert turn(text).trigger == trigger
 
 
 def test_remembering_searches_deeper_and_says_more(memory: Recollect, turn: Turn) -> None:
@@ -191,9 +249,14 @@ def test_another_topic_is_noticed_by_its_meaning(tmp_path: Path) -> None:
         retriever = memory.retriever(vectors)
         triggers = [
             retriever.retrieve("a", RetrieveRequest(query=text, mode="passive", session_id="now")).trigger
-            for text in ("the red sofa near the door", "please book flights to Reykjavik tomorrow", "ok, thanks!")
+            for text in (
+                "the red sofa near the door",
+                "please book flights to Reykjavik tomorrow",
+                "ok, thanks!",
+                "and how long?",
+            )
         ]
-    assert triggers == ["message", "topic change", "message"]
+    assert triggers == ["message", "topic change", "message", "message"]
 
 
 # -- what always comes ------------------------------------------------------------------------------------------------
@@ -212,10 +275,12 @@ def test_the_profile_comes_with_every_turn_and_first(memory: Recollect, turn: Tu
             message("the bridge is long", session_id="old"),
         ],
     )
-    for text in ("hello", "what is 7 times 8?"):
-        result = turn(text)
-        profile = [item.text for item in result.items if "profile" in item.ranks]
-        assert profile == ["always answer in French", "Ann is allergic to nuts", "other.units: metric"]
+    first, second = (
+        [item.text for item in turn(text).items if "profile" in item.ranks] for text in ("hello", "what is 7 times 8?")
+    )
+    assert first == ["always answer in French", "Ann is allergic to nuts", "other.units: metric"]
+    # What holds for every answer is repeated, since each turn has its own context.
+    assert second == ["always answer in French", "Ann is allergic to nuts"]
     asked = memory.retrieve("a", "how long is the bridge?")
     assert [item.text for item in asked.items] == ["the bridge is long"]
 

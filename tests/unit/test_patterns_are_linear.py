@@ -26,6 +26,7 @@ import pytest
 from support.hostile import GROWTH_MAX, Hostile, growth, hostile_texts, hostile_to
 
 import recollect
+from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
 from recollect.jobs.extraction.excerpt import excerpt
@@ -42,6 +43,7 @@ from recollect.projections.text.compounds import compound_tails
 from recollect.projections.text.date_ranges import find_dates
 from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.prompt_fence import single_line, strip_recalled
+from recollect.projections.text.question_times import question_times
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import content_words
 
@@ -141,7 +143,9 @@ def _read(text: str) -> None:
 _READERS: dict[str, Callable[[str], object]] = {
     "extraction": _read,
     "excerpt": excerpt,
+    "addressed names": addressed_names,
     "dates": lambda text: [*find_dates(text, _NOW)],
+    "times": lambda text: question_times(text, _NOW),
     "sentences": sentences,
     "procedures": find_procedure,
     "fence": strip_recalled,

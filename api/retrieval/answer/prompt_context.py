@@ -1,7 +1,8 @@
 """Prompt context: fits items to a token budget and renders them as Markdown, as a preamble or as JSON.
 
-Stable items come first, dates are absolute and lines do not depend on each other, so the same memory renders to the
-same bytes and a provider's prompt cache can reuse them.
+Stable items come first, ages are in days and lines do not depend on each other, so the same memory renders to the same
+bytes for a whole day and a provider's prompt cache can reuse them. Only the preamble, which belongs to one message,
+names the time of day (`002`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Literal
 
 import orjson
 
+from recollect.api.retrieval.answer.rendered_dates import Occasion, explained_dates, month
 from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.envelope import rfc3339
@@ -20,8 +22,13 @@ from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import content_words
 
-#: Tokens of the fence and the headings.
-_FRAME_TOKENS = 40
+#: Tokens of the fence, the headings and the current day.
+_FRAME_TOKENS = 52
+#: Confidence under which a fact or a relationship is rendered with it: what is certain enough needs no number.
+_CERTAIN_MIN = 0.7
+#: Tokens of a message in a passive context, at most: its best sentences. An assistant's answer can have thousands, and
+#: the context of a turn is not asked for.
+PASSIVE_LINE_TOKENS = 160
 #: Tokens of a shortened line, at least, so that it keeps a readable sentence.
 _TEXT_TOKENS_MIN = 24
 
@@ -44,7 +51,15 @@ class Line:
 
     item: Item
     category: Category
-    text: str
+    #: The list mark, and the date and the speaker of an episode.
+    prefix: str
+    #: The text after the prefix.
+    body: str
+
+    @property
+    def text(self) -> str:
+        """Return the line of the Markdown context."""
+        return self.prefix + self.body
 
     @property
     def tokens(self) -> int:
@@ -63,7 +78,13 @@ def category_of(item: Item) -> Category:
     return "related" if item.kind == "relationship" else "referenced"
 
 
-def fit_to_budget(items: Sequence[Item], budget_tokens: int, words: Collection[str]) -> list[Line]:
+def fit_to_budget(
+    items: Sequence[Item],
+    budget_tokens: int,
+    words: Collection[str],
+    occasion: Occasion,
+    line_tokens_max: int | None = None,
+) -> list[Line]:
     """Return the lines of the items that fit into the token budget together, in the order of `items`.
 
     Each category first fills its own share by rank; the rest of the budget is filled by rank across categories. When
@@ -72,9 +93,15 @@ def fit_to_budget(items: Sequence[Item], budget_tokens: int, words: Collection[s
     Parameters:
         items: best first.
         words: the words of the query.
+        line_tokens_max: tokens of a message or summary, at most; None: as many as it has.
     """
     remaining_tokens = budget_tokens - _FRAME_TOKENS
-    lines = [Line(item, category_of(item), _line(item, words, budget_tokens // 4)) for item in items]
+    lines = [_line(item, words, budget_tokens // 4, occasion) for item in items]
+    if line_tokens_max is not None:
+        lines = [
+            _shortened(line, line_tokens_max, words) if line.item.kind == "episode" and not line.item.sources else line
+            for line in lines
+        ]
     total_tokens = sum(line.tokens for line in lines)
     if total_tokens > remaining_tokens and lines:
         # Shorten all lines before any item is left out.
@@ -95,7 +122,7 @@ def fit_to_budget(items: Sequence[Item], budget_tokens: int, words: Collection[s
 
 
 def render_within_budget(
-    lines: Sequence[Line], observations: Sequence[str], form: Format, budget_tokens: int
+    lines: Sequence[Line], observations: Sequence[str], form: Format, budget_tokens: int, occasion: Occasion
 ) -> tuple[list[Line], str]:
     """Return the lines that fit and the rendered context, which never exceeds the budget including headings.
 
@@ -104,7 +131,7 @@ def render_within_budget(
     fitting, remaining_observations = list(lines), list(observations)
     observation_tokens = sum(map(estimate_tokens, remaining_observations))
     while fitting or remaining_observations:
-        context = render(fitting, remaining_observations, form)
+        context = render(fitting, remaining_observations, form, occasion)
         excess_tokens = estimate_tokens(context) - budget_tokens
         if excess_tokens <= 0:
             return fitting, context
@@ -119,63 +146,76 @@ def render_within_budget(
     return [], ""
 
 
-def render(lines: Sequence[Line], observations: Sequence[str], form: Format) -> str:
+def render(lines: Sequence[Line], observations: Sequence[str], form: Format, occasion: Occasion) -> str:
     """Return the context; empty without lines and observations."""
     if not lines and not observations:
         return ""
-    return _FORMS[form](lines, observations)
+    return _FORMS[form](lines, observations, occasion)
 
 
-def _markdown(lines: Sequence[Line], observations: Sequence[str]) -> str:
+def _markdown(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion) -> str:
     """Return the context as Markdown (`000`, section 5)."""
-    parts: list[str] = []
-    for heading, categories in (
-        ("### Preferences", ("profile",)),
-        ("### Known Context", ("referenced", "related")),
-        ("### Learned Procedures", ("procedures",)),
-        ("### Conversation So Far", ()),
-        ("### Relevant History", ("history",)),
-    ):
-        if heading == "### Conversation So Far":
-            written = [f"- {single_line(text)}" for text in observations]
-        else:
-            written = [line.text for line in _in_order(lines) if line.category in categories]
-        parts += [heading, *written] if written else []
+    parts = [occasion.today_line()]
+    history = [line for line in lines if "session" not in line.item.ranks]
+    sections: tuple[tuple[str, list[str]], ...] = (
+        ("### Preferences", _texts(lines, "profile")),
+        ("### Known Context", _texts(lines, "referenced", "related")),
+        ("### Learned Procedures", _texts(lines, "procedures")),
+        ("### Recent Sessions", _texts([line for line in lines if line not in history], "history")),
+        ("### Conversation So Far", [f"- {single_line(text)}" for text in observations]),
+        ("### Relevant History", _texts(history, "history")),
+    )
+    for heading, texts in sections:
+        parts += [heading, *texts] if texts else []
     return fence(parts)
 
 
-def _preamble(lines: Sequence[Line], observations: Sequence[str]) -> str:
-    """Return the context as a preamble: observations, recent memories, potentially relevant memories (`002`)."""
-    parts: list[str] = []
+def _texts(lines: Sequence[Line], *categories: Category) -> list[str]:
+    """Return the texts of the lines of some categories, in order."""
+    return [line.text for line in _in_order(lines) if line.category in categories]
+
+
+def _preamble(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion) -> str:
+    """Return the context as a preamble: time, observations, recent memories, potentially relevant memories (`002`)."""
+    parts = [occasion.time_line()]
     if observations:
         parts += ["[Conversation observations: compressed context from earlier in this conversation]"]
         parts += [f"- {single_line(text)}" for text in observations]
-    standing = [line for line in _in_order(lines) if {"profile", "recent"} & line.item.ranks.keys()]
+    standing = [line for line in _in_order(lines) if {"profile", "recent", "session"} & line.item.ranks.keys()]
     if standing:
         parts += ["[Recent memories: use these for context, pattern recognition, and continuity]"]
-        parts += [f"- {_timestamp(line.item)} ({line.item.kind}) {_text_of(line)}" for line in standing]
+        parts += [_preamble_line(line, occasion) for line in standing]
     relevant = [line for line in lines if line not in standing]
     if relevant:
         parts += ["[Potentially relevant memories]"]
-        for line in relevant:
-            parts.append(f"- {_timestamp(line.item)} ({line.item.kind}) {_text_of(line)} ({line.item.score:.0%} match)")
+        parts += [_preamble_line(line, occasion) for line in relevant]
     return fence(parts)
 
 
-def _json(lines: Sequence[Line], observations: Sequence[str]) -> str:
+def _preamble_line(line: Line, occasion: Occasion) -> str:
+    """Return a line of the preamble: when, what kind of memory, who said it; no score, which says how it was found."""
+    item = line.item
+    kind = item.kind if item.kind != "episode" else "message" if item.source_events == (item.id,) else "summary"
+    speaker = f"{single_line(item.speaker)}: " if item.speaker else ""
+    return f"- [{occasion.day_and_age(item.occurred_at_us)}] ({kind}) {speaker}{line.body}"
+
+
+def _json(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion) -> str:
     """Return the context as JSON."""
     items = [
         {
             "category": line.category,
             "kind": line.item.kind,
             "when": rfc3339(line.item.occurred_at_us),
+            "day": occasion.day_and_age(line.item.occurred_at_us),
             "speaker": line.item.speaker,
-            "text": _text_of(line),
+            "text": line.body,
             "sources": line.item.source_events,
         }
         for line in _in_order(lines)
     ]
-    return fence([orjson.dumps({"items": items, "observations": observations}).decode()])
+    content = {"items": items, "observations": observations, "today": occasion.today_line()}
+    return fence([orjson.dumps(content).decode()])
 
 
 _FORMS = {"markdown": _markdown, "preamble": _preamble, "json": _json}
@@ -186,43 +226,43 @@ def _in_order(lines: Sequence[Line]) -> list[Line]:
     return sorted(lines, key=lambda line: (line.category, line.item.occurred_at_us, line.item.id, line.item.namespace))
 
 
-def _timestamp(item: Item) -> str:
-    """Return the time of an item, to the minute, in brackets."""
-    return f"[{rfc3339(item.occurred_at_us)[:16].replace('T', ' ')}]"
-
-
-def _text_of(line: Line) -> str:
-    """Return a line without its prefix."""
-    return line.text.removeprefix(_prefix(line.item))
-
-
-def _prefix(item: Item) -> str:
-    """Return the list mark of a line, and the date and speaker of an episode."""
+def _line(item: Item, words: Collection[str], tokens_max: int, occasion: Occasion) -> Line:
+    """Return the line of an item, with sources up to `tokens_max` in all."""
+    prefix = "- "
     if item.kind == "episode":
-        return f"- [{rfc3339(item.occurred_at_us)[:10]}] {single_line(item.speaker or '')}: "
-    return "- "
-
-
-def _line(item: Item, words: Collection[str], tokens_max: int) -> str:
-    """Return the text of an item's line, with sources up to `tokens_max` in all."""
-    confidence = f" (confidence: {item.confidence:.2f})" if item.kind in ("fact", "relationship") else ""
-    line = f"{_prefix(item)}{single_line(item.text)}{_validity(item)}{confidence}"
+        prefix = f"- [{occasion.day_and_age(item.occurred_at_us)}] {single_line(item.speaker or '')}: "
+    text = single_line(item.text)
+    line = Line(item, category_of(item), prefix, f"{text}{_explained(item, text)}{_notes(item)}")
     if item.sources:
-        line = "\n".join([line, *_source_lines(item, words, tokens_max - estimate_tokens(line))])
+        sources = _source_lines(item, words, tokens_max - estimate_tokens(line.text))
+        line = replace(line, body="\n".join([line.body, *sources]))
     return line
 
 
-def _validity(item: Item) -> str:
-    """Return the note on an outdated, contradicted or unconfirmed item; empty for other items."""
+def _explained(item: Item, text: str) -> str:
+    """Return the absolute days of the relative dates in the text of a message; empty for other items."""
+    is_message = item.kind == "episode" and item.source_events == (item.id,)
+    return explained_dates(text, item.occurred_at_us) if is_message else ""
+
+
+def _notes(item: Item) -> str:
+    """Return the notes on an item: since when it holds or when it was said, whether it holds, how certain it is."""
+    notes: list[str] = []
     if item.replaced_by is not None:
-        return f" (outdated: replaced by {single_line(item.replaced_by)})"
-    if item.contradicted_by is not None:
-        return f" (contradicted by {single_line(item.contradicted_by)})"
-    if item.outdated:
-        return " (no longer true)"
-    if item.unconfirmed_since_us is not None:
-        return f" (not confirmed since {rfc3339(item.unconfirmed_since_us)[:10]})"
-    return ""
+        notes.append(f"outdated: replaced by {single_line(item.replaced_by)}")
+    elif item.contradicted_by is not None:
+        notes.append(f"contradicted by {single_line(item.contradicted_by)}")
+    elif item.outdated:
+        notes.append("no longer true")
+    elif item.unconfirmed_since_us is not None:
+        notes.append(f"not confirmed since {rfc3339(item.unconfirmed_since_us)[:10]}")
+    elif item.valid_from_us is not None:
+        notes.append(f"since {month(item.valid_from_us)}")
+    elif item.stated_at_us is not None:
+        notes.append(f"said {rfc3339(item.stated_at_us)[:10]}")
+    if item.kind in ("fact", "relationship") and item.confidence < _CERTAIN_MIN:
+        notes.append(f"confidence: {item.confidence:.2f}")
+    return f" ({'; '.join(notes)})" if notes else ""
 
 
 def _source_lines(item: Item, words: Collection[str], tokens_max: int) -> list[str]:
@@ -243,20 +283,20 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
     """Return a line of at most `tokens_max` tokens: the sentences with most words of the query, in order."""
     if line.tokens <= tokens_max:
         return line
-    prefix, validity = _prefix(line.item), _validity(line.item)
-    remaining_tokens = tokens_max - estimate_tokens(prefix + validity) - 3
-    sentences = split_sentences(single_line(line.item.text)) or [""]
+    notes = _notes(line.item)
+    remaining_tokens = tokens_max - estimate_tokens(line.prefix + notes) - 3
+    sentences = [single_line(sentence) for sentence in split_sentences(line.item.text)] or [""]
     query_words = set(words)
     by_shared_words = sorted(
         range(len(sentences)), key=lambda index: (-len(query_words & content_words(sentences[index])), index)
     )
     chosen: list[int] = []
     for index in by_shared_words:
-        tokens = estimate_tokens(sentences[index]) + 1
+        tokens = estimate_tokens(f"{sentences[index]} … ")
         if tokens <= remaining_tokens:
             chosen.append(index)
             remaining_tokens -= tokens
     text = " … ".join(sentences[index] for index in sorted(chosen)) or cut_at_word(
         sentences[by_shared_words[0]], remaining_tokens
     )
-    return replace(line, text=f"{prefix}{text} …{validity}")
+    return replace(line, body=f"{text} …{notes}")

@@ -70,6 +70,10 @@ class Item:
     confidence: float = 1.0
     #: Whether it is no longer valid: it ended, or a later statement corrected or replaced it.
     outdated: bool = False
+    #: The start of validity of a fact; None: not stated.
+    valid_from_us: int | None = None
+    #: When the first message that a fact comes from was sent; None: not known, or not a fact.
+    stated_at_us: int | None = None
     #: The time of the last confirmation, if the item is stale since; None when it is fresh.
     unconfirmed_since_us: int | None = None
     #: Whether it is curated, corrected or stated by the user.
@@ -100,6 +104,8 @@ class Item:
             "speaker": self.speaker,
             "confidence": self.confidence,
             "outdated": self.outdated,
+            "valid_from": None if self.valid_from_us is None else rfc3339(self.valid_from_us),
+            "stated_at": None if self.stated_at_us is None else rfc3339(self.stated_at_us),
             "unconfirmed_since": None if self.unconfirmed_since_us is None else rfc3339(self.unconfirmed_since_us),
             **({} if self.replaced_by is None else {"replaced_by": self.replaced_by}),
             **({} if self.contradicted_by is None else {"contradicted_by": self.contradicted_by}),

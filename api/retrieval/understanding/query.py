@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import QuestionIntent, question_intent
 from recollect.events.envelope import microseconds
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.text.date_ranges import find_dates
 from recollect.projections.text.function_words import GERMAN_STOP_WORDS, RUSSIAN_STOP_WORDS
+from recollect.projections.text.question_times import question_times
 from recollect.projections.text.segments import is_german
 from recollect.projections.text.words import STOP_WORDS, WORD
 
@@ -96,12 +97,13 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
     participant_words = {
         word for name, entity in participants.items() if entity in named_entities for word in WORD.findall(name)
     } | {word for word in words if word in participants}
-    asked_about = {participants[word] for word in words if word in participants} | (
-        named_entities & set(participants.values())
-    )
+    addressed = _addressed(question, participants)
+    asked_about = (
+        {participants[word] for word in words if word in participants} | (named_entities & set(participants.values()))
+    ) - addressed
     german = is_german(WORD.findall(question.lower())[:_WORDS_MAX])
     stop_words = _STOP_WORDS | GERMAN_STOP_WORDS if german else _STOP_WORDS
-    dates = tuple(find_dates(question, asked_at))
+    dates = question_times(question, asked_at).ranges
     date_words = {word for date in dates for word in WORD.findall(date.text.casefold())}
     content = [word for word in words if word not in stop_words]
     without_names = [word for word in content if word not in participant_words]
@@ -113,7 +115,7 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
         has_topic=any(word not in _TOPICLESS_WORDS for word in topic),
         participants=tuple(sorted(asked_about)),
         participant_names=snapshot.entities.names_and_aliases(sorted(asked_about)),
-        entities=tuple(sorted(named_entities - asked_about)),
+        entities=tuple(sorted(named_entities - asked_about - addressed)),
         phrases=tuple(dict.fromkeys((match[0] or match[1]).casefold() for match in _QUOTED.findall(question))),
         time_ranges=tuple(TimeRange(microseconds(date.start), microseconds(date.end)) for date in dates),
         intent=intent,
@@ -165,6 +167,11 @@ def _participants(entities: EntityQueries) -> dict[str, int]:
         by_name.setdefault(name, entity)
         by_name.setdefault(WORD.findall(name + " _")[0], entity)
     return by_name
+
+
+def _addressed(text: str, participants: dict[str, int]) -> set[int]:
+    """Return the participants that the text only addresses, as in "Thanks, Bob!", and is not about."""
+    return {participants[name] for name in addressed_names(text) if name in participants}
 
 
 def remove_names(text: str, names: set[str]) -> str:

@@ -66,9 +66,14 @@ _PREFERENCE = re.compile(
     r"help me (?:choose|pick))\b",
     re.I,
 )
+#: Requests to remember; "I can still remember the smell" is none, and "remember that …" asks to store something.
 _REMEMBER = re.compile(
-    r"\b(?:remember (?:when|that|the|how)|do you (?:remember|recall)|last time|back (?:when|in)|the other day|long ago|"
-    r"earlier (?:you|we|i)|we (?:talked|spoke|discussed))\b",
+    r"\b(?:do|can|could|did|don'?t|will) you (?:still |also |even )?(?:remember|recall)\b|"
+    r"(?:^|[.!?,\n]\s?)(?:and |so |but |hey |hi )?(?:remember|recall) "
+    r"(?:when|how|the time|that time|what|who|where|our)\b|"
+    r"\bremind me (?:of|what|who|when|where|which|how|why)\b|\blast time (?:we|i|you)\b|\bback when (?:we|i|you)\b|"
+    r"\b(?:as|like|what|when|did|have|had) (?:we|i) (?:already |ever )?"
+    r"(?:talk|talked|spoke|speak|discuss|discussed|told|tell)\b",
     re.I,
 )
 _WORD = re.compile(r"[\w'’]+")

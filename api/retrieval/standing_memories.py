@@ -1,0 +1,166 @@
+"""Standing memories: items of a turn that do not depend on its message (`000` session start, `002`).
+
+Every turn gets standing instructions and pinned memories. The first turn of a session also gets who the user is, the
+open tasks and what the last sessions were about; later turns have them in their prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from recollect.api.retrieval.contract.result import Item
+from recollect.api.retrieval.knowledge_search import profile_items
+from recollect.api.retrieval.namespace_search import episode_item, knowledge_item
+from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.turn_context import ConversationState
+from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.session_queries import RecentSession
+from recollect.projections.text.sentences import split_sentences
+from recollect.projections.text.tokens import cut_at_word, estimate_tokens
+from recollect.projections.text.words import content_words
+
+#: Facts at the start of a session, on who the user is and then the newest ones (`002`: 10), and open tasks.
+_FACTS_MAX = 10
+_TASKS_MAX = 4
+#: Pinned episodes in the profile, newest first.
+_PINNED_EPISODES_MAX = 10
+#: A fact of the profile has this confidence, at least.
+_CONFIDENCE_MIN = 0.6
+#: Sessions before this one, messages of each that are read, most important first, and that are chosen.
+_SESSIONS_MAX = 3
+_MESSAGES_READ = 40
+_MESSAGES_CHOSEN = 2
+#: Content words of a message that says something, at least, and those from which more add nothing.
+_CONTENT_WORDS_MIN = 3
+_CONTENT_WORDS_MAX = 12
+#: Importance that a message loses by being a question: a session is about what its user said.
+_QUESTION_COST = 3
+#: Tokens of one sentence, at most.
+_SENTENCE_TOKENS = 40
+#: Speakers that are no persons.
+_ROLES = frozenset(("assistant", "system"))
+#: Words of a fact that says who someone is: name, home, job, family, health.
+_IDENTITY = re.compile(
+    r"\b(?:name is|is called|lives? in|home is|is from|works? (?:at|for|as)|job is|occupation is|studies|age is|born|"
+    r"married|engaged|dating|partner|husband|wife|spouse|daughter|son|child|children|kids?|mother|father|mom|mum|dad|"
+    r"sister|brother|pets?|dog|cat|allergic|allergy|vegetarian|vegan|diabetic|speaks|native language|time zone)\b",
+    re.IGNORECASE,
+)
+
+
+def standing_items(context: SearchContext, state: ConversationState) -> list[Item]:
+    """Return the items of a turn that do not depend on its message; the first turn of a session gets more."""
+    starts = state.trigger == "session start"
+    profile = [
+        item
+        for item in profile_items(context.index.knowledge, context.asked_at_us)
+        if starts or item.standing or item.pinned
+    ]
+    items = [knowledge_item(context, item, 1.0, {"profile": 1}) for item in profile]
+    pinned = context.snapshot.episodes.pinned_versions(context.snapshot.version, limit=_PINNED_EPISODES_MAX)
+    items += [episode_item(context, version, 1.0, {"profile": 1}) for version in pinned if version not in state.visible]
+    if starts:
+        chosen = {item.id for item in profile}
+        facts = [item for item in _facts(context) if item.id not in chosen]
+        ranked = enumerate(facts, start=1)
+        items += [knowledge_item(context, item, 0.5, {"recent": rank}) for rank, item in ranked]
+        items += _session_items(context)
+    kinds, request = context.request.kinds, context.request
+    return [item for item in items if (kinds is None or item.kind in kinds) and request.includes(item.occurred_at_us)]
+
+
+def _facts(context: SearchContext) -> list[KnowledgeItem]:
+    """Return the facts at the start of a session: who the user is, open tasks, then the newest ones."""
+    valid = [
+        item
+        for item in context.index.knowledge.items
+        if item.kind in ("fact", "preference", "relationship")
+        and item.status == "active"
+        and item.confidence >= _CONFIDENCE_MIN
+        and item.is_valid_at(context.asked_at_us)
+        and context.request.includes(item.occurred_at_us)
+    ]
+    newest = sorted(valid, key=lambda item: (-item.occurred_at_us, item.id))
+    users = {entity for name, entity in context.snapshot.entities.participants() if name not in _ROLES}
+    identity = [item for item in newest if _is_identity(item, users)]
+    tasks = [item for item in newest if item.memory_type == "task"]
+    others = [item for item in newest if item.kind != "relationship" and item.memory_type != "task"]
+    chosen = dict.fromkeys([*identity[:_FACTS_MAX], *tasks[:_TASKS_MAX]])
+    for item in others:
+        if len(chosen) >= _FACTS_MAX:
+            break
+        chosen.setdefault(item)
+    return list(chosen)
+
+
+def _is_identity(item: KnowledgeItem, users: set[int]) -> bool:
+    """Return whether an item says who one of `users` is."""
+    if users.isdisjoint(item.entities) or item.memory_type not in (None, "fact"):
+        return False
+    return _IDENTITY.search(item.topic or item.text) is not None
+
+
+def _session_items(context: SearchContext) -> list[Item]:
+    """Return one item for each of the last sessions, the newest first: its summary, or what its users said."""
+    sessions = context.snapshot.sessions.recent(running=context.request.session_id, limit=_SESSIONS_MAX)
+    items = (_session_item(context, session, rank) for rank, session in enumerate(sessions, start=1))
+    return [item for item in items if item is not None]
+
+
+def _session_item(context: SearchContext, session: RecentSession, rank: int) -> Item | None:
+    """Return what a session was about; None when its users said nothing but fillers."""
+    episodes = context.snapshot.episodes
+    rows = _representative(episodes.session_user_turns(session.id, limit=_MESSAGES_READ), context)
+    if not rows:
+        summaries = episodes.session_summaries(session.id)
+        return episode_item(context, summaries[-1].version, 0.5, {"session": rank}) if summaries else None
+    text = session.summary or " … ".join(_sentences(rows))
+    return Item(
+        id=rows[0].id,
+        kind="episode",
+        namespace=context.namespace,
+        text=text,
+        score=0.5,
+        matched_by=("session",),
+        ranks={"session": rank},
+        source_events=tuple(row.id for row in rows),
+        occurred_at_us=rows[0].occurred_at_us,
+        session_id=session.id,
+        speaker=rows[0].speaker if session.summary is None else "summary",
+        outdated=any(row.id in context.index.knowledge.outdated for row in rows),
+        authoritative=session.summary is None,
+    )
+
+
+def _representative(rows: Iterable[EpisodeRow], context: SearchContext) -> list[EpisodeRow]:
+    """Return the messages that represent a session best, in its order."""
+    spoken = [
+        row
+        for row in rows
+        if context.request.includes(row.occurred_at_us) and len(content_words(row.text)) >= _CONTENT_WORDS_MIN
+    ]
+    best = sorted(spoken, key=lambda row: (-_weight(row), row.version))[:_MESSAGES_CHOSEN]
+    return sorted(best, key=lambda row: row.version)
+
+
+def _weight(row: EpisodeRow) -> float:
+    """Return how well a message represents its session: its importance, its content, less for a question."""
+    content = min(len(content_words(row.text)), _CONTENT_WORDS_MAX) / 2
+    return row.importance + content - _QUESTION_COST * row.text.rstrip().endswith("?")
+
+
+def _sentences(rows: Sequence[EpisodeRow]) -> Iterator[str]:
+    """Yield a sentence of each message, with its speaker where the speaker changes."""
+    for before, row in zip((rows[0], *rows), rows, strict=False):
+        sentence = _sentence(row.text)
+        yield sentence if row.speaker == before.speaker else f"{row.speaker}: {sentence}"
+
+
+def _sentence(text: str) -> str:
+    """Return the sentence of a message with most content, shortened to a line."""
+    sentences: Sequence[str] = split_sentences(text)
+    statements = [sentence for sentence in sentences if not sentence.endswith("?")] or sentences or [text]
+    best = max(statements, key=lambda sentence: len(content_words(sentence)))
+    return best if estimate_tokens(best) <= _SENTENCE_TOKENS else f"{cut_at_word(best, _SENTENCE_TOKENS)} …"

@@ -1,0 +1,64 @@
+"""Fillers: recognises messages that say nothing to search for, and names that only address someone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection
+
+from recollect.projections.text.words import WORD
+
+#: Words and characters of a filler, at most; a longer message is read.
+_WORDS_MAX = 12
+_CHARS_MAX = 200
+_ACKNOWLEDGING = frozenset(
+    "ok okay k kk thanks thank thx ty you so much very a lot again great cool nice good perfect awesome amazing "
+    "wonderful lovely brilliant excellent super fine sure yes yeah yep yup no nope alright right got it i see that "
+    "thats s sounds makes sense understood lol haha hahaha wow oh ah hm hmm mhm true exactly indeed agreed same here "
+    "for me too bye goodbye later cheers welcome problem worries will do please have and day night evening weekend one "
+    "take care chatting talking to with soon danke gut genau ja nein tschüss спасибо хорошо ок да нет понятно "
+    "пока".split()
+)
+_GREETING = frozenset(
+    "hi hello hey hiya yo morning afternoon there everyone how are is going doing today hallo moin servus guten tag "
+    "abend привет здравствуйте".split()
+)
+#: A name that addresses someone: "Thanks, Bob!", "…, Bob." or "Bob, …"; the words around it are not about Bob.
+_ADDRESS = re.compile(
+    r"\b(?:hey|hi|hello|thanks|thank you|thx|wow|yeah|yes|yep|no|nope|oh|ok|okay|sure|sorry|congrats|bye|great|cool|"
+    r"nice|awesome|haha|dear|morning|evening),? (\w{1,40})(?=\s*[,.!;:?–-]|\s*$)|, (\w{1,40})(?=[!.?]|\s*$)|"
+    r"^[ \t]{0,8}(\w{1,40})[,!] ",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def is_acknowledgement(text: str, names: Collection[str] = ()) -> bool:
+    """Return whether a message has no words, such as 👍, or only words like `ok, thanks a lot!`.
+
+    Parameters:
+        names: names of participants that the message addresses, case-folded.
+    """
+    words = set(WORD.findall(text.casefold()[:_CHARS_MAX])) - set(names)
+    is_short = len(text) < _CHARS_MAX and len(words) <= _WORDS_MAX
+    return bool(text.strip()) and is_short and "?" not in text and _ACKNOWLEDGING.issuperset(words)
+
+
+def is_greeting(text: str, names: Collection[str] = ()) -> bool:
+    """Return whether a message is only a greeting, such as `good morning!` or `hi Ann, how are you?`.
+
+    Parameters:
+        names: names of participants that the message addresses, case-folded.
+    """
+    words = set(WORD.findall(text.casefold()[:_CHARS_MAX])) - set(names)
+    is_short = len(text) < _CHARS_MAX and len(words) <= _WORDS_MAX
+    return is_short and not _GREETING.isdisjoint(words) and (_GREETING | _ACKNOWLEDGING).issuperset(words)
+
+
+def addressed_names(text: str) -> frozenset[str]:
+    """Return the words of `text`, case-folded, that stand only where a message addresses someone.
+
+    Not all of them are names: "great pizza!" has the form of "great, Bob!".
+    """
+    addressed = Counter(name.casefold() for match in _ADDRESS.finditer(text) for name in match.groups() if name)
+    words = Counter(WORD.findall(text.casefold()))
+    return frozenset(name for name, count in addressed.items() if words[name] <= count)

@@ -1,0 +1,232 @@
+"""Dates in texts: the time ranges that they name, read from when they were said."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.projections.text.calendar_ranges import HOLIDAYS
+from recollect.projections.text.date_ranges import find_dates
+from recollect.projections.text.question_times import question_times
+
+#: A Tuesday.
+_ASKED = datetime(2026, 3, 17, 12, tzinfo=UTC)
+
+
+def _day(year: int, month: int, day: int) -> datetime:
+    return datetime(year, month, day, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("two years ago in May", (2024, 5, 1), (2024, 6, 1)),
+        ("in May two years ago", (2024, 5, 1), (2024, 6, 1)),
+        ("a couple of years ago, in spring", (2024, 3, 1), (2024, 6, 1)),
+        ("in the winter two years ago", (2024, 12, 1), (2025, 3, 1)),
+        ("last year in Sept.", (2025, 9, 1), (2025, 10, 1)),
+        ("in December last year", (2025, 12, 1), (2026, 1, 1)),
+        ("the 3rd of June two years ago", (2024, 6, 3), (2024, 6, 4)),
+        ("June 3 last year", (2025, 6, 3), (2025, 6, 4)),
+        ("last summer", (2025, 6, 1), (2025, 9, 1)),
+        ("last winter", (2025, 12, 1), (2026, 3, 1)),
+        ("in the summer of 2022", (2022, 6, 1), (2022, 9, 1)),
+        ("autumn 2023", (2023, 9, 1), (2023, 12, 1)),
+        ("during the summer", (2025, 6, 1), (2025, 9, 1)),
+        ("in the first week of June 2023", (2023, 6, 1), (2023, 6, 8)),
+        ("the third week of June 2023", (2023, 6, 15), (2023, 6, 22)),
+        ("in the last week of February 2024", (2024, 2, 23), (2024, 3, 1)),
+        ("at the beginning of March 2024", (2024, 3, 1), (2024, 3, 11)),
+        ("at the end of February 2024", (2024, 2, 21), (2024, 3, 1)),
+        ("at the start of 2023", (2023, 1, 1), (2023, 5, 1)),
+        ("by the end of 2023", (2023, 9, 1), (2024, 1, 1)),
+        ("over the last three weeks", (2026, 2, 24), (2026, 3, 18)),
+        ("in the past 10 days", (2026, 3, 7), (2026, 3, 18)),
+        ("two years ago", (2024, 1, 1), (2025, 1, 1)),
+        ("in May", (2025, 5, 1), (2025, 6, 1)),
+        ("last week", (2026, 3, 9), (2026, 3, 16)),
+        ("on 2 May 2024", (2024, 5, 2), (2024, 5, 3)),
+    ],
+)
+def test_a_time_is_the_range_that_it_means_and_one_expression_is_one_time(
+    text: str, start: tuple[int, int, int], end: tuple[int, int, int]
+) -> None:
+    [found] = find_dates(f"What did Ann do {text}, and why?", _ASKED)
+    assert (found.start, found.end) == (_day(*start), _day(*end))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "one may say so",
+        "a summer dress",
+        "in the end",
+        "two years of May",
+        "on the 3rd floor",
+        "every Friday",
+        "we did it in two weeks",
+        "31 April",
+        "3/4/2025",
+        "a Christmas tree",
+        "the last 999 years",
+        "Guten Morgen",
+    ],
+)
+def test_words_that_only_look_like_a_time_are_none(text: str) -> None:
+    assert list(find_dates(text, _ASKED)) == []
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            "the of in last first week two years ago May june 31 2 2023 9999 summer winter end next year month "
+            "since before until between and 14th Friday weekend Christmas quarter decade few 90s will was".split()
+        ),
+        max_size=14,
+    ).map(" ".join),
+    st.datetimes(timezones=st.just(UTC)),
+)
+def test_any_words_about_time_give_ranges_that_end_after_they_begin(text: str, said_at: datetime) -> None:
+    for date in find_dates(text, said_at):
+        assert timedelta() < date.end - date.start <= timedelta(days=36_525)
+        assert text[date.position : date.position + len(date.text)] == date.text
+    for date in question_times(text, said_at).ranges:
+        assert timedelta() < date.end - date.start <= timedelta(days=45_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("Ida starts school in September", (2026, 9, 1), (2026, 10, 1)),
+        ("we moved in September", (2025, 9, 1), (2025, 10, 1)),
+        ("I was in Lisbon in September, it was great", (2025, 9, 1), (2025, 10, 1)),
+        ("in May we will fly", (2026, 5, 1), (2026, 6, 1)),
+        ("on 28 May we fly to Porto", (2026, 5, 28), (2026, 5, 29)),
+        ("on 28 May we flew to Porto", (2025, 5, 28), (2025, 5, 29)),
+        ("I have an appointment on Friday", (2026, 3, 20), (2026, 3, 21)),
+        ("I saw him on Friday", (2026, 3, 13), (2026, 3, 14)),
+        ("saturday well spent", (2026, 3, 14), (2026, 3, 15)),
+        ("14 March at the club", (2026, 3, 14), (2026, 3, 15)),
+        ("the rent is due on the 3rd", (2026, 4, 3), (2026, 4, 4)),
+        ("they came on the 3rd", (2026, 3, 3), (2026, 3, 4)),
+        ("at the weekend we went out", (2026, 3, 14), (2026, 3, 16)),
+        ("at the weekend we will go out", (2026, 3, 21), (2026, 3, 23)),
+        ("the race is in two weeks", (2026, 3, 30), (2026, 4, 6)),
+    ],
+)
+def test_a_date_without_a_year_is_the_next_one_of_a_plan_and_the_last_one_of_a_report(
+    text: str, start: tuple[int, int, int], end: tuple[int, int, int]
+) -> None:
+    [date] = find_dates(text, _ASKED)
+    assert (date.start, date.end) == (_day(*start), _day(*end))
+
+
+def test_each_date_of_a_sentence_has_the_tense_of_its_clause() -> None:
+    said = "In May we will fly, but in January we moved"
+    assert [date.start for date in find_dates(said, _ASKED)] == [_day(2026, 5, 1), _day(2026, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("the day before yesterday", (2026, 3, 15), (2026, 3, 16)),
+        ("last night", (2026, 3, 16), (2026, 3, 17)),
+        ("an hour ago", (2026, 3, 17), (2026, 3, 18)),
+        ("a few days ago", (2026, 3, 13), (2026, 3, 16)),
+        ("two Fridays ago", (2026, 3, 6), (2026, 3, 7)),
+        ("the week before last", (2026, 3, 2), (2026, 3, 9)),
+        ("Tuesday next week", (2026, 3, 24), (2026, 3, 25)),
+        ("next week on Tuesday", (2026, 3, 24), (2026, 3, 25)),
+        ("half a year ago", (2025, 9, 1), (2025, 10, 1)),
+        ("a couple of weeks ago", (2026, 3, 2), (2026, 3, 9)),
+        ("in the past month", (2026, 2, 15), (2026, 3, 18)),
+        ("the next three days", (2026, 3, 17), (2026, 3, 20)),
+        ("later this week", (2026, 3, 17), (2026, 3, 23)),
+        ("at the end of the month", (2026, 3, 21), (2026, 4, 1)),
+        ("early May 2024", (2024, 5, 1), (2024, 5, 11)),
+        ("mid-2024", (2024, 5, 1), (2024, 9, 1)),
+        ("Q3 2025", (2025, 7, 1), (2025, 10, 1)),
+        ("last quarter", (2025, 10, 1), (2026, 1, 1)),
+        ("in the 90s", (1990, 1, 1), (2000, 1, 1)),
+        ("from 2019 to 2021", (2019, 1, 1), (2022, 1, 1)),
+        ("last Christmas", (2025, 12, 24), (2025, 12, 27)),
+        ("Halloween two years ago", (2024, 10, 31), (2024, 11, 1)),
+        ("New Year's Eve 2023", (2023, 12, 31), (2024, 1, 1)),
+        ("last winter", (2025, 12, 1), (2026, 3, 1)),
+        ("3-10 May 2025", (2025, 5, 3), (2025, 5, 11)),
+        ("between May and July 2025", (2025, 5, 1), (2025, 8, 1)),
+        ("Friday the 13th", (2026, 3, 13), (2026, 3, 14)),
+        ("the weekend of the 21st", (2026, 3, 21), (2026, 3, 23)),
+        ("Sat 14 March 2026", (2026, 3, 14), (2026, 3, 15)),
+        ("14.03.2026", (2026, 3, 14), (2026, 3, 15)),
+        ("25/12/2025", (2025, 12, 25), (2025, 12, 26)),
+        ("vorgestern", (2026, 3, 15), (2026, 3, 16)),
+        ("letzte Woche", (2026, 3, 9), (2026, 3, 16)),
+        ("am 5. Mai 2025", (2025, 5, 5), (2025, 5, 6)),
+        ("на прошлой неделе", (2026, 3, 9), (2026, 3, 16)),
+        ("5 мая 2025", (2025, 5, 5), (2025, 5, 6)),
+    ],
+)
+def test_an_expression_of_time_is_one_range(text: str, start: tuple[int, int, int], end: tuple[int, int, int]) -> None:
+    [date] = find_dates(text, _ASKED)
+    assert (date.start, date.end) == (_day(*start), _day(*end))
+
+
+@pytest.mark.parametrize(
+    ("name", "days"),
+    [("easter", {2024: (3, 29), 2025: (4, 18), 2026: (4, 3)}), ("thanksgiving", {2024: (11, 28), 2026: (11, 26)})],
+)
+def test_movable_holidays_begin_on_their_days(name: str, days: dict[int, tuple[int, int]]) -> None:
+    assert {year: (HOLIDAYS[name](year)[0].month, HOLIDAYS[name](year)[0].day) for year in days} == days
+
+
+# -- questions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "start", "end"),
+    [
+        ("what did I do on Monday?", (2026, 3, 16), (2026, 3, 17)),
+        ("and in September?", (2025, 9, 1), (2025, 10, 1)),
+        ("what's on the 14th?", (2026, 4, 14), (2026, 4, 15)),
+        ("what did I eat on the 14th?", (2026, 3, 14), (2026, 3, 15)),
+        ("do I have anything on Sunday?", (2026, 3, 22), (2026, 3, 23)),
+        ("what am I doing in May?", (2026, 5, 1), (2026, 6, 1)),
+        ("what happened since February?", (2026, 2, 1), (2026, 3, 18)),
+        ("what did we bake before Christmas?", (2025, 10, 25), (2025, 12, 24)),
+        ("what did we do after Christmas?", (2025, 12, 27), (2026, 3, 18)),
+        ("what do I have to do by Friday?", (2026, 3, 17), (2026, 3, 21)),
+        ("what happened between the 3rd of May and the 10th of June?", (2025, 5, 3), (2025, 6, 11)),
+        ("what did I do from Monday to Friday?", (2026, 3, 9), (2026, 3, 14)),
+        ("what happened between November and February?", (2025, 11, 1), (2026, 3, 1)),
+        ("what have I read recently?", (2026, 2, 15), (2026, 3, 18)),
+        ("what's coming up?", (2026, 3, 17), (2026, 6, 17)),
+        ("what's coming up next week?", (2026, 3, 23), (2026, 3, 30)),
+        ("when's my next doctor's appointment?", (2026, 3, 17), (2026, 6, 17)),
+    ],
+)
+def test_a_question_is_about_the_past_unless_it_asks_for_what_is_coming(
+    question: str, start: tuple[int, int, int], end: tuple[int, int, int]
+) -> None:
+    times = question_times(question, _ASKED)
+    [date] = times.ranges
+    assert (date.start, date.end) == (_day(*start), _day(*end))
+    assert times.upcoming == (date.end > _day(2026, 3, 18))
+
+
+@pytest.mark.parametrize(
+    ("question", "previous"),
+    [
+        ("What did we talk about last time?", True),
+        ("where did we leave off?", True),
+        ("what was our last conversation about?", True),
+        ("When was the last time I went to the gym?", False),
+        ("deploy it like last time", False),
+        ("what did I say about Porto?", False),
+    ],
+)
+def test_the_conversation_before_is_asked_for_by_its_words(question: str, previous: bool) -> None:
+    assert question_times(question, _ASKED).previous_session == previous
