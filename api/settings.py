@@ -15,6 +15,8 @@ from recollect.projections.projection_settings import EmbeddingSettings, ReadMod
 
 #: Milliseconds that one retrieval may take.
 RETRIEVAL_BUDGET_MS = 500.0
+#: Seconds that retrievals wait for the embedding model: it loads in 4 seconds on 2 idle cores, in 30 on busy ones.
+MODEL_WAIT_SECONDS = 60.0
 #: Probability of an answer from which a retrieval returns items. Chosen so that answerable questions keep 98 % of their
 #: recall (see docs/benchmarks.md).
 ANSWER_MIN = 0.12
@@ -66,6 +68,9 @@ class RetrievalSettings(BaseModel):
 
     #: Milliseconds that one retrieval may take.
     retrieval_budget_ms: Annotated[float, Field(gt=0)] = RETRIEVAL_BUDGET_MS
+    #: Seconds that the first retrievals of a Python process, and those over HTTP with `wait=true`, wait for the
+    #: embedding model; each of them embeds new messages first. 0: none waits, and only workers embed new messages.
+    model_wait_seconds: Annotated[float, Field(ge=0, le=3_600)] = MODEL_WAIT_SECONDS
     #: Cross-encoder of sentence-transformers, by name or path, that reorders the first 20 episodes; empty for none.
     reranker: str = ""
     #: Probability of an answer from which a retrieval with vectors returns items; 0 always returns items.

@@ -71,7 +71,7 @@ class EpisodeSearch:
             by_vectors: False for keywords alone.
         """
         episodes, budget = context.episodes, context.budget
-        pending = self._start_semantic_search(context) if by_vectors and ranking != "keyword" else None
+        pending = self._start_semantic_search(context, excluded) if by_vectors and ranking != "keyword" else None
         keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context))
         # Before waiting for the vector search: the results of SQLite must not depend on its duration.
         database_signals = None if keywords is None else _database_signals(context, keywords, excluded)
@@ -107,7 +107,7 @@ class EpisodeSearch:
             # The vector search records the reason.
             return None
 
-    def _start_semantic_search(self, context: SearchContext) -> Future[SemanticScores] | None:
+    def _start_semantic_search(self, context: SearchContext, excluded: Sequence[int]) -> Future[SemanticScores] | None:
         """Start the vector search in another thread; return None, and a note, when vectors are not available."""
         vectors, snapshot, budget = context.vectors, context.snapshot, context.budget
         embedder = vectors.embedder
@@ -119,8 +119,14 @@ class EpisodeSearch:
         except Exception as error:
             budget.record_missing("semantic", f"{type(error).__name__}: {error}")
             return None
-        if backlog.missing:
-            budget.record_missing("semantic", f"{backlog.missing} of {backlog.total} {PARTIAL_SUFFIX}")
+        missing = backlog.missing
+        if 0 < missing < backlog.total:
+            # Episodes are embedded in the order of the log. Those that are left out anyway, such as the message itself,
+            # are not missed.
+            newest = context.episodes.versions[-missing:]
+            missing -= int(np.isin(newest, np.array(excluded, np.int64)).sum())
+        if missing:
+            budget.record_missing("semantic", f"{missing} of {backlog.total} {PARTIAL_SUFFIX}")
         if backlog.missing == backlog.total and backlog.total:
             return None
 

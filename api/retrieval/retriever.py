@@ -208,8 +208,10 @@ class Retriever:
             if answer.state.trigger == "topic change" and budget.failed("semantic"):
                 # The topic was compared by a vector, but the search has none: the trigger must match the search.
                 answer.state = replace(answer.state, trigger="message")
+            # Workers may have learned something from the message before this search.
+            results = [replace(result, items=_without_sources(result.items, exclude)) for result in results]
             answer.results = tuple(results)
-            self._assemble(answer, context, results, standing)
+            self._assemble(answer, context, results, _without_sources(standing, exclude))
 
     def _as_of_time(self, namespace: str, request: RetrieveRequest, version: int) -> datetime:
         """Return the time that `as_of` names: as requested, or when the event `version` was recorded."""
@@ -330,6 +332,12 @@ class Retriever:
         cited = [item for item in ranked if id(item) in line_items]
         answer.guidance = answer_guidance(context, cited, max((result.grounding for result in results), default=0.0))
         context.budget.stages_ms["assemble"] = context.budget.spent_ms - started_ms
+
+
+def _without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[Item]:
+    """Return the items without those that only the events `event_ids` tell."""
+    excluded = frozenset(event_ids)
+    return [item for item in items if not item.source_events or not excluded.issuperset(item.source_events)]
 
 
 def _adjusted_request(request: RetrieveRequest, state: ConversationState) -> RetrieveRequest:
