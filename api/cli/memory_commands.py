@@ -34,6 +34,16 @@ NamespaceOption = Annotated[str | None, typer.Option("--namespace", help="Only t
 _AsOf = Annotated[
     str | None, typer.Option("--as-of", help="A past state: a version, or a time such as 2026-11-20T09:00:00Z.")
 ]
+_ItemsMax = Annotated[
+    int | None,
+    typer.Option(metavar="<number>", min=1, max=100, help="Maximum number of items.", show_default="set by settings"),
+]
+_TokensMax = Annotated[
+    int | None,
+    typer.Option(
+        metavar="<number>", min=0, help="Maximum number of tokens of the context.", show_default="set by settings"
+    ),
+]
 _AskServer = Annotated[
     bool, typer.Option("--server/--no-server", help="Ask the running server of the data folder, if there is one.")
 ]
@@ -102,10 +112,8 @@ def retrieve(
     context: typer.Context,
     namespace: _Namespace,
     query: Annotated[str, typer.Argument(help="The question or topic.")],
-    limit: Annotated[int, typer.Option(metavar="<number>", min=1, max=100, help="Maximum number of items.")] = 10,
-    budget_tokens: Annotated[
-        int, typer.Option(metavar="<number>", min=0, help="Maximum number of tokens of the context.")
-    ] = 3_500,
+    limit: _ItemsMax = None,
+    budget_tokens: _TokensMax = None,
     as_of: _AsOf = None,
     also: Annotated[list[str] | None, typer.Option(help="Another namespace to search too; may be repeated.")] = None,
     form: Annotated[str, typer.Option("--format", help="Format of the context: markdown, preamble or json.")] = (
@@ -122,13 +130,9 @@ def retrieve(
     The folder's running server answers, if there is one. Otherwise the command loads the model and embeds new messages
     first, which takes seconds.
     """
-    fields: dict[str, Any] = {
-        "query": query,
-        "limit": limit,
-        "budget_tokens": budget_tokens,
-        "also": also or [],
-        "format": form,
-    }
+    fields: dict[str, Any] = {"query": query, "also": also or [], "format": form}
+    limits = {"limit": limit, "budget_tokens": budget_tokens}
+    fields |= {name: value for name, value in limits.items() if value is not None}
     server = running_server(load_cli_settings(context.obj).storage.data) if ask_server else None
     if server is None:
         result, trace = _retrieve_here(context, namespace, fields, as_of=as_of, explain=explain)

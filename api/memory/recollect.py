@@ -387,6 +387,7 @@ class Recollect:
         self.parts.vectors.embedder.start()
         if self.parts.reranker is not None:
             self.parts.reranker.start()
+        request = request.with_defaults(self.parts.settings.retrieval)
         result = self.parts.retriever.retrieve(namespace, request, exclude=exclude)
         self.parts.trace_store.add(namespace, request, result)
         return result

@@ -36,8 +36,6 @@ _STALE_FACTOR = 0.5
 _NAMESPACES_MAX = 64
 #: Items of one kind in one result, so that no kind crowds out the others.
 _KIND_MAX = 5
-#: A preference belongs to the profile from this confidence on.
-_STRONG_CONFIDENCE_MIN = 0.9
 #: Items in a profile, which is part of every passive context.
 _PROFILE_MAX = 20
 
@@ -134,13 +132,17 @@ class KnowledgeSearch:
         return vectors
 
 
-def profile_items(knowledge: KnowledgeIndex, asked_at_us: int) -> list[KnowledgeItem]:
-    """Return the profile: valid standing instructions, pinned items and strong preferences, for every conversation."""
+def profile_items(knowledge: KnowledgeIndex, asked_at_us: int, confidence_min: float) -> list[KnowledgeItem]:
+    """Return the profile: valid standing instructions, pinned items and strong preferences, for every conversation.
+
+    Parameters:
+        confidence_min: the confidence from which a preference is a strong one.
+    """
     chosen = [
         item
         for item in knowledge.items
         if item.status == "active"
-        and (item.standing or item.pinned or (item.kind == "preference" and item.confidence >= _STRONG_CONFIDENCE_MIN))
+        and (item.standing or item.pinned or (item.kind == "preference" and item.confidence >= confidence_min))
         and item.is_valid_at(asked_at_us)
     ]
     # Requested by the user first, then by confidence; new items do not change the order of the others.

@@ -45,11 +45,12 @@ from recollect.api.retrieval.ranking.search_result import SearchResult
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state, standing_items
 from recollect.api.retrieval.understanding.query import question_time, understand, utc_now
-from recollect.api.settings import RETRIEVAL_BUDGET_MS
+from recollect.api.settings import RETRIEVAL_BUDGET_MS, RetrievalSettings
 from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
 from recollect.events.storage.database import DatabaseError
+from recollect.jobs.job_settings import WINDOW_FULL_SHARE
 from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.history import History
@@ -95,7 +96,9 @@ class Retriever:
         history: the read models of past versions, for requests with `as_of`.
         current_vectors: returns the active vectors; called once per search, so that the query and the passages it is
             compared with are embedded by the same model.
+        settings: how much is searched, and how it is ranked and rendered; the defaults when None.
         budget_ms: the time limit of one retrieval, in milliseconds.
+        window_full_share: the share of a request's `window_tokens` from which the window counts as full.
         thresholds: the lowest probabilities of an answer and of an item.
         reranker: reorders the first episodes; None leaves their order.
         clock: returns the present time, for queries without `as_of` and `until`.
@@ -107,7 +110,9 @@ class Retriever:
         history: History,
         current_vectors: CurrentVectors,
         *,
+        settings: RetrievalSettings | None = None,
         budget_ms: float = RETRIEVAL_BUDGET_MS,
+        window_full_share: float = WINDOW_FULL_SHARE,
         thresholds: Thresholds | None = None,
         reranker: Reranker | None = None,
         clock: Callable[[], datetime] = utc_now,
@@ -116,7 +121,9 @@ class Retriever:
         self._clock = clock
         self._history = history
         self._current_vectors = current_vectors
+        self._settings = settings or RetrievalSettings()
         self._budget_ms = budget_ms
+        self._window_full_share = window_full_share
         self._index_cache = IndexCache()
         self._namespace_search = NamespaceSearch(thresholds or Thresholds(), reranker)
 
@@ -193,7 +200,10 @@ class Retriever:
             standing: list[Item] = []
             if request.mode == "passive":
                 answer.state = conversation_state(
-                    context, self._namespace_search.episodes.query_vector(context), exclude
+                    context,
+                    self._namespace_search.episodes.query_vector(context),
+                    exclude,
+                    window_full_share=self._window_full_share,
                 )
                 standing = standing_items(context, answer.state)
                 request = _adjusted_request(request, answer.state)
@@ -271,7 +281,16 @@ class Retriever:
             return None
         vectors = self._current_vectors()
         return SearchContext(
-            namespace, request, snapshot, index, query, microseconds(asked_at), vectors, self._read_models.log, budget
+            namespace,
+            request,
+            snapshot,
+            index,
+            query,
+            microseconds(asked_at),
+            vectors,
+            self._read_models.log,
+            budget,
+            self._settings,
         )
 
     def _search(self, context: SearchContext, excluded: Sequence[int]) -> SearchResult:
@@ -322,9 +341,10 @@ class Retriever:
         ranked_ids = {(item.namespace, item.id) for item in ranked}
         items = [*ranked, *(item for item in standing if (item.namespace, item.id) not in ranked_ids)]
         answer.selected = tuple(items)
-        lines = fit_to_budget(items, request.budget_tokens, context.query.words)
+        shares = self._settings.context_shares
+        lines = fit_to_budget(items, request.budget_tokens, context.query.words, shares=shares)
         lines, answer.context = render_within_budget(
-            lines, answer.state.observations, request.format, request.budget_tokens
+            lines, answer.state.observations, request.format, request.budget_tokens, shares=shares
         )
         line_items = {id(line.item) for line in lines}
         answer.lines = tuple(lines)

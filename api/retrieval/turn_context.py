@@ -19,14 +19,6 @@ Trigger = Literal["asked", "session start", "window full", "remember", "entity m
 
 #: The latest turns of the conversation, which the prompt is assumed to hold already.
 _VISIBLE_TURNS = 20
-#: Turns whose mean vector is the topic, and the cosine with it under which a message begins a new topic (`000`).
-_TOPIC_TURNS = 3
-_TOPIC_COSINE_MIN = 0.3
-#: The share of the context window from which on it counts as full (`000`).
-_WINDOW_FULL_SHARE = 0.75
-#: The newest facts and preferences of every turn (`002`), and the newest episodes at the start of a session.
-_RECENT_MEMORIES_MAX = 10
-_RECENT_EPISODES_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +33,25 @@ class ConversationState:
 
 
 def conversation_state(
-    context: SearchContext, message_vector: Vector | None, exclude: Collection[str] = ()
+    context: SearchContext,
+    message_vector: Vector | None,
+    exclude: Collection[str] = (),
+    *,
+    window_full_share: float,
 ) -> ConversationState:
     """Return the state of the conversation that the request names.
 
     Parameters:
         message_vector: the vector of the new message, shape (dimensions,); None without vectors.
         exclude: ids of episodes that are not part of the conversation yet, such as the new message.
+        window_full_share: the share of the context window from which it counts as full.
     """
     session = context.request.session_id
     turns = _last_turns(context, session, exclude) if session is not None else []
     observations = context.snapshot.sessions.observations(session) if session is not None else []
     visible = (*turns, *context.snapshot.episodes.versions_of(exclude))
-    return ConversationState(_trigger(context, turns, message_vector), visible, tuple(row.text for row in observations))
+    trigger = _trigger(context, turns, message_vector, window_full_share)
+    return ConversationState(trigger, visible, tuple(row.text for row in observations))
 
 
 def standing_items(context: SearchContext, state: ConversationState) -> list[Item]:
@@ -61,7 +59,7 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
     kinds = context.request.kinds
     items = [
         knowledge_item(context, item, 1.0, {"profile": 1})
-        for item in profile_items(context.index.knowledge, context.asked_at_us)
+        for item in profile_items(context.index.knowledge, context.asked_at_us, context.settings.profile_confidence_min)
     ]
     profile_ids = {item.id for item in items}
     newest_knowledge = sorted(context.index.knowledge.items, key=lambda item: (-item.occurred_at_us, item.id))
@@ -70,12 +68,12 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
         for item in newest_knowledge
         if item.kind in ("fact", "preference") and item.id not in profile_ids and item.is_valid_at(context.asked_at_us)
     ]
-    ranked = enumerate(recent[:_RECENT_MEMORIES_MAX], start=1)
+    ranked = enumerate(recent[: context.settings.recent_memories_max], start=1)
     items += [knowledge_item(context, item, 0.5, {"recent": rank}) for rank, item in ranked]
     if state.trigger == "session start":
         episodes = context.episodes
         not_visible = ~np.isin(episodes.versions, state.visible)
-        newest_first = episodes.versions[not_visible][::-1][:_RECENT_EPISODES_MAX]
+        newest_first = episodes.versions[not_visible][::-1][: context.settings.recent_episodes_max]
         for rank, version in enumerate(newest_first, start=1):
             items.append(episode_item(context, int(version), 0.5, {"recent": rank}))
     return [
@@ -85,7 +83,9 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
     ]
 
 
-def _trigger(context: SearchContext, turns: list[int], message_vector: Vector | None) -> Trigger:
+def _trigger(
+    context: SearchContext, turns: list[int], message_vector: Vector | None, window_full_share: float
+) -> Trigger:
     """Return the first trigger that applies."""
     request = context.request
     if not turns or request.session_id is None:
@@ -93,7 +93,7 @@ def _trigger(context: SearchContext, turns: list[int], message_vector: Vector | 
     if request.window_tokens is not None:
         # The tokens of the session's turns that no summary replaces yet.
         tokens = context.snapshot.episodes.session_tokens(request.session_id)
-        if tokens > _WINDOW_FULL_SHARE * request.window_tokens:
+        if tokens > window_full_share * request.window_tokens:
             return "window full"
     if context.query.intent.remember:
         return "remember"
@@ -106,7 +106,7 @@ def _is_new_topic(context: SearchContext, turns: list[int], message_vector: Vect
     """Return whether the message is far from the topic of the last turns."""
     if len(turns) < 2 or context.query.continued or context.query.intent.small_talk:
         return False
-    last_turns = turns[-_TOPIC_TURNS:]
+    last_turns = turns[-context.settings.topic_turns :]
     try:
         vectors = context.vectors.vectors_of_episodes(context.namespace, context.snapshot, last_turns)
     except Exception:
@@ -115,7 +115,7 @@ def _is_new_topic(context: SearchContext, turns: list[int], message_vector: Vect
     if not vectors:
         return False
     topic = np.mean(list(vectors.values()), axis=0)
-    return float(message_vector @ topic / max(float(np.linalg.norm(topic)), 1e-9)) < _TOPIC_COSINE_MIN
+    return float(message_vector @ topic / max(float(np.linalg.norm(topic)), 1e-9)) < context.settings.topic_cosine_min
 
 
 def _last_turns(context: SearchContext, session: str, exclude: Collection[str]) -> list[int]:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from recollect.api.retrieval.answer.prompt_context import fit_to_budget, render
 from recollect.api.retrieval.contract.result import Item
+from recollect.api.settings import RetrievalSettings
 from recollect.projections.text.prompt_fence import CLOSING, OPENING, strip_recalled
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -46,7 +47,7 @@ def entity(name: str) -> Item:
 
 
 def context(items: list[Item], budget_tokens: int = 1_000) -> str:
-    return render(fit_to_budget(items, budget_tokens, ()), (), "markdown")
+    return render(fit_to_budget(items, budget_tokens, (), shares=RetrievalSettings().context_shares), (), "markdown")
 
 
 def test_the_context_has_what_is_known_first_then_history_by_time() -> None:
@@ -61,6 +62,17 @@ def test_the_context_has_what_is_known_first_then_history_by_time() -> None:
             CLOSING,
         ]
     )
+
+
+def test_a_share_reserves_room_for_a_category_and_others_use_what_it_leaves() -> None:
+    items = [entity(f"friend number {number}") for number in range(12)] + [episode("what was said on that day")]
+    defaults = RetrievalSettings()
+    kept = [line.item.kind for line in fit_to_budget(items, 160, (), shares=defaults.context_shares)]
+    assert "episode" in kept
+    without = defaults.model_copy(update={"context_history_share": 0.0, "context_referenced_share": 1.0})
+    kept = [line.item.kind for line in fit_to_budget(items, 160, (), shares=without.context_shares)]
+    assert kept
+    assert "episode" not in kept
 
 
 def test_nothing_found_renders_to_nothing() -> None:

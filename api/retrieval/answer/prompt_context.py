@@ -6,7 +6,7 @@ same bytes and a provider's prompt cache can reuse them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,14 +26,6 @@ _FRAME_TOKENS = 40
 _TEXT_TOKENS_MIN = 24
 
 Category = Literal["profile", "referenced", "history", "related", "procedures"]
-#: The share of the token budget that is reserved for each category (`000`, section 4); others may use its rest.
-SHARES: dict[Category, float] = {
-    "profile": 0.15,
-    "referenced": 0.30,
-    "history": 0.30,
-    "related": 0.15,
-    "procedures": 0.10,
-}
 #: The order in which categories fill their shares.
 _PRIORITY: tuple[Category, ...] = ("profile", "referenced", "history", "procedures", "related")
 
@@ -63,7 +55,9 @@ def category_of(item: Item) -> Category:
     return "related" if item.kind == "relationship" else "referenced"
 
 
-def fit_to_budget(items: Sequence[Item], budget_tokens: int, words: Collection[str]) -> list[Line]:
+def fit_to_budget(
+    items: Sequence[Item], budget_tokens: int, words: Collection[str], *, shares: Mapping[str, float]
+) -> list[Line]:
     """Return the lines of the items that fit into the token budget together, in the order of `items`.
 
     Each category first fills its own share by rank; the rest of the budget is filled by rank across categories. When
@@ -72,6 +66,7 @@ def fit_to_budget(items: Sequence[Item], budget_tokens: int, words: Collection[s
     Parameters:
         items: best first.
         words: the words of the query.
+        shares: the share of the token budget that is reserved for each category (`000`, section 4).
     """
     remaining_tokens = budget_tokens - _FRAME_TOKENS
     lines = [Line(item, category_of(item), _line(item, words, budget_tokens // 4)) for item in items]
@@ -81,7 +76,7 @@ def fit_to_budget(items: Sequence[Item], budget_tokens: int, words: Collection[s
         lines = [_shortened(line, max(_TEXT_TOKENS_MIN, remaining_tokens // len(lines)), words) for line in lines]
     chosen: dict[int, Line] = {}
     for category in _PRIORITY:
-        share_tokens = min(remaining_tokens, int(SHARES[category] * budget_tokens))
+        share_tokens = min(remaining_tokens, int(shares[category] * budget_tokens))
         for index, line in enumerate(lines):
             if line.category == category and line.tokens <= share_tokens:
                 chosen[index] = line
@@ -95,7 +90,12 @@ def fit_to_budget(items: Sequence[Item], budget_tokens: int, words: Collection[s
 
 
 def render_within_budget(
-    lines: Sequence[Line], observations: Sequence[str], form: Format, budget_tokens: int
+    lines: Sequence[Line],
+    observations: Sequence[str],
+    form: Format,
+    budget_tokens: int,
+    *,
+    shares: Mapping[str, float],
 ) -> tuple[list[Line], str]:
     """Return the lines that fit and the rendered context, which never exceeds the budget including headings.
 
@@ -109,7 +109,7 @@ def render_within_budget(
         if excess_tokens <= 0:
             return fitting, context
         while excess_tokens > 0 and (fitting or remaining_observations):
-            if remaining_observations and (not fitting or observation_tokens > SHARES["history"] * budget_tokens):
+            if remaining_observations and (not fitting or observation_tokens > shares["history"] * budget_tokens):
                 tokens = estimate_tokens(remaining_observations.pop(0))
                 observation_tokens -= tokens
                 excess_tokens -= tokens + 1
