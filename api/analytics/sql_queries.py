@@ -11,13 +11,18 @@ from typing import Any, Literal
 import duckdb
 import orjson
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from recollect.api.analytics.tables import Tables
 from recollect.events.errors import InvalidInput
 from recollect.events.progress import OnProgress
 
 Format = Literal["table", "json", "csv", "parquet"]
+
+#: Characters of a line of a table where nothing else is said.
+TABLE_WIDTH = 120
+#: Characters of a column under which a table is not readable.
+_COLUMN_WIDTH_MIN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,12 @@ def run_query(tables: Tables, sql: str, *, on_progress: OnProgress | None = None
         raise InvalidInput(str(error).strip().replace("\n", " "), field="sql") from None
 
 
-def render(result: QueryResult, output_format: Format) -> bytes:
-    """Return `result` as text: `table`, `json` (a list of objects) or `csv` (with a header)."""
+def render(result: QueryResult, output_format: Format, *, width: int = TABLE_WIDTH) -> bytes:
+    """Return `result` as text: `table`, `json` (a list of objects) or `csv` (with a header).
+
+    Parameters:
+        width: characters of a line of the table, at most.
+    """
     match output_format:
         case "json":
             rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
@@ -64,12 +73,31 @@ def render(result: QueryResult, output_format: Format) -> bytes:
             writer.writerows(result.rows)
             return text.getvalue().encode()
         case _:
-            table = Table(*result.columns)
-            for row in result.rows:
-                table.add_row(*("" if value is None else str(value) for value in row), style=None)
-            text = io.StringIO()
-            Console(file=text, width=200, markup=False, highlight=False).print(table)
-            return text.getvalue().encode()
+            return _table(result, width).encode()
+
+
+def _table(result: QueryResult, width: int) -> str:
+    """Return the rows as a table with a line each, or, with too many columns for that, as a block of lines each."""
+    cells = [["" if value is None else " ".join(str(value).split()) for value in row] for row in result.rows]
+    text = io.StringIO()
+    console = Console(file=text, width=width, markup=False, highlight=False)
+    if len(result.columns) * _COLUMN_WIDTH_MIN > width:
+        name_width = max(map(len, result.columns))
+        for number, row in enumerate(cells, start=1):
+            lines = [f"{name:<{name_width}}  {value}" for name, value in zip(result.columns, row, strict=True)]
+            lines.insert(0, f"-- row {number}")
+            text.write("".join(f"{_cut(line, width)}\n" for line in lines))
+        return text.getvalue()
+    table = Table(*(Column(name, no_wrap=True, overflow="ellipsis") for name in result.columns))
+    for row in cells:
+        table.add_row(*row, style=None)
+    console.print(table)
+    return text.getvalue()
+
+
+def _cut(line: str, width: int) -> str:
+    """Return `line` in at most `width` characters."""
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def write_parquet(tables: Tables, sql: str, path: Path, *, on_progress: OnProgress | None = None) -> int:

@@ -159,6 +159,8 @@ def _open_retriever(
         read_models,
         history,
         active_model.vectors,
+        settings=retrieval,
+        window_full_share=settings.conversation.window_full_share,
         budget_ms=retrieval.retrieval_budget_ms,
         thresholds=thresholds,
         reranker=reranker,

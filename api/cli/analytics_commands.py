@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Generator
 from contextlib import closing, contextmanager
@@ -28,9 +29,18 @@ def sql(
     query: Annotated[str, typer.Argument(help="One SELECT over events, episodes and traces; - reads standard input.")],
     output_format: Annotated[str, typer.Option("--format", help="table, json, csv or parquet.")] = "table",
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
+    width: Annotated[
+        int | None,
+        typer.Option(
+            metavar="<number>",
+            min=20,
+            help="Characters of a line of the table; longer values are cut.",
+            show_default="the terminal's, or 120",
+        ),
+    ] = None,
 ) -> None:
     """Query the log, the read models and the traces in SQL (DuckDB's dialect), read-only."""
-    from recollect.api.analytics.sql_queries import render, run_query, write_parquet  # noqa: PLC0415
+    from recollect.api.analytics.sql_queries import TABLE_WIDTH, render, run_query, write_parquet  # noqa: PLC0415
 
     text = sys.stdin.read() if query == "-" else query
     if output_format not in ("table", "json", "csv", "parquet"):
@@ -42,7 +52,8 @@ def sql(
         if output_format == "parquet" and output is not None:
             typer.echo(f"{write_parquet(tables, text, output, on_progress=on_progress)} rows are in {output}")
             return
-        content = render(run_query(tables, text, on_progress=on_progress), output_format)
+        result = run_query(tables, text, on_progress=on_progress)
+    content = render(result, output_format, width=width or shutil.get_terminal_size((TABLE_WIDTH, 0)).columns)
     if output is None:
         sys.stdout.buffer.write(content)
         return

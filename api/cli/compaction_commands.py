@@ -23,6 +23,10 @@ def compact(
     ] = False,
 ) -> None:
     """Run the nightly jobs: extract, compress, distill, expire, merge duplicates, mark stale facts."""
+    from recollect.api.as_of import parse_past_us  # noqa: PLC0415
+
+    # Before the model is loaded, which takes seconds.
+    parse_past_us(now, field="now")
     events: Counter[str] = Counter()
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()

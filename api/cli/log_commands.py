@@ -11,7 +11,7 @@ import typer
 
 from recollect.api.cli.memory_commands import CORES, NamespaceOption, Processes
 from recollect.api.cli.progress import progress_bars
-from recollect.api.cli.session import archive_of, list_heads, load_cli_settings, open_cli_log
+from recollect.api.cli.session import archive_of, list_heads, load_cli_settings, no_namespace, open_cli_log
 from recollect.events.errors import InvalidInput, LogMissing
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ def verify(
     with open_cli_log(context.obj) as log, progress_bars() as progress:
         heads = list_heads(log, namespace)
         expected = None if anchor is None else read_anchor(anchor, log)
+        if namespace is not None and heads[0].version == 0 and (expected is None or namespace not in expected.heads):
+            raise no_namespace(namespace)
         if expected is not None and namespace is not None:
             expected = expected._replace(
                 heads={name: head for name, head in expected.heads.items() if name == namespace}
@@ -137,7 +139,10 @@ def archive(
     context: typer.Context,
     namespace: NamespaceOption = None,
     min_events: Annotated[
-        int, typer.Option(min=1, help="Seal a namespace when it has at least this many unsealed events.")
+        int,
+        typer.Option(
+            metavar="<number>", min=1, help="Seal a namespace when it has at least this many unsealed events."
+        ),
     ] = 1_000,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove sealed events from the SQLite file; they stay part of the log.")

@@ -20,7 +20,7 @@ from recollect.api.cli import (
     memory_commands,
 )
 from recollect.api.cli.benchmark_commands import app as bench_app
-from recollect.events.errors import ProjectionFailed, RecollectError
+from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
 
 
 class _DataGroup(TyperGroup):
@@ -63,6 +63,7 @@ app.command()(job_commands.worker)
 app.command()(job_commands.scheduler)
 app.command()(memory_commands.append)
 app.command()(memory_commands.retrieve)
+app.command()(memory_commands.settle)
 app.command()(memory_commands.export)
 app.command()(memory_commands.embed)
 app.command()(memory_commands.replay)
@@ -104,7 +105,7 @@ def run(arguments: list[str] | None = None) -> None:
     """
     try:
         app(args=arguments)
-    except ProjectionFailed as error:
+    except (NotSettled, ProjectionFailed) as error:
         typer.echo(f"recollect: {error}", err=True)
         sys.exit(1)
     except RecollectError as error:

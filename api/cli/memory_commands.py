@@ -1,4 +1,4 @@
-"""Memory commands: serve, append, retrieve, export, embed, replay."""
+"""Memory commands: serve, append, retrieve, settle, export, embed, replay."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
 from recollect.api.cli.progress import ProgressBars, progress_bars
+from recollect.api.cli.server_client import ServerClient, running_server
 from recollect.api.cli.session import (
     iter_namespaces,
     list_heads,
     load_cli_settings,
+    no_namespace,
     open_cli_log,
     open_cli_memory,
     open_models,
@@ -32,11 +34,26 @@ NamespaceOption = Annotated[str | None, typer.Option("--namespace", help="Only t
 _AsOf = Annotated[
     str | None, typer.Option("--as-of", help="A past state: a version, or a time such as 2026-11-20T09:00:00Z.")
 ]
+_ItemsMax = Annotated[
+    int | None,
+    typer.Option(metavar="<number>", min=1, max=100, help="Maximum number of items.", show_default="set by settings"),
+]
+_TokensMax = Annotated[
+    int | None,
+    typer.Option(
+        metavar="<number>", min=0, help="Maximum number of tokens of the context.", show_default="set by settings"
+    ),
+]
+_AskServer = Annotated[
+    bool, typer.Option("--server/--no-server", help="Ask the running server of the data folder, if there is one.")
+]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 #: Default number of processes.
 CORES = os.cpu_count() or 1
-Processes = Annotated[int, typer.Option(min=1, help="Number of parallel processes.", show_default="cores")]
+Processes = Annotated[
+    int, typer.Option(metavar="<number>", min=1, help="Number of parallel processes.", show_default="cores")
+]
 
 #: Seconds that `retrieve` waits for the embedding model; loading takes seconds, a download longer.
 _MODEL_SECONDS_MAX = 300
@@ -45,7 +62,9 @@ _MODEL_SECONDS_MAX = 300
 def serve(
     context: typer.Context,
     host: Annotated[str | None, typer.Option(help="The address to listen on.", show_default="127.0.0.1")] = None,
-    port: Annotated[int | None, typer.Option(help="The port; 0 takes a free port.", show_default="8787")] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="<number>", help="The port; 0 takes a free port.", show_default="8787")
+    ] = None,
     workers: Annotated[
         bool, typer.Option("--workers/--no-workers", help="Run worker and scheduler in this process.")
     ] = True,
@@ -93,8 +112,8 @@ def retrieve(
     context: typer.Context,
     namespace: _Namespace,
     query: Annotated[str, typer.Argument(help="The question or topic.")],
-    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of items.")] = 10,
-    budget_tokens: Annotated[int, typer.Option(min=0, help="Maximum number of tokens of the context.")] = 3_500,
+    limit: _ItemsMax = None,
+    budget_tokens: _TokensMax = None,
     as_of: _AsOf = None,
     also: Annotated[list[str] | None, typer.Option(help="Another namespace to search too; may be repeated.")] = None,
     form: Annotated[str, typer.Option("--format", help="Format of the context: markdown, preamble or json.")] = (
@@ -104,8 +123,35 @@ def retrieve(
         bool, typer.Option("--explain", help="Print the trace: why each memory was returned or dropped.")
     ] = False,
     as_json: _AsJson = False,
+    ask_server: _AskServer = True,
 ) -> None:
-    """Print the memories for a query. Waits for the embedding model and embeds new episodes first."""
+    """Print the memories for a query.
+
+    The folder's running server answers, if there is one. Otherwise the command loads the model and embeds new messages
+    first, which takes seconds.
+    """
+    fields: dict[str, Any] = {"query": query, "also": also or [], "format": form}
+    limits = {"limit": limit, "budget_tokens": budget_tokens}
+    fields |= {name: value for name, value in limits.items() if value is not None}
+    server = running_server(load_cli_settings(context.obj).storage.data) if ask_server else None
+    if server is None:
+        result, trace = _retrieve_here(context, namespace, fields, as_of=as_of, explain=explain)
+    else:
+        result, trace = _retrieve_there(server, namespace, fields, as_of=as_of, explain=explain)
+    if as_of is None and not also and not result["version"] and not result["degraded"]:
+        raise no_namespace(namespace)
+    if trace is not None or as_json:
+        typer.echo(orjson.dumps(result if trace is None else trace, option=orjson.OPT_INDENT_2).decode())
+        return
+    typer.echo(result["context"] or "Nothing found.")
+    for part in result["degraded"]:
+        typer.echo(f"degraded: {part}", err=True)
+
+
+def _retrieve_here(
+    context: typer.Context, namespace: str, fields: dict[str, Any], *, as_of: str | None, explain: bool
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the result of a retrieval in this process, and its trace when `explain` is set."""
     with open_cli_memory(context.obj) as memory, progress_bars() as progress:
         version = memory.version(namespace, as_of)
         if version is not None:
@@ -114,24 +160,44 @@ def retrieve(
                 namespace, version, on_progress=partial(progress.show, f"version {version}")
             ):
                 pass
+        elif not fields["also"] and memory.parts.log.head(namespace).version == 0:
+            # Before the model is loaded, which takes seconds.
+            raise no_namespace(namespace)
         progress.show("loading the model", 0, None)
         memory.parts.vectors.embedder.start()
         memory.parts.read_models.catch_up(namespace)
         memory.parts.vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
         memory.parts.vectors.embed_new(namespace, on_progress=partial(progress.show, "embedding"))
-        result = memory.retrieve(
-            namespace, query, limit=limit, budget_tokens=budget_tokens, as_of=version, also=also or (), format=form
-        )
-        trace = memory.trace(namespace, result.trace_id) if explain else None
-    if trace is not None:
-        typer.echo(orjson.dumps(trace, option=orjson.OPT_INDENT_2).decode())
-        return
-    if as_json:
-        typer.echo(orjson.dumps(result.as_json(), option=orjson.OPT_INDENT_2).decode())
-        return
-    typer.echo(result.context or "Nothing found.")
-    for part in result.degraded:
-        typer.echo(f"degraded: {part}", err=True)
+        result = memory.retrieve(namespace, as_of=version, wait=False, **fields)
+        return result.as_json(), memory.trace(namespace, result.trace_id) if explain else None
+
+
+def _retrieve_there(
+    server: ServerClient, namespace: str, fields: dict[str, Any], *, as_of: str | None, explain: bool
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the result of a retrieval by the running server, and its trace when `explain` is set."""
+    path = ("v1", "namespaces", namespace)
+    if as_of is not None:
+        # A list of the past builds its read model, which may take longer than the time budget of the retrieval.
+        server.get(*path, "episodes", limit=1, as_of=as_of)
+    result = server.post(*path, "retrieve", body=fields | {"as_of": as_of}, wait="true")
+    return result, server.get(*path, "traces", str(result["trace_id"])) if explain else None
+
+
+def settle(context: typer.Context, namespace: _Namespace, ask_server: _AskServer = True) -> None:
+    """Wait until everything appended to a namespace is embedded, and knowledge is extracted from it.
+
+    The folder's running server does the work, if there is one. Exits with 1 when it cannot be completed.
+    """
+    server = running_server(load_cli_settings(context.obj).storage.data) if ask_server else None
+    if server is not None:
+        version = int(server.post("v1", "namespaces", namespace, "settle")["version"])
+    else:
+        with open_cli_memory(context.obj) as memory, progress_bars() as progress:
+            progress.show("settling", 0, None)
+            memory.settle(namespace)
+            version = memory.parts.log.head(namespace).version
+    typer.echo(f"{namespace}: settled at version {version}")
 
 
 def export(

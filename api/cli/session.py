@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recollect.events.errors import NotFound
 from recollect.events.limits import check_namespace
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ def list_heads(log: EventLog, namespace: str | None) -> list[Head]:
     from recollect.events.backends.log import each_head  # noqa: PLC0415
 
     return list(each_head(log)) if namespace is None else [log.head(check_namespace(namespace))]
+
+
+def no_namespace(name: str) -> NotFound:
+    """Return the error for a namespace that has no events."""
+    return NotFound(f"{name!r} has no events; `recollect stats` lists the namespaces", field="namespace")
 
 
 def open_models(data: Path, log_url: str) -> ReadModels:

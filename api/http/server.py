@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 from collections.abc import Callable
+from ipaddress import ip_address
 from types import FrameType
 
 import uvicorn
@@ -30,7 +31,10 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: b
         FolderInUse: another server works on the folder. InvalidInput: the address cannot be used.
         StorageError: the folder or the log cannot be used.
     """
-    with serving_lock(settings.storage.data), _listen(settings.server.host, settings.server.port) as listener:
+    with (
+        serving_lock(settings.storage.data) as publish_address,
+        _listen(settings.server.host, settings.server.port) as listener,
+    ):
         memory = Recollect(settings=settings, workers=workers)
         config = uvicorn.Config(
             create_app(memory),
@@ -40,7 +44,8 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: b
             lifespan="on",
         )
         host, port, *_ = listener.getsockname()
-        on_listening(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        publish_address(_url(_local_host(str(host)), port))
+        on_listening(_url(str(host), port))
         # Uvicorn stops gracefully and then raises the signal again; that stop is a success, so the exit code is 0.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _end)
@@ -49,6 +54,19 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: b
 
 def _end(_number: int, _frame: FrameType | None) -> None:
     raise SystemExit(0)
+
+
+def _local_host(host: str) -> str:
+    """Return the address at which this machine reaches a server that listens on the IP address `host`."""
+    address = ip_address(host.partition("%")[0])
+    if not address.is_unspecified:
+        return host
+    return "127.0.0.1" if address.version == 4 else "::1"
+
+
+def _url(host: str, port: int) -> str:
+    """Return the base URL of a host, by name or IP address, and a port."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -69,16 +69,29 @@ class AsyncRecollect:
             await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
         return await parts.log.append_async(namespace, validated, expected_version=expected_version)
 
-    async def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
+    async def retrieve(
+        self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any
+    ) -> RetrieveResult:
         """Do what `Recollect.retrieve` does."""
-        return await asyncio.to_thread(self.memory.retrieve, namespace, query, **options)
+        return await asyncio.to_thread(self.memory.retrieve, namespace, query, wait=wait, **options)
 
     async def append_and_retrieve(
-        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None, **options: Any
+        self,
+        namespace: str,
+        events: Event | Sequence[Event],
+        *,
+        expected_version: int | None = None,
+        wait: bool = True,
+        **options: Any,
     ) -> tuple[list[Appended], RetrieveResult | None]:
         """Do what `Recollect.append_and_retrieve` does."""
         return await asyncio.to_thread(
-            self.memory.append_and_retrieve, namespace, events, expected_version=expected_version, **options
+            self.memory.append_and_retrieve,
+            namespace,
+            events,
+            expected_version=expected_version,
+            wait=wait,
+            **options,
         )
 
     async def retrieve_for(

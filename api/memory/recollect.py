@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
 from recollect.api.assembly.memory_parts import open_parts
+from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.operations.model_change import change_model, embed_missing, no_progress, undo_change, wait_for_model
 from recollect.api.pages.entity_neighbourhood import entity_neighbourhood
@@ -56,8 +57,8 @@ class Recollect:
     Parameters:
         data: the data folder; that of `settings` when None.
         settings: all other settings; from the environment when None.
-        workers: run worker threads, which embed and extract in the background. Without them the next retrieval finds
-            an event by its words only.
+        workers: run worker threads, which embed and extract in the background. Without them, a retrieval embeds new
+            messages itself, and nothing is extracted.
         schedule: run the scheduler, which starts the nightly jobs; with the workers when None.
         clock: the present time of retrievals that give none; jobs and the log use the system's clock.
 
@@ -82,6 +83,7 @@ class Recollect:
             settings = settings.model_copy(update={"storage": storage})
         #: The components that work on the folder; see `MemoryParts`.
         self.parts = open_parts(settings, workers=workers, schedule=schedule, clock=clock)
+        self._embedding_wait = EmbeddingWait(self.parts)
 
     def __enter__(self) -> Self:
         return self
@@ -111,10 +113,14 @@ class Recollect:
             check_references(self.parts.log, self.parts.read_models, namespace, validated)
         return self.parts.log.append(namespace, validated, expected_version=expected_version)
 
-    def retrieve(self, namespace: str, query: str | RetrieveRequest, **options: Any) -> RetrieveResult:
+    def retrieve(
+        self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any
+    ) -> RetrieveResult:
         """Return the memories for `query`, best first, and a context for the prompt.
 
         Parameters:
+            wait: whether to wait for the embedding model, at most `retrieval.model_wait_seconds` in a process, and to
+                embed new messages first; without waiting, `degraded` names what is missing.
             options: the other fields of `RetrieveRequest`, such as ``limit=5``, or ``as_of=`` a version or an aware
                 time: the answer as of then.
 
@@ -124,16 +130,26 @@ class Recollect:
         """
         check_namespace(namespace)
         request = query if isinstance(query, RetrieveRequest) else _request({"query": query, **options})
+        if wait:
+            # A read model of the past has no new messages.
+            self._embedding_wait.wait(() if request.as_of is not None else (namespace, *request.also))
         return self._retrieve(namespace, request)
 
     def append_and_retrieve(
-        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None, **options: Any
+        self,
+        namespace: str,
+        events: Event | Sequence[Event],
+        *,
+        expected_version: int | None = None,
+        wait: bool = True,
+        **options: Any,
     ) -> tuple[list[Appended], RetrieveResult | None]:
         """Append events and return the memories for the last message among them, in one call for one turn of a bot.
 
         The retrieval is passive: its query is the text of the message, its session that of the message.
 
         Parameters:
+            wait: as in `retrieve`.
             options: other fields of `RetrieveRequest`, such as ``budget_tokens=1_000``.
 
         Returns:
@@ -144,11 +160,14 @@ class Recollect:
         """
         validated = producer_drafts(listed(events))
         request = turn_request(validated, options)
+        if wait and request is not None:
+            # Before the append, so that workers learn nothing from the message before its memories are searched.
+            self._embedding_wait.wait((namespace, *request.also))
         recorded = self.append_drafts(namespace, validated, expected_version=expected_version)
         return recorded, None if request is None else self.retrieve_for(namespace, request, recorded)
 
     def retrieve_for(self, namespace: str, request: RetrieveRequest, recorded: Sequence[Appended]) -> RetrieveResult:
-        """Return the memories for a turn that was just appended, without the turn itself."""
+        """Return the memories for a turn that was just appended, without the turn itself. It does not wait."""
         return self._retrieve(namespace, request, exclude=[event.id for event in recorded])
 
     def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
@@ -368,6 +387,7 @@ class Recollect:
         self.parts.vectors.embedder.start()
         if self.parts.reranker is not None:
             self.parts.reranker.start()
+        request = request.with_defaults(self.parts.settings.retrieval)
         result = self.parts.retriever.retrieve(namespace, request, exclude=exclude)
         self.parts.trace_store.add(namespace, request, result)
         return result

@@ -41,7 +41,13 @@ def list_namespaces(log: EventLog, after: str, limit: int) -> Page:
 
 
 def list_rows(snapshot: Snapshot, name: str, after: str, limit: int) -> Page:
-    """Return a page of the list `name`, one of `page_queries.LISTS`."""
+    """Return a page of the list `name`, one of `page_queries.LISTS`.
+
+    Raises:
+        InvalidInput: there is no list `name`, or `after` or `limit` is wrong.
+    """
+    if name not in LISTS:
+        raise InvalidInput(f"no list is called {name!r}; give one of {', '.join(LISTS)}", field="name")
     limit = checked_limit(limit)
     definition = LISTS[name]
     rows = snapshot.pages.rows(name, _cursor(name, after), limit=limit)

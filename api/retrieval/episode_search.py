@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
 from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX, TimeBudget
-from recollect.api.retrieval.ranking.candidates import LIST_DEPTH, Candidates, Mask, select_candidates
+from recollect.api.retrieval.ranking.candidates import Candidates, Mask, select_candidates
 from recollect.api.retrieval.ranking.features import (
     SearchSignals,
     feature_matrix,
@@ -39,7 +39,7 @@ from recollect.api.retrieval.search.semantic_search import (
     late_interaction_scores,
     semantic_scores,
 )
-from recollect.events.envelope import microseconds
+from recollect.events.envelope import DAY_US, microseconds
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
 
@@ -73,7 +73,7 @@ class EpisodeSearch:
             by_vectors: False for keywords alone.
         """
         episodes, budget = context.episodes, context.budget
-        pending = self._start_semantic_search(context) if by_vectors and ranking != "keyword" else None
+        pending = self._start_semantic_search(context, excluded) if by_vectors and ranking != "keyword" else None
         keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context))
         # Before waiting for the vector search: the results of SQLite must not depend on its duration.
         database_signals = None if keywords is None else _database_signals(context, keywords, excluded)
@@ -89,7 +89,8 @@ class EpisodeSearch:
         if ranking == "weighted":
             scores = _weighted_scores(context, candidates, matrix, semantic=signals.semantics is not None)
         else:
-            scores = reciprocal_rank(candidates, LISTS[ranking])
+            scores = reciprocal_rank(candidates, LISTS[ranking], context.settings.reciprocal_rank_k)
+        scores = _aged(context, candidates, scores, additive=ranking == "weighted")
         # Of equal scores, the newest episode comes first.
         order = np.lexsort((-candidates.rows, -scores))
         if ranking != "weighted":
@@ -109,7 +110,7 @@ class EpisodeSearch:
             # The vector search records the reason.
             return None
 
-    def _start_semantic_search(self, context: SearchContext) -> Future[SemanticScores] | None:
+    def _start_semantic_search(self, context: SearchContext, excluded: Sequence[int]) -> Future[SemanticScores] | None:
         """Start the vector search in another thread; return None, and a note, when vectors are not available."""
         vectors, snapshot, budget = context.vectors, context.snapshot, context.budget
         embedder = vectors.embedder
@@ -121,8 +122,14 @@ class EpisodeSearch:
         except Exception as error:
             budget.record_missing("semantic", f"{type(error).__name__}: {error}")
             return None
-        if backlog.missing:
-            budget.record_missing("semantic", f"{backlog.missing} of {backlog.total} {PARTIAL_SUFFIX}")
+        missing = backlog.missing
+        if 0 < missing < backlog.total:
+            # Episodes are embedded in the order of the log. Those that are left out anyway, such as the message itself,
+            # are not missed.
+            newest = context.episodes.versions[-missing:]
+            missing -= int(np.isin(newest, np.array(excluded, np.int64)).sum())
+        if missing:
+            budget.record_missing("semantic", f"{missing} of {backlog.total} {PARTIAL_SUFFIX}")
         if backlog.missing == backlog.total and backlog.total:
             return None
 
@@ -162,10 +169,26 @@ def _weighted_scores(context: SearchContext, candidates: Candidates, matrix: Vec
     return scores
 
 
+def _aged(context: SearchContext, candidates: Candidates, scores: Vector, *, additive: bool) -> Vector:
+    """Return the scores, lowered by age when the settings have a half-life (`004`), shape (candidates,).
+
+    Parameters:
+        additive: whether the scores are sums of weighted features, whose exponential is the odds of relevance; a half
+            of the odds is then a constant less. Other scores are multiplied.
+    """
+    half_life_days = context.settings.recency_half_life_days
+    if half_life_days is None:
+        return scores
+    age_us = np.maximum(context.asked_at_us - context.episodes.occurred_at_us[candidates.rows], 0)
+    half_lives = (age_us / DAY_US / half_life_days).astype(np.float32)
+    aged = scores - np.log(2) * half_lives if additive else scores * np.exp2(-half_lives)
+    return aged.astype(np.float32)
+
+
 def _keyword_scores(context: SearchContext) -> KeywordScores:
     """Return the keyword scores of every episode."""
-    query = context.query
-    return keyword_scores(context.snapshot, context.index, query.words, german=query.german)
+    query, words_max = context.query, context.settings.query_words_max
+    return keyword_scores(context.snapshot, context.index, query.words, words_max=words_max, german=query.german)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +216,9 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
         lists["graph"] = rows[np.lexsort((-rows, -strength[rows]))]
     if query.words and not keywords.turn.any():
         matches = budget.run(
-            "substring", snapshot, lambda: substring_matches(snapshot.episodes, query.words, LIST_DEPTH)
+            "substring",
+            snapshot,
+            lambda: substring_matches(snapshot.episodes, query.words, context.settings.list_depth),
         )
         if matches is not None:
             lists["substring"] = episodes.rows_of(matches)
@@ -224,8 +249,16 @@ def _candidates_with_signals(
     allowed = database_signals.allowed
     if not query.has_topic:
         allowed = _of_time_range(episodes, allowed, in_span, database_signals.versions_naming_span)
-        lists["importance"] = _most_important(episodes, allowed)
-    candidates = select_candidates(allowed, database_signals.keywords, semantics, lists, in_span)
+        lists["importance"] = _most_important(episodes, allowed, context.settings.list_depth)
+    candidates = select_candidates(
+        allowed,
+        database_signals.keywords,
+        semantics,
+        lists,
+        in_span,
+        depth=context.settings.list_depth,
+        cosine_min=context.settings.recall_cosine_min,
+    )
     late: Vector | None = None
     if semantics is not None:
         started_ms = budget.spent_ms
@@ -259,10 +292,10 @@ def _of_time_range(episodes: EpisodeArrays, allowed: Mask, in_span: Mask | None,
     return of_range if of_range.any() else allowed
 
 
-def _most_important(episodes: EpisodeArrays, allowed: Mask) -> Ints:
-    """Return the rows of the most important episodes; of equal ones the newest first."""
+def _most_important(episodes: EpisodeArrays, allowed: Mask, depth: int) -> Ints:
+    """Return the rows of the `depth` most important episodes; of equal ones the newest first."""
     rows = np.flatnonzero(allowed)
-    return rows[np.lexsort((-rows, -episodes.importances[rows]))][:LIST_DEPTH]
+    return rows[np.lexsort((-rows, -episodes.importances[rows]))][:depth]
 
 
 def _late_interaction(
@@ -289,7 +322,9 @@ def _late_interaction(
 def _graph_strength(context: SearchContext) -> NDArray[np.float64]:
     """Return the activation of each episode by the entities that it names, shape (episodes,)."""
     entities = context.snapshot.entities
-    strength_by_version = episodes_naming(entities, spread_activation(entities, context.query.entities))
+    strength_by_version = episodes_naming(
+        entities, spread_activation(entities, context.query.entities, context.settings)
+    )
     versions = np.fromiter(strength_by_version, np.int64, len(strength_by_version))
     order = np.argsort(versions)
     rows, live = context.episodes.live_rows(versions[order])

@@ -66,8 +66,6 @@ _NAMESPACES_MAX = 64
 #: Items of one kind in one result, so that no kind crowds out the others; facts and relationships as in `000`.
 _KIND_MAX = 5
 _KIND_MAX_BY_KIND = {"fact": 10, "relationship": 10}
-#: A preference belongs to the profile from this confidence on.
-_STRONG_CONFIDENCE_MIN = 0.9
 #: Items in a profile, which is part of every passive context.
 _PROFILE_MAX = 20
 
@@ -203,10 +201,13 @@ class KnowledgeSearch:
         return vectors
 
 
-def profile_items(knowledge: KnowledgeIndex, asked_at_us: int) -> list[KnowledgeItem]:
+def profile_items(knowledge: KnowledgeIndex, asked_at_us: int, confidence_min: float) -> list[KnowledgeItem]:
     """Return the profile: what every conversation gets.
 
     Valid standing instructions, pinned items, facts of the layer `proactive` (`004`) and strong preferences.
+
+    Parameters:
+        confidence_min: the confidence from which a preference is a strong one.
     """
     chosen = [
         item
@@ -216,7 +217,7 @@ def profile_items(knowledge: KnowledgeIndex, asked_at_us: int) -> list[Knowledge
             item.standing
             or item.pinned
             or item.layer == "proactive"
-            or (item.kind == "preference" and item.confidence >= _STRONG_CONFIDENCE_MIN)
+            or (item.kind == "preference" and item.confidence >= confidence_min)
         )
         and item.is_valid_at(asked_at_us)
     ]

@@ -48,11 +48,12 @@ from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state
 from recollect.api.retrieval.understanding.query import question_time, understand, utc_now
-from recollect.api.settings import RETRIEVAL_BUDGET_MS
+from recollect.api.settings import RETRIEVAL_BUDGET_MS, RetrievalSettings
 from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
 from recollect.events.storage.database import DatabaseError
+from recollect.jobs.job_settings import WINDOW_FULL_SHARE
 from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.history import History
@@ -98,7 +99,9 @@ class Retriever:
         history: the read models of past versions, for requests with `as_of`.
         current_vectors: returns the active vectors; called once per search, so that the query and the passages it is
             compared with are embedded by the same model.
+        settings: how much is searched, and how it is ranked and rendered; the defaults when None.
         budget_ms: the time limit of one retrieval, in milliseconds.
+        window_full_share: the share of a request's `window_tokens` from which the window counts as full.
         thresholds: the lowest probabilities of an answer and of an item.
         reranker: reorders the first episodes; None leaves their order.
         clock: returns the present time, for queries without `as_of` and `until`.
@@ -110,7 +113,9 @@ class Retriever:
         history: History,
         current_vectors: CurrentVectors,
         *,
+        settings: RetrievalSettings | None = None,
         budget_ms: float = RETRIEVAL_BUDGET_MS,
+        window_full_share: float = WINDOW_FULL_SHARE,
         thresholds: Thresholds | None = None,
         reranker: Reranker | None = None,
         clock: Callable[[], datetime] = utc_now,
@@ -119,7 +124,9 @@ class Retriever:
         self._clock = clock
         self._history = history
         self._current_vectors = current_vectors
+        self._settings = settings or RetrievalSettings()
         self._budget_ms = budget_ms
+        self._window_full_share = window_full_share
         self._index_cache = IndexCache()
         self._namespace_search = NamespaceSearch(thresholds or Thresholds(), reranker)
 
@@ -196,7 +203,10 @@ class Retriever:
             standing: list[Item] = []
             if request.mode == "passive":
                 answer.state = conversation_state(
-                    context, self._namespace_search.episodes.query_vector(context), exclude
+                    context,
+                    self._namespace_search.episodes.query_vector(context),
+                    exclude,
+                    window_full_share=self._window_full_share,
                 )
                 if answer.state.silent:
                     answer.results = (SearchResult(context, (), 0.0, None, ()),)
@@ -214,8 +224,10 @@ class Retriever:
             if answer.state.by_vector and budget.failed("semantic"):
                 # The topic was compared by a vector, but the search has none: the trigger must match the search.
                 answer.state = replace(answer.state, trigger="message")
+            # Workers may have learned something from the message before this search.
+            results = [replace(result, items=_without_sources(result.items, exclude)) for result in results]
             answer.results = tuple(results)
-            self._assemble(answer, context, results, standing)
+            self._assemble(answer, context, results, _without_sources(standing, exclude))
 
     def _as_of_time(self, namespace: str, request: RetrieveRequest, version: int) -> datetime:
         """Return the time that `as_of` names: as requested, or when the event `version` was recorded."""
@@ -275,7 +287,16 @@ class Retriever:
             return None
         vectors = self._current_vectors()
         return SearchContext(
-            namespace, request, snapshot, index, query, microseconds(asked_at), vectors, self._read_models.log, budget
+            namespace,
+            request,
+            snapshot,
+            index,
+            query,
+            microseconds(asked_at),
+            vectors,
+            self._read_models.log,
+            budget,
+            self._settings,
         )
 
     def _search(self, context: SearchContext, excluded: Sequence[int]) -> SearchResult:
@@ -328,9 +349,12 @@ class Retriever:
         answer.selected = tuple(items)
         occasion = Occasion(now_us=context.asked_at_us, channel=answer.state.channel)
         line_tokens_max = PASSIVE_LINE_TOKENS if request.mode == "passive" else None
-        lines = fit_to_budget(items, request.budget_tokens, context.query.words, occasion, line_tokens_max)
+        shares, words = self._settings.context_shares, context.query.words
+        lines = fit_to_budget(
+            items, request.budget_tokens, words, occasion, shares=shares, line_tokens_max=line_tokens_max
+        )
         lines, answer.context = render_within_budget(
-            lines, answer.state.observations, request.format, request.budget_tokens, occasion
+            lines, answer.state.observations, request.format, request.budget_tokens, occasion, shares=shares
         )
         line_items = {id(line.item) for line in lines}
         answer.lines = tuple(lines)
@@ -338,6 +362,12 @@ class Retriever:
         cited = [item for item in ranked if id(item) in line_items]
         answer.guidance = answer_guidance(context, cited, max((result.grounding for result in results), default=0.0))
         context.budget.stages_ms["assemble"] = context.budget.spent_ms - started_ms
+
+
+def _without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[Item]:
+    """Return the items without those that only the events `event_ids` tell."""
+    excluded = frozenset(event_ids)
+    return [item for item in items if not item.source_events or not excluded.issuperset(item.source_events)]
 
 
 def _adjusted_request(request: RetrieveRequest, state: ConversationState) -> RetrieveRequest:

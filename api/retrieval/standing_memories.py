@@ -21,15 +21,13 @@ from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import content_words
 
-#: Facts at the start of a session, on who the user is and then the newest ones (`002`: 10), and open tasks.
-_FACTS_MAX = 10
+#: Open tasks at the start of a session.
 _TASKS_MAX = 4
 #: Pinned episodes in the profile, newest first.
 _PINNED_EPISODES_MAX = 10
 #: A fact of the profile has this confidence, at least.
 _CONFIDENCE_MIN = 0.6
-#: Sessions before this one, messages of each that are read, most important first, and that are chosen.
-_SESSIONS_MAX = 3
+#: Messages of a session before this one that are read, most important first, and that are chosen.
 _MESSAGES_READ = 40
 _MESSAGES_CHOSEN = 2
 #: Content words of a message that says something, at least, and those from which more add nothing.
@@ -55,7 +53,7 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
     starts = state.trigger == "session start"
     profile = [
         item
-        for item in profile_items(context.index.knowledge, context.asked_at_us)
+        for item in profile_items(context.index.knowledge, context.asked_at_us, context.settings.profile_confidence_min)
         if starts or item.standing or item.pinned
     ]
     items = [knowledge_item(context, item, 1.0, {"profile": 1}) for item in profile]
@@ -87,9 +85,10 @@ def _facts(context: SearchContext) -> list[KnowledgeItem]:
     identity = [item for item in newest if _is_identity(item, users)]
     tasks = [item for item in newest if item.memory_type == "task"]
     others = [item for item in newest if item.kind != "relationship" and item.memory_type != "task"]
-    chosen = dict.fromkeys([*identity[:_FACTS_MAX], *tasks[:_TASKS_MAX]])
+    facts_max = context.settings.recent_memories_max
+    chosen = dict.fromkeys([*identity[:facts_max], *tasks[:_TASKS_MAX]])
     for item in others:
-        if len(chosen) >= _FACTS_MAX:
+        if len(chosen) >= facts_max:
             break
         chosen.setdefault(item)
     return list(chosen)
@@ -104,7 +103,9 @@ def _is_identity(item: KnowledgeItem, users: set[int]) -> bool:
 
 def _session_items(context: SearchContext) -> list[Item]:
     """Return one item for each of the last sessions, the newest first: its summary, or what its users said."""
-    sessions = context.snapshot.sessions.recent(running=context.request.session_id, limit=_SESSIONS_MAX)
+    sessions = context.snapshot.sessions.recent(
+        running=context.request.session_id, limit=context.settings.recent_sessions_max
+    )
     items = (_session_item(context, session, rank) for rank, session in enumerate(sessions, start=1))
     return [item for item in items if item is not None]
 

@@ -18,8 +18,6 @@ Trigger = Literal["asked", "session start", "window full", "remember", "entity m
 
 #: The latest turns of the conversation, which the prompt is assumed to hold already.
 _VISIBLE_TURNS = 20
-#: The share of the context window from which on it counts as full (`000`).
-_WINDOW_FULL_SHARE = 0.75
 #: Content words of a message that begins a new topic, at least; a shorter one, such as "and how long does it ferment?",
 #: continues a topic.
 _TOPIC_WORDS_MIN = 4
@@ -51,13 +49,18 @@ class ConversationState:
 
 
 def conversation_state(
-    context: SearchContext, message_vector: Vector | None, exclude: Collection[str] = ()
+    context: SearchContext,
+    message_vector: Vector | None,
+    exclude: Collection[str] = (),
+    *,
+    window_full_share: float,
 ) -> ConversationState:
     """Return the state of the conversation that the request names.
 
     Parameters:
         message_vector: the vector of the new message, shape (dimensions,); None without vectors.
         exclude: ids of episodes that are not part of the conversation yet, such as the new message.
+        window_full_share: the share of the context window from which it counts as full.
     """
     session = context.request.session_id
     sessions = context.snapshot.sessions
@@ -65,7 +68,7 @@ def conversation_state(
     observations = sessions.observations(session) if session is not None else []
     text = context.request.query
     names = addressed_names(text) & _participant_names(context)
-    trigger = _trigger(context, turns)
+    trigger = _trigger(context, turns, window_full_share)
     by_vector = trigger == "message" and _begins_topic(context, turns, message_vector)
     if by_vector:
         trigger = "topic change"
@@ -84,7 +87,7 @@ def _participant_names(context: SearchContext) -> set[str]:
     return {word for name, _ in context.snapshot.entities.participants() for word in WORD.findall(name)}
 
 
-def _trigger(context: SearchContext, turns: Sequence[int]) -> Trigger:
+def _trigger(context: SearchContext, turns: Sequence[int], window_full_share: float) -> Trigger:
     """Return the first trigger that applies, without comparing vectors."""
     request = context.request
     if not turns or request.session_id is None:
@@ -92,7 +95,7 @@ def _trigger(context: SearchContext, turns: Sequence[int]) -> Trigger:
     if request.window_tokens is not None:
         # The tokens of the session's turns that no summary replaces yet.
         tokens = context.snapshot.episodes.session_tokens(request.session_id)
-        if tokens > _WINDOW_FULL_SHARE * request.window_tokens:
+        if tokens > window_full_share * request.window_tokens:
             return "window full"
     if context.query.intent.remember:
         return "remember"
@@ -123,7 +126,7 @@ def _begins_topic(context: SearchContext, turns: Sequence[int], message_vector: 
         # The vector search records the error.
         return False
     before = [vectors[version] for version in turns if version in vectors]
-    return len(before) > 1 and topic_changed([*before, message_vector])
+    return len(before) > 1 and topic_changed([*before, message_vector], context.settings.topic_cosine_min)
 
 
 def _last_turns(context: SearchContext, session: str, exclude: Collection[str]) -> list[int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from recollect.events.envelope import DAY_US, EventDraft
 from recollect.jobs.derivation.derived_events import facts_decayed, memory_stale
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.projections.queries.knowledge_queries import ActiveMemory
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.schema.time_to_live import TTL_DAYS
 
 #: Share of its confidence that a fact must have lost before an event records it.
 _LOSS_MIN = 0.1
@@ -15,13 +17,29 @@ _LOSS_MIN = 0.1
 _FACTS_MAX = 500
 
 
-def mark_stale(_: JobContext, __: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
+def mark_stale(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `memory.status_changed` to stale for the memories past their time to live."""
+    ttl_days = context.settings.compaction.ttl_days
     return [
         memory_stale(memory.id, "past its time to live", now_us)
         for memory in snapshot.knowledge.active_memories()
-        if memory.stale_at_us is not None and memory.stale_at_us < now_us
+        if (stale_at_us := _stale_at_us(memory, ttl_days)) is not None and stale_at_us < now_us
     ]
+
+
+def _stale_at_us(memory: ActiveMemory, ttl_days: Mapping[str, int]) -> int | None:
+    """Return the time at which a memory becomes stale; None: never.
+
+    The read model depends on the log alone, so it has the default time to live of a type. A fact whose producer gave
+    it another one keeps that.
+
+    Parameters:
+        ttl_days: the time to live of each type, by the settings.
+    """
+    default_days = TTL_DAYS[memory.type]
+    if memory.stale_at_us is None or memory.ttl_days not in (None, default_days):
+        return memory.stale_at_us
+    return memory.stale_at_us + (ttl_days[memory.type] - default_days) * DAY_US
 
 
 def decay_confidence(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:

@@ -17,8 +17,6 @@ from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
-#: Share of the turns that stays verbatim at most.
-_VERBATIM_SHARE = 0.3
 #: Share of a budget that summaries may use.
 _SUMMARY_SHARE = 0.25
 #: Tokens that a chat format adds to the text of a message.
@@ -91,7 +89,8 @@ def _compaction(
     tokens_of_summaries = _tokens_of_summaries(snapshot, session_id, budget_tokens)
     if tokens_of_summaries + sum(_tokens(turn.line()) for turn in turns) <= tokens_max:
         return []
-    verbatim = max(1, min(settings.conversation.window_turns_kept, int(len(turns) * _VERBATIM_SHARE)))
+    kept = settings.conversation
+    verbatim = max(1, min(kept.window_turns_kept, int(len(turns) * kept.window_kept_share)))
     count = len(turns) // 2
     summary_tokens = int(_SUMMARY_SHARE * budget_tokens)
     while (

@@ -8,7 +8,7 @@ from schema_tables import first_paragraph, table
 
 from recollect.api.http.routes import problems
 from recollect.events import errors
-from recollect.events.errors import ProjectionFailed, RecollectError
+from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
 
 #: The status of each error, the special before the general.
 _STATUS: tuple[tuple[type[RecollectError], int], ...] = vars(problems)["_STATUS"]
@@ -42,4 +42,4 @@ def _status(error: type[RecollectError]) -> str:
 
 
 def _exit(error: type[RecollectError]) -> str:
-    return "1" if issubclass(error, ProjectionFailed) else "2"
+    return "1" if issubclass(error, ProjectionFailed | NotSettled) else "2"

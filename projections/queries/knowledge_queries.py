@@ -87,23 +87,23 @@ WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
 _ACTIVE_MEMORIES = {
     "fact": """
 SELECT id, subject || ' ' || predicate || ' ' || object AS text, lower(subject || ' ' || predicate) AS topic,
-    confidence, evidence_count AS evidence, source_type, updated_at_us, stale_at_us
+    confidence, evidence_count AS evidence, source_type, updated_at_us, stale_at_us, type, ttl_days
 FROM facts WHERE status = 'active' AND pinned = 0 AND source_type <> 'corrected' ORDER BY id
 """,
     "preference": """
 SELECT id, value || ' ' || name AS text, category AS topic, strength AS confidence, evidence_count AS evidence,
-    source_type, updated_at_us, stale_at_us
+    source_type, updated_at_us, stale_at_us, 'preference' AS type, NULL AS ttl_days
 FROM preferences WHERE status = 'active' AND pinned = 0 AND source_type <> 'corrected' ORDER BY id
 """,
     "procedure": """
 SELECT id, name || ': ' || trigger AS text, lower(name) AS topic, confidence, success_count + failure_count AS evidence,
-    'stated' AS source_type, updated_at_us, stale_at_us
+    'stated' AS source_type, updated_at_us, stale_at_us, 'procedure' AS type, NULL AS ttl_days
 FROM procedures WHERE status = 'active' AND pinned = 0 ORDER BY id
 """,
     "relationship": """
 SELECT relationships.id AS id, source.name || ' ' || relationships.type || ' ' || target.name AS text,
     relationships.type AS topic, confidence, evidence_count AS evidence, 'stated' AS source_type, updated_at_us,
-    stale_at_us
+    stale_at_us, 'relationship' AS type, NULL AS ttl_days
 FROM relationships JOIN entities AS source ON source.id = source_id JOIN entities AS target ON target.id = target_id
 WHERE status = 'active' AND pinned = 0 ORDER BY relationships.id
 """,
@@ -192,8 +192,12 @@ class ActiveMemory:
     #: stated, observed or inferred.
     source_type: str
     updated_at_us: int
-    #: The memory becomes stale at this time; None: never.
+    #: The memory becomes stale at this time, by its time to live in the read model; None: never.
     stale_at_us: int | None
+    #: The type that a time to live belongs to, a key of `TTL_DAYS`.
+    type: str
+    #: The time to live of a fact, in days; None: that of the type.
+    ttl_days: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ GROUP BY session_id HAVING sum(token_count) > ? ORDER BY session_id LIMIT ?
 """
 # The sessions with the newest episodes, without the running one.
 _RECENT = """
-SELECT id, last_at_us, summary FROM sessions WHERE last_version IS NOT NULL AND id <> ?
+SELECT id, started_at_us, last_at_us, summary FROM sessions WHERE last_version IS NOT NULL AND id <> ?
 ORDER BY last_version DESC LIMIT ?
 """
 # The active observations of a session.
@@ -46,6 +46,7 @@ class RecentSession:
     """A session with its newest event."""
 
     id: str
+    started_at_us: int
     last_at_us: int
     #: The summary that its end was recorded with; None: no summary.
     summary: str | None

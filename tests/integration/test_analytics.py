@@ -99,6 +99,21 @@ def test_answers_come_as_table_csv_and_parquet(data: Path) -> None:
     assert recollect("sql", query, "--format", "yaml", data=data).returncode == 2
 
 
+def test_a_table_has_a_line_for_each_row_and_no_longer_one(data: Path) -> None:
+    few = recollect(
+        "sql", "SELECT id, type, payload FROM events LIMIT 2", "--width", "60", data=data
+    ).stdout.splitlines()
+    assert max(map(len, few)) == 60
+    # A border, the names, a line, two rows, a border.
+    assert len(few) == 6
+    many = recollect("sql", "SELECT * FROM events LIMIT 2", "--width", "80", data=data).stdout.splitlines()
+    assert max(map(len, many)) <= 80
+    assert [line for line in many if line.startswith("-- row")] == ["-- row 1", "-- row 2"]
+    columns = [line.split()[0] for line in many if not line.startswith("--")]
+    assert columns[: len(columns) // 2] == columns[len(columns) // 2 :]
+    assert {"namespace", "version", "type", "payload"} <= set(columns)
+
+
 def test_stats_count_what_is_there(data: Path) -> None:
     done = recollect("stats", "--json", data=data)
     assert done.returncode == 0, done.stderr

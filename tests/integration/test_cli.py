@@ -40,7 +40,24 @@ def test_retrieve_prints_the_context_or_json(tmp_path: Path) -> None:
     assert "degraded: semantic: turned off" in plain.stderr
     answer = orjson.loads(recollect("retrieve", "a", "which password?", "--json", data=tmp_path).stdout)
     assert answer["items"][0]["text"] == "the password is swordfish"
-    assert recollect("retrieve", "b", "which password?", data=tmp_path).stdout == "Nothing found.\n"
+    assert recollect("retrieve", "a", "who won the election?", data=tmp_path).stdout == "Nothing found.\n"
+
+
+def test_a_namespace_without_events_is_wrong_input(tmp_path: Path) -> None:
+    append(tmp_path, "a", "the password is swordfish")
+    anchor = str(tmp_path / "anchor.json")
+    assert recollect("verify", "--save-anchor", anchor, data=tmp_path).returncode == 0
+    for command in (
+        ("retrieve", "b", "which password?"),
+        ("verify", "--namespace", "b"),
+        ("verify", "--namespace", "b", "--anchor", anchor),
+    ):
+        refused = recollect(*command, data=tmp_path)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "namespace: 'b' has no events" in refused.stderr
+    # With --also, the namespace may be one whose first event is still to come.
+    found = recollect("retrieve", "b", "which password?", "--also", "a", data=tmp_path)
+    assert "swordfish" in found.stdout
 
 
 def test_the_real_model_finds_what_words_do_not(tmp_path: Path) -> None:
@@ -141,7 +158,8 @@ COMMANDS = {
     "worker": "",
     "scheduler": "",
     "append": "namespace event",
-    "retrieve": "namespace query --limit --budget-tokens --as-of --also --format --explain --json",
+    "retrieve": "namespace query --limit --budget-tokens --as-of --also --format --explain --json --server",
+    "settle": "namespace --server",
     "export": "--namespace --output",
     "embed": "--model --namespace --undo",
     "replay": "--namespace --check --as-of --processes",
@@ -151,7 +169,7 @@ COMMANDS = {
     "restore": "folder",
     "archive": "--namespace --min-events --prune",
     "stats": "--json",
-    "sql": "query --format --output",
+    "sql": "query --format --output --width",
     "import jsonl": "file --namespace",
     "import locomo": "file",
     "bench compaction": "folder --after",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -324,6 +325,21 @@ def test_a_fact_past_its_time_to_live_is_stale(memory: Memory) -> None:
     )
     memory.compact(days=100)
     assert memory.rows("SELECT id, status FROM facts ORDER BY id") == [("f1", "active"), ("task", "stale")]
+
+
+def test_the_times_to_live_are_settings_and_a_producer_may_give_its_own(memory: Memory) -> None:
+    settings = JobSettings(compaction=CompactionSettings(fact_ttl_days=50, task_ttl_days=200))
+    memory.context = replace(memory.context, settings=settings)
+    memory.append(
+        stated("task", "Ann", "needs to", "call the bank", type="task"),
+        stated("f1", "Ann", "owns", "a boat"),
+        stated("f2", "Ann", "owns", "a kite", ttl_days=120),
+    )
+    statuses = "SELECT id, status FROM facts ORDER BY id"
+    memory.compact(days=100)
+    assert memory.rows(statuses) == [("f1", "stale"), ("f2", "active"), ("task", "active")]
+    memory.compact(days=130)
+    assert memory.rows(statuses) == [("f1", "stale"), ("f2", "stale"), ("task", "active")]
 
 
 def test_an_inferred_fact_loses_half_of_its_confidence_in_a_half_life(memory: Memory) -> None:

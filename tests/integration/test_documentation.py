@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import doctest
+import io
+import os
 import re
 import socket
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import redirect_stdout
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import typer
 from pydantic import BaseModel
 from support.command_server import command_server
 from support.page_runner import PageRunner
-from support.pages import ROOT, RUN, anchors_of, blocks_of, links_of, name_of, pages
+from support.pages import ROOT, RUN, Block, anchors_of, blocks_of, links_of, name_of, pages
 from support.postgres import new_database
 
 from recollect import Recollect
@@ -91,6 +97,38 @@ def test_a_block_that_is_not_run_has_no_commands_or_says_why() -> None:
                 # A usage line of the reference is no command: it has its arguments in capitals.
                 commands = [one for one in commands if not re.fullmatch(r"recollect[a-z ]*(?: \[?[A-Z_]+\]?)*", one)]
                 assert not commands, f"{page}, line {block.line}: mark the block as bash, console or python"
+
+
+#: What asks the memory in an example.
+_ASKS = re.compile(r"recollect retrieve\b|/retrieve\b|retrieve=true|\.retrieve\(")
+#: Examples that ask only to have a trace, whose id they go on with.
+_ASKS_FOR_THE_TRACE = "trace=$("
+
+
+def test_every_example_that_asks_the_memory_shows_the_answer() -> None:
+    asking = 0
+    for page in pages():
+        blocks = blocks_of(page)
+        for block, following in pairwise([*blocks, Block(language="", text="", line=0, not_run=None)]):
+            if block.language not in RUN or block.not_run is not None or not _ASKS.search(block.text):
+                continue
+            if _ASKS_FOR_THE_TRACE in block.text:
+                continue
+            asking += 1
+            answer = block.text if block.language == "console" else following.text
+            where = f"{name_of(page)}, line {block.line}"
+            assert block.language == "console" or following.language == "text", f"{where}: say what it answers"
+            assert re.search(r"\w{3}", answer), f"{where}: the answer says nothing"
+    assert asking > 5
+
+
+def test_the_example_of_the_class_prints_what_was_told(tmp_path: Path) -> None:
+    [example] = doctest.DocTestFinder(recurse=False).find(Recollect, "Recollect", globs={"Recollect": Recollect})
+    program = "".join(part.source for part in example.examples).replace("./recollect-data", str(tmp_path))
+    printed = io.StringIO()
+    with patch.dict(os.environ, {"RECOLLECT_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}), redirect_stdout(printed):
+        exec(compile(program, "example", "exec"), {"Recollect": Recollect})
+    assert "I love tea" in printed.getvalue()
 
 
 def test_the_generated_parts_are_what_the_generator_makes() -> None:

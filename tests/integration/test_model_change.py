@@ -57,7 +57,7 @@ def say(memory: Recollect, count: int, *, namespace: str = "a", first: int = 0) 
 
 
 def ask(memory: Recollect, namespace: str = "a") -> RetrieveResult:
-    return memory.retrieve(namespace, f"which tea? {time.monotonic()}")
+    return memory.retrieve(namespace, f"which tea? {time.monotonic()}", wait=False)
 
 
 def rows(data: Path, sql: str, *values: Any, namespace: str = "a") -> list[tuple[Any, ...]]:

@@ -3,13 +3,22 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
+from support.embedders import HashingEmbedder
 from support.events import message
 
 from recollect import AsyncRecollect, Recollect
+from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.settings import Settings, load_settings
 from recollect.events.catalogue import Message, MessageAdded
+from recollect.events.errors import InvalidInput
+from recollect.projections.embeddings.vectors import Vectors
 
 
 def settings(folder: Path) -> Settings:
@@ -53,6 +62,64 @@ def test_the_async_twin_does_the_same(tmp_path: Path) -> None:
             assert (await memory.verify("ann")).is_intact
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("workers", [True, False])
+def test_the_first_retrieval_finds_by_meaning_what_was_just_appended(
+    tmp_path: Path, tiny_model: str, workers: bool
+) -> None:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model=tiny_model), workers=workers) as memory:
+        for number in range(3):
+            memory.append("ann", message(f"swordfish {number}"))
+            result = memory.retrieve("ann", "swordfish")
+            assert result.degraded == ()
+            assert len(result.items) == number + 1
+        _, turn = memory.append_and_retrieve("ann", message("swordfish again", session_id="s"))
+        assert turn is not None
+        assert turn.degraded == ()
+
+
+def test_a_retrieval_that_does_not_wait_names_what_is_missing(tmp_path: Path, tiny_model: str) -> None:
+    for number, wait in enumerate((False, True)):
+        patient = 0.0 if wait else 60.0
+        one = load_settings(data=tmp_path / str(number), embedding_model=tiny_model, model_wait_seconds=patient)
+        with Recollect(settings=one, workers=False) as memory:
+            memory.append("ann", message("swordfish"))
+            result = memory.retrieve("ann", "swordfish", wait=wait)
+            assert [item.text for item in result.items] == ["swordfish"]
+            assert [part.partition(":")[0] for part in result.degraded] == ["semantic"]
+
+
+def test_a_model_that_does_not_become_ready_is_waited_for_once(tmp_path: Path) -> None:
+    class LoadingEmbedder(HashingEmbedder):
+        def __init__(self) -> None:
+            super().__init__(state="loading")
+            self.waits: list[float] = []
+
+        def wait_ready(self, timeout_seconds: float) -> bool:
+            self.waits.append(timeout_seconds)
+            threading.Event().wait(timeout_seconds)
+            return False
+
+    embedder = LoadingEmbedder()
+    one = load_settings(data=tmp_path, embedding_model="none", model_wait_seconds=0.05)
+    with Recollect(settings=one, workers=False) as memory:
+        vectors = Vectors(tmp_path, memory.parts.read_models, embedder)
+        loading: Any = SimpleNamespace(vectors=lambda: vectors)
+        waiting = EmbeddingWait(replace(memory.parts, active_model=loading))
+        waiting.wait(["ann"])
+        waiting.wait(["ann"])
+    first, second = embedder.waits
+    assert 0 < first <= 0.05
+    assert second == 0
+
+
+def test_a_list_that_does_not_exist_is_refused_with_the_names_of_those_that_do(tmp_path: Path) -> None:
+    with (
+        Recollect(settings=settings(tmp_path), workers=False) as memory,
+        pytest.raises(InvalidInput, match="'memories'.*episodes.*facts.*preferences"),
+    ):
+        memory.list("ann", "memories")
 
 
 def test_importing_the_package_loads_no_model_library() -> None:

@@ -10,6 +10,7 @@ from recollect.api.retrieval.answer.prompt_context import fit_to_budget, render
 from recollect.api.retrieval.answer.rendered_dates import Occasion, explained_dates
 from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item
+from recollect.api.settings import RetrievalSettings
 from recollect.projections.text.prompt_fence import CLOSING, OPENING, strip_recalled
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -53,7 +54,8 @@ def entity(name: str) -> Item:
 def context(
     items: list[Item], budget_tokens: int = 1_000, *, form: Format = "markdown", occasion: Occasion = _NOW
 ) -> str:
-    return render(fit_to_budget(items, budget_tokens, (), occasion), (), form, occasion)
+    lines = fit_to_budget(items, budget_tokens, (), occasion, shares=RetrievalSettings().context_shares)
+    return render(lines, (), form, occasion)
 
 
 def test_the_context_has_what_is_known_first_then_history_by_time() -> None:
@@ -69,6 +71,17 @@ def test_the_context_has_what_is_known_first_then_history_by_time() -> None:
             CLOSING,
         ]
     )
+
+
+def test_a_share_reserves_room_for_a_category_and_others_use_what_it_leaves() -> None:
+    items = [entity(f"friend number {number}") for number in range(12)] + [episode("what was said on that day")]
+    defaults = RetrievalSettings()
+    kept = [line.item.kind for line in fit_to_budget(items, 160, (), _NOW, shares=defaults.context_shares)]
+    assert "episode" in kept
+    without = defaults.model_copy(update={"context_history_share": 0.0, "context_referenced_share": 1.0})
+    kept = [line.item.kind for line in fit_to_budget(items, 160, (), _NOW, shares=without.context_shares)]
+    assert kept
+    assert "episode" not in kept
 
 
 def test_nothing_found_renders_to_nothing() -> None:
@@ -112,11 +125,18 @@ def test_a_text_that_is_cut_keeps_the_mark_that_it_is_no_longer_true() -> None:
 
 def test_of_a_long_message_only_the_sentences_that_match_fill_its_limit() -> None:
     long = episode("# Plan\n- We paint the mill.\n" + "- It rains a lot here.\n" * 400 + "- The roof is slate.")
-    [line] = fit_to_budget([long, entity("Bob")], 5_000, ["mill", "slate"], _NOW, 40)[:1]
+    [line] = fit_to_budget(
+        [long, entity("Bob")],
+        5_000,
+        ["mill", "slate"],
+        _NOW,
+        shares=RetrievalSettings().context_shares,
+        line_tokens_max=40,
+    )[:1]
     assert line.tokens <= 40
     assert "We paint the mill. …" in line.text
     assert "The roof is slate. …" in line.text
-    [whole] = fit_to_budget([long], 5_000, ["mill"], _NOW)
+    [whole] = fit_to_budget([long], 5_000, ["mill"], _NOW, shares=RetrievalSettings().context_shares)
     assert whole.tokens > 1_000
 
 

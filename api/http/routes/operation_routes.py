@@ -37,4 +37,5 @@ async def ready(memory: Memory) -> Response:
         await run_in_threadpool(memory.parts.log.heads, limit=1)
     except StorageError as error:
         return problem(503, str(error))
-    return json_response({"ready": True, "embedding": memory.parts.vectors.embedder.state})
+    parts = memory.parts
+    return json_response({"ready": True, "embedding": parts.vectors.embedder.state, "log": parts.log.log_id})

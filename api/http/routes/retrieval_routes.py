@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from recollect.api.http.routes.dependencies import After, Limit, Memory
 from recollect.api.http.routes.json_bodies import body_reference, json_response, parse_body
+from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.limits import check_namespace
 
 router = APIRouter(tags=["retrieval"])
+
+Wait = Annotated[bool, Query(description="wait for the embedding model while it loads, and embed new messages first")]
 
 
 class WindowRequest(BaseModel):
@@ -26,12 +31,18 @@ class WindowRequest(BaseModel):
 
 
 @router.post("/v1/namespaces/{namespace}/retrieve", openapi_extra=body_reference("RetrieveRequest"))
-async def retrieve(memory: Memory, namespace: str, request: Request) -> Response:
+async def retrieve(memory: Memory, namespace: str, request: Request, wait: Wait = False) -> Response:
     """Return the memories for a query: items, best first, and a context to put into the prompt."""
     check_namespace(namespace)
     body = await parse_body(RetrieveRequest, request)
-    result = await run_in_threadpool(memory.retrieve, namespace, body)
+    result = await run_in_threadpool(memory.retrieve, namespace, body, wait=wait)
     return json_response(result.as_json())
+
+
+@router.post("/v1/namespaces/{namespace}/settle", name="settle")
+async def settle(memory: Memory, namespace: str) -> Response:
+    """Complete the background work on a namespace: catch up, extract, observe, embed. The answer comes after it."""
+    return json_response({"version": await run_in_threadpool(_settled_version, memory, namespace)})
 
 
 @router.get("/v1/namespaces/{namespace}/traces", name="traces")
@@ -57,3 +68,9 @@ async def fit_window(memory: Memory, namespace: str, session_id: str, request: R
     budget_tokens = (await parse_body(WindowRequest, request)).budget_tokens
     window = await run_in_threadpool(memory.window, namespace, session_id, budget_tokens=budget_tokens)
     return json_response(window._asdict() | {"budget_tokens": budget_tokens})
+
+
+def _settled_version(memory: Recollect, namespace: str) -> int:
+    """Settle the namespace and return the version of its head."""
+    memory.settle(namespace)
+    return memory.parts.log.head(namespace).version

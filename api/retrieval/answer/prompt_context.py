@@ -7,7 +7,7 @@ names the time of day (`002`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,14 +33,6 @@ PASSIVE_LINE_TOKENS = 160
 _TEXT_TOKENS_MIN = 24
 
 Category = Literal["profile", "referenced", "history", "related", "procedures"]
-#: The share of the token budget that is reserved for each category (`000`, section 4); others may use its rest.
-SHARES: dict[Category, float] = {
-    "profile": 0.15,
-    "referenced": 0.30,
-    "history": 0.30,
-    "related": 0.15,
-    "procedures": 0.10,
-}
 #: The order in which categories fill their shares.
 _PRIORITY: tuple[Category, ...] = ("profile", "referenced", "history", "procedures", "related")
 
@@ -83,6 +75,8 @@ def fit_to_budget(
     budget_tokens: int,
     words: Collection[str],
     occasion: Occasion,
+    *,
+    shares: Mapping[str, float],
     line_tokens_max: int | None = None,
 ) -> list[Line]:
     """Return the lines of the items that fit into the token budget together, in the order of `items`.
@@ -93,6 +87,7 @@ def fit_to_budget(
     Parameters:
         items: best first.
         words: the words of the query.
+        shares: the share of the token budget that is reserved for each category (`000`, section 4).
         line_tokens_max: tokens of a message or summary, at most; None: as many as it has.
     """
     remaining_tokens = budget_tokens - _FRAME_TOKENS
@@ -108,7 +103,7 @@ def fit_to_budget(
         lines = [_shortened(line, max(_TEXT_TOKENS_MIN, remaining_tokens // len(lines)), words) for line in lines]
     chosen: dict[int, Line] = {}
     for category in _PRIORITY:
-        share_tokens = min(remaining_tokens, int(SHARES[category] * budget_tokens))
+        share_tokens = min(remaining_tokens, int(shares[category] * budget_tokens))
         for index, line in enumerate(lines):
             if line.category == category and line.tokens <= share_tokens:
                 chosen[index] = line
@@ -122,7 +117,13 @@ def fit_to_budget(
 
 
 def render_within_budget(
-    lines: Sequence[Line], observations: Sequence[str], form: Format, budget_tokens: int, occasion: Occasion
+    lines: Sequence[Line],
+    observations: Sequence[str],
+    form: Format,
+    budget_tokens: int,
+    occasion: Occasion,
+    *,
+    shares: Mapping[str, float],
 ) -> tuple[list[Line], str]:
     """Return the lines that fit and the rendered context, which never exceeds the budget including headings.
 
@@ -136,7 +137,7 @@ def render_within_budget(
         if excess_tokens <= 0:
             return fitting, context
         while excess_tokens > 0 and (fitting or remaining_observations):
-            if remaining_observations and (not fitting or observation_tokens > SHARES["history"] * budget_tokens):
+            if remaining_observations and (not fitting or observation_tokens > shares["history"] * budget_tokens):
                 tokens = estimate_tokens(remaining_observations.pop(0))
                 observation_tokens -= tokens
                 excess_tokens -= tokens + 1

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from recollect.api.as_of import AsOfField
+from recollect.api.settings import CONTEXT_TOKENS, CONTEXT_TOKENS_MAX, LIMIT_MAX, RECALL_LIMIT, RetrievalSettings
 from recollect.events.envelope import microseconds
 from recollect.events.errors import RecollectError
 from recollect.events.limits import check_namespace
@@ -37,10 +38,11 @@ class RetrieveRequest(BaseModel):
 
     #: Any text, such as a question, a message or a pasted log.
     query: str
-    #: Items in the result, at most, besides the standing items of passive mode.
-    limit: Annotated[int, Field(ge=1, le=100)] = 10
-    #: Tokens in the context, at most (`004`: 3,500).
-    budget_tokens: Annotated[int, Field(ge=0, le=100_000)] = 3_500
+    #: Items in the result, at most, besides the standing items of passive mode; `recall_limit` of the settings where
+    #: the request has none.
+    limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = RECALL_LIMIT
+    #: Tokens in the context, at most; `context_tokens` of the settings where the request has none.
+    budget_tokens: Annotated[int, Field(ge=0, le=CONTEXT_TOKENS_MAX)] = CONTEXT_TOKENS
     #: The kinds of items in the result; all kinds when None.
     kinds: Annotated[frozenset[Kind], Field(min_length=1)] | None = None
     #: Only memories that occurred at or after this time.
@@ -71,3 +73,9 @@ class RetrieveRequest(BaseModel):
         return (self.since is None or at_us >= microseconds(self.since)) and (
             self.until is None or at_us < microseconds(self.until)
         )
+
+    def with_defaults(self, settings: RetrievalSettings) -> RetrieveRequest:
+        """Return the request with the limits of `settings` where the caller gave none."""
+        defaults = {"limit": settings.recall_limit, "budget_tokens": settings.context_tokens}
+        missing = {name: value for name, value in defaults.items() if name not in self.model_fields_set}
+        return self.model_copy(update=missing) if missing else self

@@ -13,13 +13,10 @@ from recollect.api.retrieval.search.semantic_search import SemanticScores
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
-#: Entries of each list. It does not depend on the limit, so a larger limit extends the same order.
-LIST_DEPTH = 100
 #: The newest episodes without vectors that are always candidates.
 _RECENT_MAX = 20
-#: From `_BLOCKWISE_EPISODES_MIN` episodes on, `_top_rows` first compares the maxima of blocks of this many episodes.
+#: From two blocks of this many episodes for each entry of a list on, `_top_rows` first compares the maxima of blocks.
 _BLOCK_EPISODES = 32
-_BLOCKWISE_EPISODES_MIN = 2 * LIST_DEPTH * _BLOCK_EPISODES
 
 Mask = NDArray[np.bool_]
 
@@ -45,26 +42,31 @@ def select_candidates(
     semantics: SemanticScores | None,
     other_lists: Mapping[str, Ints],
     in_span: Mask | None,
+    *,
+    depth: int,
+    cosine_min: float,
 ) -> Candidates:
     """Return the candidates among the episodes that are `allowed`.
 
     Parameters:
         other_lists: further lists: rows of the episode arrays, best first.
         in_span: the mask of the episodes within the query's time ranges; None without time ranges.
+        depth: entries of each list.
+        cosine_min: cosines under this do not make an episode a candidate.
     """
     lists = {
-        "keyword": _top_rows(keywords.turn, allowed & (keywords.turn > 0)),
-        "keyword_window": _top_rows(keywords.window, allowed & (keywords.window > 0)),
+        "keyword": _top_rows(keywords.turn, allowed & (keywords.turn > 0), depth),
+        "keyword_window": _top_rows(keywords.window, allowed & (keywords.window > 0), depth),
     }
     similarities = keywords.window
     if semantics is not None:
         for part, values in semantics.parts.items():
             name = "semantic" if part == "turn" else f"semantic_{part}"
-            lists[name] = _top_rows(values, allowed & ~np.isnan(values))
+            lists[name] = _top_rows(values, allowed & (values >= cosine_min), depth)
         similarities = np.nan_to_num(semantics.parts["window"])
     if in_span is not None:
-        lists["time"] = _top_rows(similarities, allowed & in_span)
-    lists |= {name: rows[allowed[rows]][:LIST_DEPTH] for name, rows in other_lists.items()}
+        lists["time"] = _top_rows(similarities, allowed & in_span, depth)
+    lists |= {name: rows[allowed[rows]][:depth] for name, rows in other_lists.items()}
     if semantics is not None:
         # The newest turns may have no vectors yet, and "that" in a query often refers to them.
         newest = np.flatnonzero(allowed & np.isnan(semantics.parts["turn"]))
@@ -74,20 +76,20 @@ def select_candidates(
     return Candidates(rows, nonempty_lists)
 
 
-def _top_rows(values: Vector, allowed: Mask) -> Ints:
-    """Return the rows of the `LIST_DEPTH` highest values, best first; of equal values the newest row first."""
-    if len(values) >= _BLOCKWISE_EPISODES_MIN:
-        # LIST_DEPTH values or more reach the LIST_DEPTH-th highest block maximum, so lower values are not needed.
+def _top_rows(values: Vector, allowed: Mask, depth: int) -> Ints:
+    """Return the rows of the `depth` highest values, best first; of equal values the newest row first."""
+    if len(values) >= 2 * depth * _BLOCK_EPISODES:
+        # `depth` values or more reach the `depth`-th highest block maximum, so lower values are not needed.
         masked = np.where(allowed, values, np.float32(-np.inf))
         block_maxima = np.maximum.reduceat(masked, np.arange(0, len(masked), _BLOCK_EPISODES))
         rows = np.flatnonzero(
-            masked >= np.partition(block_maxima, len(block_maxima) - LIST_DEPTH)[len(block_maxima) - LIST_DEPTH]
+            masked >= np.partition(block_maxima, len(block_maxima) - depth)[len(block_maxima) - depth]
         )
         rows = rows[allowed[rows]]
     else:
         rows = np.flatnonzero(allowed)
     row_values = values[rows]
-    if len(rows) > LIST_DEPTH:
-        over_cut = row_values >= np.partition(row_values, len(row_values) - LIST_DEPTH)[len(row_values) - LIST_DEPTH]
+    if len(rows) > depth:
+        over_cut = row_values >= np.partition(row_values, len(row_values) - depth)[len(row_values) - depth]
         rows, row_values = rows[over_cut], row_values[over_cut]
-    return rows[np.lexsort((-rows, -row_values))][:LIST_DEPTH]
+    return rows[np.lexsort((-rows, -row_values))][:depth]

@@ -18,8 +18,6 @@ from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
-#: Damps the lead of first places (Cormack, Clarke and Büttcher 2009; `000` and `001` use the same).
-RECIPROCAL_RANK_K = 60
 #: The lists whose ranks each unweighted ranking adds up; None: all lists.
 LISTS: Mapping[Ranking, tuple[str, ...] | None] = {
     "rrf": None,
@@ -123,12 +121,14 @@ def diversified(scores: Vector, sessions: Ints) -> Vector:
     return lowered
 
 
-def reciprocal_rank(candidates: Candidates, names: tuple[str, ...] | None) -> Vector:
-    """Return the sum of 1 / (K + rank) over the lists `names`, or over all, shape (candidates,)."""
+def reciprocal_rank(candidates: Candidates, names: tuple[str, ...] | None, k: float) -> Vector:
+    """Return the sum of 1 / (k + rank) over the lists `names`, or over all, shape (candidates,).
+
+    Parameters:
+        k: damps the lead of first places (Cormack, Clarke and Büttcher 2009: 60).
+    """
     scores = np.zeros(len(candidates.rows), np.float32)
     for name, rows in candidates.lists.items():
         if name not in _UNRANKED and (names is None or name in names):
-            scores[np.searchsorted(candidates.rows, rows)] += 1 / (
-                RECIPROCAL_RANK_K + 1 + np.arange(len(rows), dtype=np.float32)
-            )
+            scores[np.searchsorted(candidates.rows, rows)] += 1 / (k + 1 + np.arange(len(rows), dtype=np.float32))
     return scores

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from recollect.api.settings import RetrievalSettings
 from recollect.projections.queries.entity_queries import EntityQueries
 
-#: Relationships between an entity of the query and another entity, at most (`000`).
-_STEPS_MAX = 2
-#: Relationships followed from one entity, strongest first; entities reached in all.
-_EDGES_MAX = 10
+#: Entities reached in all.
 _ENTITIES_MAX = 40
-#: Relationships of lower confidence are not followed (`000`).
-_CONFIDENCE_MIN = 0.3
 #: Episodes read for each entity, newest first. An entity that more episodes name is no sign of relevance.
 _EPISODES_MAX = 500
-#: Activation of entities that the same episodes name, without a relationship (`004`: mentions), and their number.
-_CO_MENTION_STRENGTH = 0.35
+#: Entities that the same episodes name as an entity of the query, without a relationship.
 _CO_MENTIONS_MAX = 5
 
 
-def spread_activation(queries: EntityQueries, entities: Sequence[int]) -> dict[int, float]:
+def spread_activation(queries: EntityQueries, entities: Sequence[int], settings: RetrievalSettings) -> dict[int, float]:
     """Return the activation of each reached entity, 0 to 1; `entities` have 1.
 
     A step multiplies the activation by the relationship's weight and confidence, and the second step also by 2/3. Each
@@ -28,10 +23,12 @@ def spread_activation(queries: EntityQueries, entities: Sequence[int]) -> dict[i
     """
     strength = dict.fromkeys(entities, 1.0)
     frontier = list(entities)
-    for step in range(_STEPS_MAX):
+    for step in range(settings.graph_depth):
         next_strength: dict[int, float] = {}
         for entity in frontier:
-            edges = queries.strongest_edges(entity, confidence_min=_CONFIDENCE_MIN, limit=_EDGES_MAX)
+            edges = queries.strongest_edges(
+                entity, confidence_min=settings.graph_confidence_min, limit=settings.graph_edges_max
+            )
             for other, weight in edges:
                 next_value = strength[entity] * min(weight, 1.0) / (1 + 0.5 * step)
                 if other not in strength:
@@ -42,7 +39,7 @@ def spread_activation(queries: EntityQueries, entities: Sequence[int]) -> dict[i
         strength |= {entity: next_strength[entity] for entity in frontier}
     for entity in entities:
         for other in queries.co_mentioned(entity, episodes_max=_EPISODES_MAX, limit=_CO_MENTIONS_MAX):
-            strength.setdefault(other, _CO_MENTION_STRENGTH)
+            strength.setdefault(other, settings.graph_mention_weight)
     return strength
 
 

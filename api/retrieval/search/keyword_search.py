@@ -21,8 +21,6 @@ from recollect.projections.text.segments import is_unsegmented_script, ngrams
 #: Parameters of BM25: saturation of term frequency, weight of length (Robertson and Zaragoza 2009; the same as FTS5).
 K1 = 1.2
 B = 0.75
-#: Words in one search, the rarest first. A question has fewer; the rare words of a pasted text are its topic.
-WORDS_MAX = 32
 #: Terms in one search: stems of words, and n-grams of unsegmented scripts.
 _TERMS_MAX = 64
 #: The factor on an n-gram without matches when other n-grams of its run match: it is probably no word.
@@ -52,11 +50,13 @@ class KeywordScores:
 
 
 def keyword_scores(
-    snapshot: Snapshot, index: IndexSnapshot, words: Sequence[str], *, german: bool = False
+    snapshot: Snapshot, index: IndexSnapshot, words: Sequence[str], *, words_max: int, german: bool = False
 ) -> KeywordScores:
     """Return the keyword scores of every episode for the words of a query.
 
     Parameters:
+        words_max: words in the search, the rarest first. A question has fewer than 32; the rare words of a pasted text
+            are its topic.
         german: whether the words get German stems as well.
     """
     episodes = index.episodes
@@ -66,7 +66,7 @@ def keyword_scores(
     matches = {word: _match_word(episodes, listed, postings) for word, listed in terms.items() if listed}
     idf = {word: _mean_idf(listed) for word, listed in matches.items()}
     # Two words with the same stems are one term.
-    rarest = sorted(matches, key=lambda word: idf[word])[-WORDS_MAX:]
+    rarest = sorted(matches, key=lambda word: idf[word])[-words_max:]
     chosen = {term.forms: match for word in rarest for term, match in zip(terms[word], matches[word], strict=True)}
     unmatched = frozenset(word for word, listed in matches.items() if not any(len(match.rows) for match in listed))
     return _score(episodes, list(chosen.values())[-_TERMS_MAX:], idf, unmatched, _word_count(terms))

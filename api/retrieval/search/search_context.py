@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.time_budget import TimeBudget
 from recollect.api.retrieval.understanding.query import Query
+from recollect.api.settings import RetrievalSettings
 from recollect.events.backends.log import EventLog
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import Snapshot
@@ -32,6 +33,7 @@ class SearchContext:
     vectors: Vectors
     log: EventLog
     budget: TimeBudget
+    settings: RetrievalSettings
 
     @property
     def episodes(self) -> EpisodeArrays:

@@ -23,6 +23,8 @@ from recollect.projections.text.words import STOP_WORDS, WORD
 _WORDS_MAX = 256
 #: Longest name of an entity, in words.
 _NAME_WORDS_MAX = 5
+#: Sessions that are looked at for the one before a question; those after it are skipped.
+_RECENT_SESSIONS = 20
 #: The last turns of the session that are added to a query without content words, and characters of each.
 _CONTINUED_TURNS = 2
 _CONTINUED_CHARS = 300
@@ -103,7 +105,8 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
     ) - addressed
     german = is_german(WORD.findall(question.lower())[:_WORDS_MAX])
     stop_words = _STOP_WORDS | GERMAN_STOP_WORDS if german else _STOP_WORDS
-    dates = question_times(question, asked_at).ranges
+    times = question_times(question, asked_at)
+    dates = times.ranges
     date_words = {word for date in dates for word in WORD.findall(date.text.casefold())}
     content = [word for word in words if word not in stop_words]
     without_names = [word for word in content if word not in participant_words]
@@ -117,13 +120,22 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
         participant_names=snapshot.entities.names_and_aliases(sorted(asked_about)),
         entities=tuple(sorted(named_entities - asked_about - addressed)),
         phrases=tuple(dict.fromkeys((match[0] or match[1]).casefold() for match in _QUOTED.findall(question))),
-        time_ranges=tuple(TimeRange(microseconds(date.start), microseconds(date.end)) for date in dates),
+        time_ranges=_previous_session(snapshot, asked_at, session_id)
+        if times.previous_session
+        else tuple(TimeRange(microseconds(date.start), microseconds(date.end)) for date in dates),
         intent=intent,
         german=german,
         continued=continued,
         without_topic=not has_content and not continued and not _STOP_WORDS.issuperset(words),
         names=tuple(dict.fromkeys(name.casefold() for name in _NAME.findall(question[:_NAMES_CHARS_MAX]))),
     )
+
+
+def _previous_session(snapshot: Snapshot, asked_at: datetime, session_id: str | None) -> tuple[TimeRange, ...]:
+    """Return the time range of the last session that ended before the question, without the running one."""
+    recent = snapshot.sessions.recent(running=session_id, limit=_RECENT_SESSIONS)
+    ended = [session for session in recent if session.last_at_us < microseconds(asked_at)]
+    return tuple(TimeRange(session.started_at_us, session.last_at_us + 1) for session in ended[:1])
 
 
 #: Words of questions for everything, or for everything of a time, which name no topic.
