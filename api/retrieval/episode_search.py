@@ -39,6 +39,7 @@ from recollect.api.retrieval.search.semantic_search import (
     late_interaction_scores,
     semantic_scores,
 )
+from recollect.api.retrieval.search.source_turns import with_source_turns
 from recollect.events.envelope import microseconds
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
@@ -68,10 +69,29 @@ class EpisodeSearch:
     ) -> RankedEpisodes | None:
         """Return the candidates for a query in their order; None without candidates or without keyword search.
 
+        Where summaries are among them, the turns that they stand for are ranked in their place, if they can be read
+        in time.
+
         Parameters:
             excluded: versions of episodes to leave out.
             by_vectors: False for keywords alone.
         """
+        ranked = self._search(context, ranking, excluded, by_vectors=by_vectors)
+        if ranked is None:
+            return None
+        rows = ranked.candidates.rows[ranked.order]
+        summaries = context.episodes.versions[rows[context.episodes.raw[rows] == 0]].tolist()
+        if not summaries:
+            return ranked
+        expanded = context.budget.run("sources", context.snapshot, lambda: with_source_turns(context, summaries))
+        if expanded is None:
+            return ranked
+        return self._search(expanded, ranking, excluded, by_vectors=by_vectors)
+
+    def _search(
+        self, context: SearchContext, ranking: Ranking, excluded: Sequence[int], *, by_vectors: bool
+    ) -> RankedEpisodes | None:
+        """Return the ranked candidates among the episodes of `context`."""
         episodes, budget = context.episodes, context.budget
         pending = self._start_semantic_search(context) if by_vectors and ranking != "keyword" else None
         keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context))
@@ -95,7 +115,7 @@ class EpisodeSearch:
         if ranking != "weighted":
             order = order[scores[order] > 0]
         budget.stages_ms["rank"] = budget.spent_ms - started_ms
-        return RankedEpisodes(candidates, signals, matrix, scores, order)
+        return RankedEpisodes(context, candidates, signals, matrix, scores, order)
 
     def query_vector(self, context: SearchContext) -> Vector | None:
         """Return the query's vector, shape (dimensions,); None when it is not embedded in time."""

@@ -172,7 +172,8 @@ class Retriever:
             context = self._search_context(namespace, request, snapshot, budget)
             if context is None:
                 raise StillBuilding(f"the read model of namespace {namespace!r} was not ready in time")
-            return context, self._namespace_search.episodes.search(context, request.ranking)
+            ranked = self._namespace_search.episodes.search(context, request.ranking)
+            return context if ranked is None else ranked.context, ranked
 
     def close(self) -> None:
         """Wait for running searches, then stop their threads."""

@@ -50,11 +50,20 @@ _INHERIT_MENTIONS = (
 _COPY_MENTIONS = (
     "INSERT OR IGNORE INTO mentions (entity_id, version) SELECT entity_id, ? FROM mentions WHERE version = ?"
 )
-_ADD_SOURCE = "INSERT OR IGNORE INTO episode_sources (version, source, id) VALUES (?, ?, ?)"
+_ADD_SOURCE = "INSERT OR IGNORE INTO episode_sources (version, source, id, status) VALUES (?, ?, ?, ?)"
 _COPY_SOURCES = (
-    "INSERT OR IGNORE INTO episode_sources (version, source, id) "
-    "SELECT ?, source, id FROM episode_sources WHERE version = ?"
+    "INSERT OR IGNORE INTO episode_sources (version, source, id, status) "
+    "SELECT ?, source, id, status FROM episode_sources WHERE version = ?"
 )
+# The source may have expired, so the summary keeps its status.
+_SET_SOURCE_STATUS = "UPDATE episode_sources SET status = ? WHERE id = ? AND version < ?"
+_SOURCES = "SELECT source FROM episode_sources WHERE version = ?"
+# The mentions of an episode that neither is in the read model nor is the source of a summary.
+_DELETE_MENTIONS = """
+DELETE FROM mentions WHERE version = ?1
+AND NOT EXISTS (SELECT 1 FROM episodes WHERE version = ?1)
+AND NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = ?1)
+"""
 _SET_DIGEST = "INSERT OR REPLACE INTO daily_digests (day, text, occurred_at_us) VALUES (?, ?, ?)"
 _DELETE_OLD_DIGESTS = (
     "DELETE FROM daily_digests WHERE day NOT IN (SELECT day FROM daily_digests ORDER BY day DESC LIMIT ?)"
@@ -110,9 +119,9 @@ class EpisodeUpdates:
         """Write the sources and search terms of a summary, and remove the summaries that it replaces."""
         replaced: list[int] = []
         for source_id in dict.fromkeys(sources):
-            for version, _, tier, _ in self._rows(event, [source_id]):
+            for version, _, tier, status in self._rows(event, [source_id]):
                 if tier == "raw":
-                    self._connection.execute(_ADD_SOURCE, (event.version, version, source_id))
+                    self._connection.execute(_ADD_SOURCE, (event.version, version, source_id, status))
                 elif replaces:
                     replaced.append(version)
                     self._connection.execute(_COPY_SOURCES, (event.version, version))
@@ -138,16 +147,17 @@ class EpisodeUpdates:
         self._connection.execute(_INDEX, (event.version,))
 
     def _remove(self, event: RecordedEvent, versions: Sequence[int]) -> None:
-        """Delete episodes with their mentions and sources, and index again the episodes that follow them."""
+        """Delete episodes with their sources, and index again the episodes that follow them.
+
+        The mentions of a source stay as long as a summary has it, since retrieval ranks the sources of summaries.
+        """
         removed = set(versions)
         followers = {follower for version in removed if (follower := self._follower(version)) is not None} - removed
         self._connection.executemany(_UNINDEX, [(version,) for version in sorted(removed | followers)])
-        for query in (
-            "DELETE FROM episodes WHERE version = ?",
-            "DELETE FROM mentions WHERE version = ?",
-            "DELETE FROM episode_sources WHERE version = ?",
-        ):
+        sources = [source for version in removed for (source,) in self._connection.execute(_SOURCES, (version,))]
+        for query in ("DELETE FROM episodes WHERE version = ?", "DELETE FROM episode_sources WHERE version = ?"):
             self._connection.executemany(query, [(version,) for version in sorted(removed)])
+        self._connection.executemany(_DELETE_MENTIONS, [(version,) for version in sorted(removed.union(sources))])
         self._connection.executemany(_INDEX, [(version,) for version in sorted(followers)])
         if removed:
             self._connection.execute("UPDATE read_model SET last_removal_version = ?", (event.version,))
@@ -165,7 +175,8 @@ class EpisodeUpdates:
         )
 
     def _set_status(self, event: RecordedEvent, ids: Sequence[str], status: Status) -> None:
-        """Set the status of episodes, and index them again when it differs."""
+        """Set the status of episodes, also as sources of summaries, and index them again when it differs."""
+        self._connection.executemany(_SET_SOURCE_STATUS, [(status, id, event.version) for id in ids])
         for version, _, _, old_status in self._rows(event, ids):
             if old_status == status:
                 continue

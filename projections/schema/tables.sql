@@ -44,6 +44,7 @@ CREATE TABLE episode_sources (
     version INTEGER NOT NULL,            -- of the summary
     source  INTEGER NOT NULL,            -- of the source: a raw episode, which may have expired
     id      TEXT    NOT NULL,            -- of the source's event
+    status  TEXT    NOT NULL,            -- of the source, also after it has expired: active, stale, invalidated …
     PRIMARY KEY (version, source)
 ) STRICT, WITHOUT ROWID;
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,45 @@ class Posting:
     turn: NDArray[np.uint8]
     #: Occurrences in the episode and the episode before it, 255 at most.
     window: NDArray[np.uint8]
+
+
+class PostingLists(Protocol):
+    """The posting lists of a read model, by stem."""
+
+    def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
+        """Return the posting lists of stemmed `terms`; see `Postings.get`."""
+        ...
+
+
+class PostingsWithTurns:
+    """The posting lists of a read model and of turns that it no longer holds.
+
+    Parameters:
+        postings: those of the read model.
+        turns: version, own text and text of the turn before, with their search terms, ascending; no version has an
+            episode in the read model.
+    """
+
+    def __init__(self, postings: PostingLists, turns: Sequence[tuple[int, str, str]]) -> None:
+        self._postings = postings
+        self._turns = turns
+
+    def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
+        """Return the posting lists of stemmed `terms`; see `Postings.get`."""
+        stem = index.stemmer()
+        occurrences: dict[str, list[tuple[int, int]]] = {term: [] for term in terms}
+        stems_before: tuple[str, list[str]] = ("", [])
+        for turn, own_text, text_before in self._turns:
+            # The turn before is mostly the one that was stemmed last.
+            before = stems_before[1] if text_before == stems_before[0] else stem(text_before)
+            own_stems = stem(own_text)
+            stems_before = (own_text, own_stems)
+            for own, stems in ((1, own_stems), (0, before)):
+                for term in stems:
+                    if term in occurrences:
+                        occurrences[term].append((turn, own))
+        stored = zip(terms, self._postings.get(index, terms, version), strict=True)
+        return [merge_postings([posting, _posting_of(occurrences[term])]) for term, posting in stored]
 
 
 class Postings:
@@ -133,7 +172,12 @@ def _tail(index: KeywordQueries, after: int, version: int) -> dict[str, Posting]
         for own, text in zip((1, 1, 0), texts, strict=True):
             for term in stem(text) if text else ():
                 occurrences.setdefault(term, []).append((episode_version, own))
-    return {term: _posting(*np.array(pairs, np.int64).T) for term, pairs in occurrences.items()}
+    return {term: _posting_of(pairs) for term, pairs in occurrences.items()}
+
+
+def _posting_of(occurrences: Sequence[tuple[int, int]]) -> Posting:
+    """Return the posting list of a stem from (version, own) pairs; see `_posting`."""
+    return _posting(*np.array(occurrences, np.int64).reshape(-1, 2).T)
 
 
 def _posting(versions: Ints, own: Ints) -> Posting:

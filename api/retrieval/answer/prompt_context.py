@@ -74,7 +74,7 @@ def fit_to_budget(items: Sequence[Item], budget_tokens: int, words: Collection[s
         words: the words of the query.
     """
     remaining_tokens = budget_tokens - _FRAME_TOKENS
-    lines = [Line(item, category_of(item), _line(item, words, budget_tokens // 4)) for item in items]
+    lines = [Line(item, category_of(item), _line(item)) for item in items]
     total_tokens = sum(line.tokens for line in lines)
     if total_tokens > remaining_tokens and lines:
         # Shorten all lines before any item is left out.
@@ -203,13 +203,10 @@ def _prefix(item: Item) -> str:
     return "- "
 
 
-def _line(item: Item, words: Collection[str], tokens_max: int) -> str:
-    """Return the text of an item's line, with sources up to `tokens_max` in all."""
+def _line(item: Item) -> str:
+    """Return the text of an item's line."""
     confidence = f" (confidence: {item.confidence:.2f})" if item.kind in ("fact", "relationship") else ""
-    line = f"{_prefix(item)}{single_line(item.text)}{_validity(item)}{confidence}"
-    if item.sources:
-        line = "\n".join([line, *_source_lines(item, words, tokens_max - estimate_tokens(line))])
-    return line
+    return f"{_prefix(item)}{single_line(item.text)}{_validity(item)}{confidence}"
 
 
 def _validity(item: Item) -> str:
@@ -223,20 +220,6 @@ def _validity(item: Item) -> str:
     if item.unconfirmed_since_us is not None:
         return f" (not confirmed since {rfc3339(item.unconfirmed_since_us)[:10]})"
     return ""
-
-
-def _source_lines(item: Item, words: Collection[str], tokens_max: int) -> list[str]:
-    """Return the sources of a summary that fit, in order; those with most words of the query are chosen first."""
-    query_words = set(words)
-    lines = [f"  - {single_line(source.speaker)}: {single_line(source.text)}" for source in item.sources]
-    shared_words = [len(query_words & content_words(line)) for line in lines]
-    chosen: set[int] = set()
-    for index in sorted(range(len(lines)), key=lambda index: (-shared_words[index], index)):
-        tokens = estimate_tokens(lines[index]) + 1
-        if tokens <= tokens_max:
-            chosen.add(index)
-            tokens_max -= tokens
-    return [lines[index] for index in sorted(chosen)]
 
 
 def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:

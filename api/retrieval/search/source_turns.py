@@ -1,0 +1,129 @@
+"""Source turns: puts the messages that summaries stand for in their place, so that a search ranks the messages.
+
+A summary is found by the words and the vectors of its sources, but its few sentences seldom hold the answer. So the
+expired sources of the summaries that a search finds first are read from the log, and the search is repeated over the
+episodes of the read model and these turns. A source that has not expired is an episode itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeRow
+from recollect.projections.read_models.summary_sources import read_turns
+from recollect.projections.search_index.postings import PostingsWithTurns
+from recollect.projections.text.segments import search_segments
+
+#: Summaries whose sources are read: the best ones.
+_SUMMARIES_MAX = 24
+#: Sources that are read, and characters of their texts, over all summaries; the log returns about 100 turns in 1 ms.
+_TURNS_MAX = 600
+_CHARS_MAX = 400_000
+
+
+def with_source_turns(context: SearchContext, summaries: Sequence[int]) -> SearchContext:
+    """Return the context of a search over the episodes, in which turns take the place of all summaries.
+
+    A summary without sources stays.
+
+    Parameters:
+        summaries: the versions of the summaries that were found, best first.
+
+    Raises:
+        StorageError: the log cannot be read.
+    """
+    kept = context.episodes.raw == 1
+    summary_by_source: dict[int, int] = {}
+    for version in summaries[:_SUMMARIES_MAX]:
+        sources = context.snapshot.episodes.expired_sources(version)
+        if sources is None:
+            kept[context.episodes.rows_of(np.array([version]))] = True
+            continue
+        for source in sources[: _TURNS_MAX - len(summary_by_source)]:
+            summary_by_source.setdefault(source, version)
+    turns = _bounded(read_turns(context.log, context.namespace, sorted(summary_by_source)))
+    return _with_turns(context, kept, turns, summary_by_source)
+
+
+def _bounded(turns: Sequence[EpisodeRow]) -> list[EpisodeRow]:
+    """Return the newest of `turns` whose texts have `_CHARS_MAX` characters together, in order."""
+    sizes = np.cumsum([len(turn.text) for turn in reversed(turns)])
+    return list(turns[len(turns) - int(np.searchsorted(sizes, _CHARS_MAX, side="right")) :])
+
+
+def _with_turns(
+    context: SearchContext,
+    kept: NDArray[np.bool_],
+    turns: Sequence[EpisodeRow],
+    summary_by_source: Mapping[int, int],
+) -> SearchContext:
+    """Return the context with the `kept` episodes and `turns`."""
+    summaries = {
+        version: context.snapshot.episodes.details(version)
+        for version in {summary_by_source[turn.version] for turn in turns}
+    }
+    details = {turn.version: _details(turn, summaries[summary_by_source[turn.version]]) for turn in turns}
+    texts = {turn.version: _indexed_text(turn) for turn in turns}
+    before = _turns_before(turns, summary_by_source)
+    rows = [_array_row(turn, before.get(turn.version), texts[turn.version]) for turn in turns]
+    indexed = [(turn.version, texts[turn.version], texts.get(before.get(turn.version, 0), "")) for turn in turns]
+    index = context.index._replace(
+        episodes=context.episodes.with_turns(kept, rows),
+        postings=PostingsWithTurns(context.index.postings, indexed),
+    )
+    return replace(context, snapshot=context.snapshot.with_turns(details), index=index)
+
+
+def _details(turn: EpisodeRow, summary: EpisodeDetails) -> EpisodeDetails:
+    """Return the turn as the item of a result, in the tier of its summary."""
+    return EpisodeDetails(
+        version=turn.version,
+        id=turn.id,
+        text=turn.text,
+        caption=turn.caption,
+        occurred_at_us=turn.occurred_at_us,
+        session_id=turn.session_id,
+        speaker=turn.speaker,
+        tier=summary.tier,
+        role=turn.role,
+        summary_id=summary.id,
+    )
+
+
+def _indexed_text(turn: EpisodeRow) -> str:
+    """Return the text of a turn as the keyword index has it: with the search terms of languages other than English."""
+    line = f"{turn.text} {turn.caption}" if turn.caption else turn.text
+    return " ".join([line, *search_segments(line)])
+
+
+def _turns_before(turns: Sequence[EpisodeRow], summary_by_source: Mapping[int, int]) -> dict[int, int]:
+    """Return the turn before each of `turns` in its session and summary, by version."""
+    before: dict[int, int] = {}
+    last: dict[tuple[str | None, int], int] = {}
+    for turn in turns:
+        key = (turn.session_id, summary_by_source[turn.version])
+        if turn.session_id is not None and key in last:
+            before[turn.version] = last[key]
+        last[key] = turn.version
+    return before
+
+
+def _array_row(turn: EpisodeRow, previous: int | None, indexed_text: str) -> tuple[Any, ...]:
+    """Return a turn in the columns of `EpisodeQueries.array_rows`."""
+    return (
+        turn.version,
+        turn.occurred_at_us,
+        turn.session_id,
+        turn.role,
+        turn.speaker,
+        turn.importance,
+        previous,
+        len(indexed_text.encode(errors="replace")),
+        1,
+    )
