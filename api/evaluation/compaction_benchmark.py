@@ -29,8 +29,8 @@ from recollect.projections.text.words import content_words
 
 #: Token budgets of the context: a small, a usual and a large one.
 BUDGETS = (500, 1_500, 4_000)
-#: Items of a retrieval: so many that the token budget is the limit.
-_ITEMS = 100
+#: Tokens of the budget for each item of a retrieval: a message of a chat has about 40, so the budget is the limit.
+_TOKENS_PER_ITEM = 40
 #: Content words of a sentence that counts as evidence; shorter ones, such as greetings, stand in many messages.
 _WORDS_MIN = 3
 
@@ -209,7 +209,7 @@ def _ask(
             request = RetrieveRequest.model_validate(
                 {
                     "query": question["query"],
-                    "limit": _ITEMS,
+                    "limit": min(100, budget // _TOKENS_PER_ITEM),
                     "budget_tokens": budget,
                     "kinds": ["episode"],
                     "until": question.get("until"),

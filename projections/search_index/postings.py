@@ -50,30 +50,29 @@ class PostingsWithTurns:
 
     Parameters:
         postings: those of the read model.
-        turns: version, own text and text of the turn before, with their search terms, ascending; no version has an
-            episode in the read model.
+        turns: version, text with its search terms, and version of the turn before or None, ascending by version; no
+            version has an episode in the read model.
     """
 
-    def __init__(self, postings: PostingLists, turns: Sequence[tuple[int, str, str]]) -> None:
+    def __init__(self, postings: PostingLists, turns: Sequence[tuple[int, str, int | None]]) -> None:
         self._postings = postings
         self._turns = turns
 
     def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
         """Return the posting lists of stemmed `terms`; see `Postings.get`."""
         stem = index.stemmer()
-        occurrences: dict[str, list[tuple[int, int]]] = {term: [] for term in terms}
-        stems_before: tuple[str, list[str]] = ("", [])
-        for turn, own_text, text_before in self._turns:
-            # The turn before is mostly the one that was stemmed last.
-            before = stems_before[1] if text_before == stems_before[0] else stem(text_before)
-            own_stems = stem(own_text)
-            stems_before = (own_text, own_stems)
-            for own, stems in ((1, own_stems), (0, before)):
-                for term in stems:
-                    if term in occurrences:
-                        occurrences[term].append((turn, own))
+        wanted = set(terms)
+        counts: dict[int | None, dict[str, int]] = {}
+        entries: dict[str, list[tuple[int, int, int]]] = {term: [] for term in terms}
+        for turn, text, turn_before in self._turns:
+            stems = stem(text)
+            own = counts[turn] = {term: stems.count(term) for term in wanted.intersection(stems)}
+            before = counts.get(turn_before, {})
+            for term in own.keys() | before.keys():
+                count = own.get(term, 0)
+                entries[term].append((turn, count, count + before.get(term, 0)))
         stored = zip(terms, self._postings.get(index, terms, version), strict=True)
-        return [merge_postings([posting, _posting_of(occurrences[term])]) for term, posting in stored]
+        return [merge_postings([posting, _posting_of_turns(entries[term])]) for term, posting in stored]
 
 
 class Postings:
@@ -172,12 +171,13 @@ def _tail(index: KeywordQueries, after: int, version: int) -> dict[str, Posting]
         for own, text in zip((1, 1, 0), texts, strict=True):
             for term in stem(text) if text else ():
                 occurrences.setdefault(term, []).append((episode_version, own))
-    return {term: _posting_of(pairs) for term, pairs in occurrences.items()}
+    return {term: _posting(*np.array(pairs, np.int64).T) for term, pairs in occurrences.items()}
 
 
-def _posting_of(occurrences: Sequence[tuple[int, int]]) -> Posting:
-    """Return the posting list of a stem from (version, own) pairs; see `_posting`."""
-    return _posting(*np.array(occurrences, np.int64).reshape(-1, 2).T)
+def _posting_of_turns(entries: Sequence[tuple[int, int, int]]) -> Posting:
+    """Return the posting list of a stem from versions with their counts in the turn and in the window."""
+    versions, turn, window = np.array(entries, np.int64).reshape(-1, 3).T
+    return Posting(versions, np.minimum(turn, 255).astype(np.uint8), np.minimum(window, 255).astype(np.uint8))
 
 
 def _posting(versions: Ints, own: Ints) -> Posting:

@@ -14,7 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.api.retrieval.search.keyword_search import KeywordScores
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.search.semantic_search import SemanticScores
+from recollect.events.envelope import DAY_US
+from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeRow
 from recollect.projections.read_models.summary_sources import read_turns
 from recollect.projections.search_index.postings import PostingsWithTurns
@@ -22,9 +26,38 @@ from recollect.projections.text.segments import search_segments
 
 #: Summaries whose sources are read: the best ones.
 _SUMMARIES_MAX = 24
+#: Added to a summary within a time range of the query: more than the words can differ.
+_IN_SPAN_BONUS = 10.0
 #: Sources that are read, and characters of their texts, over all summaries; the log returns about 100 turns in 1 ms.
 _TURNS_MAX = 600
 _CHARS_MAX = 400_000
+
+
+def best_summaries(
+    context: SearchContext, allowed: NDArray[np.bool_], keywords: KeywordScores, semantics: SemanticScores | None
+) -> list[int]:
+    """Return the versions of the summaries that match the query best, best first, at most `_SUMMARIES_MAX`.
+
+    It is a rough choice by the sum of z-scores, with room for the turns that the ranking finds in them: a summary has
+    the words and the best cosines of all its sources.
+
+    Parameters:
+        allowed: mask of the summaries to choose from, shape (episodes,).
+    """
+    rows = np.flatnonzero(allowed)
+    scores = _standardised(keywords.turn[rows]) + _standardised(keywords.session[rows])
+    if semantics is not None:
+        scores = scores + sum(_standardised(np.nan_to_num(values[rows])) for values in semantics.parts.values())
+    for span in context.query.time_ranges:
+        times = context.episodes.occurred_at_us[rows]
+        scores[(times >= span.start_us) & (times < span.end_us + DAY_US)] += _IN_SPAN_BONUS
+    order = np.lexsort((-rows, -scores))[:_SUMMARIES_MAX]
+    return context.episodes.versions[rows[order]].tolist()
+
+
+def _standardised(values: Vector) -> Vector:
+    """Return the z-scores of `values`; 0 where all are equal."""
+    return (values - values.mean()) / max(float(values.std()), 1e-6) if len(values) else values
 
 
 def with_source_turns(context: SearchContext, summaries: Sequence[int]) -> SearchContext:
@@ -33,14 +66,14 @@ def with_source_turns(context: SearchContext, summaries: Sequence[int]) -> Searc
     A summary without sources stays.
 
     Parameters:
-        summaries: the versions of the summaries that were found, best first.
+        summaries: the versions of the best summaries, best first.
 
     Raises:
         StorageError: the log cannot be read.
     """
     kept = context.episodes.raw == 1
     summary_by_source: dict[int, int] = {}
-    for version in summaries[:_SUMMARIES_MAX]:
+    for version in summaries:
         sources = context.snapshot.episodes.expired_sources(version)
         if sources is None:
             kept[context.episodes.rows_of(np.array([version]))] = True
@@ -72,7 +105,7 @@ def _with_turns(
     texts = {turn.version: _indexed_text(turn) for turn in turns}
     before = _turns_before(turns, summary_by_source)
     rows = [_array_row(turn, before.get(turn.version), texts[turn.version]) for turn in turns]
-    indexed = [(turn.version, texts[turn.version], texts.get(before.get(turn.version, 0), "")) for turn in turns]
+    indexed = [(turn.version, texts[turn.version], before.get(turn.version)) for turn in turns]
     index = context.index._replace(
         episodes=context.episodes.with_turns(kept, rows),
         postings=PostingsWithTurns(context.index.postings, indexed),
