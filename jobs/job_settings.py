@@ -82,10 +82,6 @@ class CompactionSettings(BaseModel):
     #: Memories of a namespace (facts, preferences, procedures); the same number of summaries is allowed. Above the
     #: limit, the least important become stale or expire.
     memories_max: Annotated[int, Field(ge=1)] = 2_000
-    #: Tokens of the digest of a day.
-    digest_tokens: Annotated[int, Field(ge=16)] = 120
-    #: Cosine from which memories belong to one cluster.
-    cluster_similarity: Annotated[float, Field(gt=0, le=1)] = 0.6
     #: Bytes of a read model over which its raw episodes are compressed without delay and its file is rebuilt without
     #: free pages.
     model_bytes_max: Annotated[int, Field(ge=1 << 20)] = 512 << 20

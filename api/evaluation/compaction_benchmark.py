@@ -217,13 +217,13 @@ def _ask(
             )
             result = bench.parts.retriever.retrieve(conversation.namespace, request)
             bench.degraded.update(dict.fromkeys(result.degraded))
-            held = sum(any(sentence in result.context for sentence in sentences) for sentences in evidence)
+            count = sum(any(sentence in result.context for sentence in sentences) for sentences in evidence)
             scores.append(
                 EvidenceScore(
                     set_name=conversation.set_name,
                     stage=stage,
                     budget_tokens=budget,
-                    share=held / len(evidence),
+                    share=count / len(evidence),
                     tokens=result.tokens,
                     latency_ms=result.latency_ms,
                 )

@@ -107,7 +107,7 @@ class OverlayLog:
         return self._log.size_bytes()
 
     def on_append(self, listener: Callable[[str], None]) -> None:
-        """Ignore `listener`: nobody is told of a trial."""
+        """Ignore `listener`: a trial is not announced."""
 
     def close(self) -> None:
         """Close nothing: the log below stays open."""

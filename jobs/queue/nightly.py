@@ -11,9 +11,7 @@ from pathlib import Path
 from recollect.events.backends.overlay_log import OverlayLog
 from recollect.events.envelope import EventDraft
 from recollect.events.progress import OnPartProgress, no_progress
-from recollect.jobs.compaction.clusters import cluster
 from recollect.jobs.compaction.compress import compress
-from recollect.jobs.compaction.daily_digest import add_daily_digests
 from recollect.jobs.compaction.distill import distill
 from recollect.jobs.compaction.duplicates import merge_duplicates
 from recollect.jobs.compaction.expire import expire
@@ -30,10 +28,9 @@ from recollect.projections.read_models.read_models import ReadModels
 #: A step takes the context, the namespace, the time in microseconds and a snapshot, and returns the events to append.
 Step = Callable[[JobContext, str, int, Snapshot], Sequence[EventDraft]]
 
-#: The order matters: a day is digested before its episodes expire, and duplicates are merged before the retention limit
+#: The order matters: a summary is made before its sources expire, and duplicates are merged before the retention limit
 #: counts the memories.
 STEPS: dict[str, Step] = {
-    "digest": add_daily_digests,
     "compress": compress,
     "distill": distill,
     "expire": expire,
@@ -41,7 +38,6 @@ STEPS: dict[str, Step] = {
     "decay": decay_confidence,
     "merge": merge_duplicates,
     "cap": enforce_retention_limit,
-    "cluster": cluster,
 }
 
 

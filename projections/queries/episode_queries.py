@@ -32,10 +32,6 @@ _ROW = (
 _UNSUMMARISED_BEFORE = f"""
 SELECT {_ROW} FROM episodes WHERE {_LIVE} AND occurred_at_us < ? AND {_UNSUMMARISED} ORDER BY session_id, version
 """
-# Input of a day's digest.
-_LIVE_BETWEEN = f"""
-SELECT {_ROW} FROM episodes WHERE {_LIVE} AND occurred_at_us >= ? AND occurred_at_us < ? ORDER BY version LIMIT ?
-"""
 # Input of distillation.
 _COMPRESSED_BEFORE = f"""
 SELECT {_ROW} FROM episodes
@@ -64,10 +60,8 @@ SELECT {_ROW} FROM episodes
 WHERE tier = 'raw' AND type = 'conversation' AND short IS NULL AND token_count > 100 AND token_count > ?
 ORDER BY version LIMIT ?
 """
-# The newest distilled summaries.
 _DISTILLED = """
-SELECT version, id, session_id, text FROM episodes WHERE tier = 'distilled' AND status = 'active'
-ORDER BY version DESC LIMIT ?
+SELECT version, id, session_id, text FROM episodes WHERE tier = 'distilled' AND status = 'active' ORDER BY version
 """
 # Old raw episodes that are sources of a summary or not active; without pinned episodes and sources of corrections.
 _EXPIRED_RAW = """
@@ -276,10 +270,6 @@ class EpisodeQueries:
         """Return the live episodes before `cutoff_us` that are in no summary, ordered by session and version."""
         return fetch_records(self._connection, EpisodeRow, _UNSUMMARISED_BEFORE, (cutoff_us,))
 
-    def live_between(self, start_us: int, end_us: int, *, limit: int) -> list[EpisodeRow]:
-        """Return the live episodes from `start_us` to `end_us` (exclusive), ordered by version."""
-        return fetch_records(self._connection, EpisodeRow, _LIVE_BETWEEN, (start_us, end_us, limit))
-
     def compressed_before(self, cutoff_us: int, *, limit: int) -> list[EpisodeRow]:
         """Return the active compressed episodes before `cutoff_us` that are not pinned, ordered by version."""
         return fetch_records(self._connection, EpisodeRow, _COMPRESSED_BEFORE, (cutoff_us, limit))
@@ -304,9 +294,9 @@ class EpisodeQueries:
         """Return the messages of over `tokens_min` tokens (at least 100) without a short form, ordered by version."""
         return fetch_records(self._connection, EpisodeRow, _LONG_TURNS, (tokens_min, limit))
 
-    def distilled(self, *, limit: int = -1) -> list[SummaryRow]:
-        """Return the newest active distilled episodes, ordered by version; a `limit` of -1 returns all."""
-        return fetch_records(self._connection, SummaryRow, _DISTILLED, (limit,))[::-1]
+    def distilled(self) -> list[SummaryRow]:
+        """Return the active distilled episodes, ordered by version."""
+        return fetch_records(self._connection, SummaryRow, _DISTILLED)
 
     def expired_raw_ids(self, *, importance_kept: int, cutoff_us: int, limit: int) -> list[str]:
         """Return the ids of the raw episodes before `cutoff_us` that may expire, ordered by version.

@@ -48,13 +48,6 @@ CREATE TABLE episode_sources (
     PRIMARY KEY (version, source)
 ) STRICT, WITHOUT ROWID;
 
--- Daily digests: a few sentences for each of the last days.
-CREATE TABLE daily_digests (
-    day            TEXT PRIMARY KEY,     -- such as 2026-11-20
-    text           TEXT    NOT NULL,
-    occurred_at_us INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
 -- The cursor of each job that reads every event once: `extraction`.
 CREATE TABLE job_cursors (
     job     TEXT PRIMARY KEY,
