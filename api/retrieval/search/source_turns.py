@@ -24,13 +24,14 @@ from recollect.projections.read_models.summary_sources import read_turns
 from recollect.projections.search_index.postings import PostingsWithTurns
 from recollect.projections.text.segments import search_segments
 
-#: Summaries whose sources are read: the best ones.
-_SUMMARIES_MAX = 24
+#: Summaries whose sources are read: the best ones. In 200 sessions of a user and an assistant, 24 lose 4 to 14 points
+#: of the evidence, because a summary matches less precisely than its turns.
+_SUMMARIES_MAX = 80
 #: Added to a summary within a time range of the query: more than the words can differ.
 _IN_SPAN_BONUS = 10.0
-#: Sources that are read, and characters of their texts, over all summaries; the log returns about 100 turns in 1 ms.
-_TURNS_MAX = 600
-_CHARS_MAX = 400_000
+#: Sources that are read, and characters of the texts that are ranked, over all summaries: about 30 ms.
+_TURNS_MAX = 800
+_CHARS_MAX = 800_000
 
 
 def best_summaries(
@@ -80,14 +81,23 @@ def with_source_turns(context: SearchContext, summaries: Sequence[int]) -> Searc
             continue
         for source in sources[: _TURNS_MAX - len(summary_by_source)]:
             summary_by_source.setdefault(source, version)
-    turns = _bounded(read_turns(context.log, context.namespace, sorted(summary_by_source)))
+    turns = read_turns(context.log, context.namespace, sorted(summary_by_source))
+    turns = _bounded(turns, {version: rank for rank, version in enumerate(summaries)}, summary_by_source)
     return _with_turns(context, kept, turns, summary_by_source)
 
 
-def _bounded(turns: Sequence[EpisodeRow]) -> list[EpisodeRow]:
-    """Return the newest of `turns` whose texts have `_CHARS_MAX` characters together, in order."""
-    sizes = np.cumsum([len(turn.text) for turn in reversed(turns)])
-    return list(turns[len(turns) - int(np.searchsorted(sizes, _CHARS_MAX, side="right")) :])
+def _bounded(
+    turns: Sequence[EpisodeRow], ranks: Mapping[int, int], summary_by_source: Mapping[int, int]
+) -> list[EpisodeRow]:
+    """Return the turns of the best summaries whose texts have `_CHARS_MAX` characters together, in order.
+
+    Parameters:
+        ranks: the rank of each summary.
+    """
+    best_first = sorted(turns, key=lambda turn: (ranks[summary_by_source[turn.version]], turn.version))
+    total_chars = np.cumsum([len(turn.text) for turn in best_first])
+    chosen = best_first[: int(np.searchsorted(total_chars, _CHARS_MAX, side="right"))]
+    return sorted(chosen, key=lambda turn: turn.version)
 
 
 def _with_turns(
