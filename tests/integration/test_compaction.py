@@ -48,7 +48,7 @@ class Memory:
         self.models = models
         self.vectors = Vectors(folder, models, HashingEmbedder())
         # Numbers and names make these messages important; only what an event says to be so stays.
-        settings = JobSettings(compaction=CompactionSettings(raw_importance_kept=9))
+        settings = JobSettings(compaction=CompactionSettings(raw_importance_kept=10))
         self.context = JobContext(log=log, read_models=models, vectors=lambda: self.vectors, settings=settings)
 
     def append(self, *events: Event) -> None:
@@ -194,7 +194,7 @@ def test_important_and_pinned_episodes_stay(memory: Memory) -> None:
             "type": "observation.recorded",
             "id": "important",
             "session_id": "s1",
-            "payload": {"text": "Ann is allergic to nuts", "importance": 9},
+            "payload": {"text": "Ann is allergic to nuts", "importance": 10},
             "occurred_at": START,
         },
     )
