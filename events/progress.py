@@ -10,3 +10,7 @@ OnProgress = Callable[[int, int], None]
 OnCount = Callable[[int], None]
 #: Called with (name of the part, steps done, total steps or None when the total is unknown).
 OnPartProgress = Callable[[str, int, int | None], None]
+
+
+def no_progress(_name: str, _done: int, _total: int | None) -> None:
+    """Report nothing."""

@@ -108,10 +108,6 @@ class CompactionSettings(BaseModel):
     task_ttl_days: TtlDays = TTL_DAYS["task"]
     #: Days without confirmation until a procedure becomes stale.
     procedure_ttl_days: TtlDays = TTL_DAYS["procedure"]
-    #: Tokens of the digest of a day.
-    digest_tokens: Annotated[int, Field(ge=16)] = 120
-    #: Cosine from which memories belong to one cluster.
-    cluster_similarity: Annotated[float, Field(gt=0, le=1)] = 0.6
     #: Bytes of a read model over which its raw episodes are compressed without delay and its file is rebuilt without
     #: free pages.
     model_bytes_max: Annotated[int, Field(ge=1 << 20)] = 512 << 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -40,8 +41,12 @@ def compaction(
         str,
         typer.Option(help="Days from the last message to each compaction, ascending, with commas."),
     ] = "2,10,120",
+    copy_of: Annotated[
+        Path | None,
+        typer.Option(help="The folder of `bench retrieval --keep`, copied, so that nothing is embedded again."),
+    ] = None,
 ) -> None:
-    """Print tokens by tier, and recall at turn and session level, before and after compaction."""
+    """Print the share of the evidence that the context holds, and the tokens, before and after compaction."""
     from recollect.api.evaluation.compaction_benchmark import run_compaction_bench  # noqa: PLC0415
 
     try:
@@ -50,7 +55,9 @@ def compaction(
         raise InvalidInput("give whole numbers of days with commas between them", field="--after") from None
     settings = load_cli_settings(context.obj)
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as data, progress_bars() as progress:
-        stages, report = run_compaction_bench(
+        if copy_of is not None:
+            _copy(copy_of, Path(data))
+        report = run_compaction_bench(
             _files(folder),
             Path(data),
             settings.embedding.embedding_model,
@@ -60,8 +67,14 @@ def compaction(
             runtime=settings.embedding.embedding_runtime,
         )
     typer.echo(report.render())
-    for stage in stages:
-        typer.echo(stage.render())
+
+
+def _copy(folder: Path, data: Path) -> None:
+    """Copy the data folder of a benchmark."""
+    try:
+        shutil.copytree(folder, data, dirs_exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"cannot be copied: {error}", field="--copy-of") from error
 
 
 @app.command()

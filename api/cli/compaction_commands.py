@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from recollect.api.cli.memory_commands import NamespaceOption
-from recollect.api.cli.progress import progress_bars
+from recollect.api.cli.progress import ProgressBars, progress_bars
 from recollect.api.cli.session import iter_namespaces, open_cli_memory
 
 
@@ -19,7 +20,7 @@ def compact(
         str | None, typer.Option(help="The time that is compared with due times (RFC 3339); the present when left out.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the events that each step would append first, and append nothing.")
+        bool, typer.Option("--dry-run", help="Print what the same run would do, and append nothing.")
     ] = False,
 ) -> None:
     """Run the nightly jobs: extract, compress, distill, expire, merge duplicates, mark stale facts."""
@@ -37,19 +38,26 @@ def compact(
         names = list(iter_namespaces(memory.parts.log, namespace))
         for number, name in enumerate(names):
             progress.show("compacting", number, len(names))
-            totals_before = memory.tiers(name)
-            events.update(memory.compact(name, now=now, dry_run=dry_run).events)
-            for count, tiers in ((before, totals_before), (after, memory.tiers(name))):
+            done = memory.compact(name, now=now, dry_run=dry_run, on_progress=partial(_show_step, progress, name))
+            events.update(done.events)
+            for count, tiers in ((before, done.tiers_before), (after, done.tiers_after)):
                 for tier, totals in tiers.items():
                     count.update({f"{tier} episodes": totals.episodes, f"{tier} tokens": totals.tokens})
-    would = "would be appended first" if dry_run else "appended"
-    typer.echo(
-        f"{len(names)} namespaces; events {would}: " + (", ".join(f"{n} {it}" for it, n in events.items()) or "none")
-    )
+    from recollect.jobs.queue.nightly import STEPS  # noqa: PLC0415
     from recollect.projections.queries.episode_queries import TIERS  # noqa: PLC0415
+
+    appended = "that would be appended" if dry_run else "appended"
+    # In the order of the steps, of all namespaces together.
+    counts = [f"{events[step]} {step}" for step in ("extract", *STEPS) if events[step]]
+    typer.echo(f"{len(names)} namespaces; events {appended}: {', '.join(counts) or 'none'}")
 
     for tier in TIERS:
         was, now_is = (
             f"{count[f'{tier} episodes']:,} episodes, {count[f'{tier} tokens']:,} tokens" for count in (before, after)
         )
         typer.echo(f"{tier:>10}: {was} -> {now_is}")
+
+
+def _show_step(progress: ProgressBars, namespace: str, step: str, done: int, total: int | None) -> None:
+    """Show the step of a namespace that begins."""
+    progress.show(f"{namespace}: {step}", done, total)

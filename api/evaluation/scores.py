@@ -8,7 +8,7 @@ MRR: 1 / rank of the first evidence message. Each is the mean over the questions
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,13 +72,19 @@ class Report:
 
     def render(self) -> str:
         """Return a table in plain text."""
-        rows = self.rows()
-        if not rows:
-            return "no questions"
-        table = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
-        widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
-        return "\n".join([*lines, *self.notes, *(f"degraded: {part}" for part in self.degraded)])
+        lines = [render_table(self.rows()), *self.notes, *(f"degraded: {part}" for part in self.degraded)]
+        return "\n".join(lines)
+
+
+def render_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows with the same keys as a table in plain text."""
+    if not rows:
+        return "no questions"
+    table = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
+    )
 
 
 def score_question(

@@ -11,7 +11,6 @@ from typing import Any, Self
 from recollect.api.as_of import AsOf
 from recollect.api.memory.recollect import Event, Recollect, listed
 from recollect.api.memory.references import check_references, has_references
-from recollect.api.operations.model_change import no_progress
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
@@ -19,7 +18,7 @@ from recollect.api.retrieval.understanding.query import utc_now
 from recollect.api.settings import Settings
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.integrity.verify import VerifyResult
-from recollect.events.progress import OnPartProgress
+from recollect.events.progress import OnPartProgress, no_progress
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window
 from recollect.jobs.queue.nightly import Compaction
@@ -146,9 +145,18 @@ class AsyncRecollect:
         """Do what `Recollect.version` does."""
         return await asyncio.to_thread(self.memory.version, namespace, as_of)
 
-    async def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
-        """Do what `Recollect.compact` does."""
-        return await asyncio.to_thread(self.memory.compact, namespace, now=now, dry_run=dry_run)
+    async def compact(
+        self,
+        namespace: str,
+        *,
+        now: datetime | str | None = None,
+        dry_run: bool = False,
+        on_progress: OnPartProgress = no_progress,
+    ) -> Compaction:
+        """Do what `Recollect.compact` does; `on_progress` is called in another thread."""
+        return await asyncio.to_thread(
+            self.memory.compact, namespace, now=now, dry_run=dry_run, on_progress=on_progress
+        )
 
     async def settle(self, namespace: str, *, now: datetime | str | None = None) -> None:
         """Do what `Recollect.settle` does."""

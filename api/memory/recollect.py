@@ -14,7 +14,7 @@ from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
 from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.references import check_references, has_references
-from recollect.api.operations.model_change import change_model, embed_missing, no_progress, undo_change, wait_for_model
+from recollect.api.operations.model_change import change_model, embed_missing, undo_change, wait_for_model
 from recollect.api.pages.entity_neighbourhood import entity_neighbourhood
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page, checked_limit, list_events, list_namespaces, list_rows
 from recollect.api.retrieval.answer.expansion import read_sources
@@ -30,7 +30,7 @@ from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidInput, NotFound, first_problem
 from recollect.events.integrity.verify import VerifyResult, verify
 from recollect.events.limits import check_namespace
-from recollect.events.progress import OnPartProgress
+from recollect.events.progress import OnPartProgress, no_progress
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.queue.nightly import Compaction, compact_steps, preview
@@ -242,12 +242,21 @@ class Recollect:
         moment = parse_as_of(as_of)
         return None if moment is None else self.parts.history.version(check_namespace(namespace), moment)
 
-    def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
-        """Run the nightly jobs on `namespace`; return the number of appended events, by step.
+    def compact(
+        self,
+        namespace: str,
+        *,
+        now: datetime | str | None = None,
+        dry_run: bool = False,
+        on_progress: OnPartProgress = no_progress,
+    ) -> Compaction:
+        """Run the nightly jobs on `namespace`; return the number of appended events by step, and the tiers.
 
         Parameters:
             now: the time that is compared with due times, aware or as text; the present when None.
-            dry_run: append nothing, and return what each step would append first.
+            dry_run: append nothing, and return what the same call without `dry_run` would append. A language model is
+                not asked; the counts are those of summaries and extractions by rules.
+            on_progress: called with (name of the step, steps done, steps) before each step.
 
         Raises:
             InvalidInput: `now` is not a time, or lies in the future. InvalidNamespace: the name.
@@ -255,7 +264,7 @@ class Recollect:
         """
         now_us = parse_past_us(now, field="now")
         run = preview if dry_run else compact_steps
-        return run(self.parts.job_context, check_namespace(namespace), now_us)
+        return run(self.parts.job_context, check_namespace(namespace), now_us, on_progress)
 
     def settle(self, namespace: str, *, now: datetime | str | None = None) -> None:
         """Complete the background work on `namespace` in this thread: catch up, extract, observe, embed.

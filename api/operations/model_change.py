@@ -30,10 +30,6 @@ _logger = logging.getLogger(__name__)
 _PASSES_MAX = 10
 
 
-def no_progress(_name: str, _done: int, _total: int | None) -> None:
-    """Ignore the progress."""
-
-
 def wait_for_model(embedder: Embedder, on_progress: OnPartProgress) -> None:
     """Wait until the model is loaded, without a time limit, because it may have to be downloaded.
 

@@ -62,8 +62,7 @@ def _cursor(name: str, after: str) -> str | int:
     """Return the cursor `after` in the type of the list's cursor column."""
     if not LISTS[name].is_number:
         return after
-    # Clusters are numbered from 0, the rows of other lists from 1.
-    return -1 if name == "clusters" and not after else _number(after)
+    return _number(after)
 
 
 #: Columns that hold JSON.

@@ -39,6 +39,7 @@ from recollect.api.retrieval.search.semantic_search import (
     late_interaction_scores,
     semantic_scores,
 )
+from recollect.api.retrieval.search.source_turns import best_summaries, with_source_turns
 from recollect.events.envelope import DAY_US, microseconds
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
@@ -68,10 +69,35 @@ class EpisodeSearch:
     ) -> RankedEpisodes | None:
         """Return the candidates for a query in their order; None without candidates or without keyword search.
 
+        The turns that summaries stand for are ranked in place of the summaries, if they can be read in time.
+
         Parameters:
             excluded: versions of episodes to leave out.
             by_vectors: False for keywords alone.
         """
+        summaries = self._best_summaries(context, by_vectors=by_vectors and ranking != "keyword")
+        if summaries:
+            expanded = context.budget.run("sources", context.snapshot, lambda: with_source_turns(context, summaries))
+            context = context if expanded is None else expanded
+        return self._search(context, ranking, excluded, by_vectors=by_vectors)
+
+    def _best_summaries(self, context: SearchContext, *, by_vectors: bool) -> list[int]:
+        """Return the versions of the summaries whose sources to rank, best first; empty without keyword search."""
+        is_summary = context.episodes.raw == 0
+        if not is_summary.any():
+            return []
+        pending = self._start_semantic_search(context, ()) if by_vectors else None
+        keywords = context.budget.run("keyword", context.snapshot, lambda: _keyword_scores(context))
+        semantics = self._await_semantic_search(pending, context.budget)
+        if keywords is None:
+            return []
+        allowed = is_summary & requested_episodes(context.episodes, context.request)
+        return best_summaries(context, allowed, keywords, semantics)
+
+    def _search(
+        self, context: SearchContext, ranking: Ranking, excluded: Sequence[int], *, by_vectors: bool
+    ) -> RankedEpisodes | None:
+        """Return the ranked candidates among the episodes of `context`."""
         episodes, budget = context.episodes, context.budget
         pending = self._start_semantic_search(context, excluded) if by_vectors and ranking != "keyword" else None
         keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context))
@@ -96,7 +122,7 @@ class EpisodeSearch:
         if ranking != "weighted":
             order = order[scores[order] > 0]
         budget.stages_ms["rank"] = budget.spent_ms - started_ms
-        return RankedEpisodes(candidates, signals, matrix, scores, order)
+        return RankedEpisodes(context, candidates, signals, matrix, scores, order)
 
     def query_vector(self, context: SearchContext) -> Vector | None:
         """Return the query's vector, shape (dimensions,); None when it is not embedded in time."""

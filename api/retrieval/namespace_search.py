@@ -82,6 +82,7 @@ class NamespaceSearch:
         ranked = None
         if request.query.strip() and (kinds is None or "episode" in kinds):
             ranked = self.episodes.search(context, request.ranking, excluded, by_vectors=by_vectors)
+            context = context if ranked is None else ranked.context
         matches = self._knowledge_matches(context, ranked, by_vectors) if request.query.strip() else []
         episodes, grounding = self._gated_episodes(context, ranked)
         dropped: list[DroppedCandidate] = []
@@ -289,7 +290,8 @@ def episode_items(
 def episode_item(context: SearchContext, version: int, score: float, ranks: Mapping[str, int]) -> Item:
     """Return the episode `version` as an item."""
     episode = context.snapshot.episodes.details(version)
-    sources = () if episode.tier == "raw" else tuple(context.snapshot.episodes.source_ids(version))
+    is_summary = episode.tier != "raw" and episode.summary_id is None
+    sources = () if not is_summary else tuple(context.snapshot.episodes.source_ids(version))
     return Item(
         id=episode.id,
         kind="episode",
@@ -302,6 +304,8 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
         occurred_at_us=episode.occurred_at_us,
         session_id=episode.session_id,
         speaker=episode.speaker,
+        tier=episode.tier,
+        summary_id=episode.summary_id,
         outdated=episode.id in context.index.knowledge.outdated,
         authoritative=episode.role == "user" and _is_statement(episode.text),
     )

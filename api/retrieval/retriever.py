@@ -10,10 +10,11 @@ A retrieval runs these stages; the methods of `Retriever` stand in the same orde
 5. Search each namespace (`_search`, `_search_other_namespace`; `namespace_search`):
    - episodes (`episode_search`): scores by keyword, vector and entity graph (`search.keyword_search`,
      `search.semantic_search`, `search.entity_graph`), the candidates of every list (`ranking.candidates`), their
-     features (`ranking.features`) and the weighted sum (`ranking.weighted_sum`);
+     features (`ranking.features`) and the weighted sum (`ranking.weighted_sum`); turns from the log take the place of
+     summaries (`search.source_turns`);
    - knowledge (`knowledge_search`);
    - the relevance gate (`ranking.relevance_gate`), the optional reranker (`ranking.reranker`) and the merge.
-6. Add the source texts of summaries when `expand` is set (`_search`; `answer.expansion`).
+6. Add all messages of the summaries behind items when `expand` is set (`_search`; `answer.expansion`).
 7. Fit the items to the token budget and render the context (`_assemble`; `answer.prompt_context`).
 8. Derive guidance for the answer (`_assemble`; `answer.answer_guidance`).
 9. Explain the result for its trace, lazily (`RetrieveResult.explain`; `answer.explanation`, `answer.trace_store`).
@@ -182,7 +183,8 @@ class Retriever:
             context = self._search_context(namespace, request, snapshot, budget)
             if context is None:
                 raise StillBuilding(f"the read model of namespace {namespace!r} was not ready in time")
-            return context, self._namespace_search.episodes.search(context, request.ranking)
+            ranked = self._namespace_search.episodes.search(context, request.ranking)
+            return context if ranked is None else ranked.context, ranked
 
     def close(self) -> None:
         """Wait for running searches, then stop their threads."""

@@ -194,7 +194,7 @@ class Clusters(Payload):
 
 
 class MemoriesClustered(Envelope):
-    """`memories.clustered`: a job grouped the memories by topic."""
+    """`memories.clustered`: a job of an earlier release grouped the memories by topic; nothing reads it any more."""
 
     type: Literal["memories.clustered"] = "memories.clustered"
     payload: Clusters
@@ -210,7 +210,7 @@ class DayDigest(Payload):
 
 
 class DayDigested(Envelope):
-    """`day.digested`: a job summarised the events of a day."""
+    """`day.digested`: a job of an earlier release summarised the events of a day; nothing reads it any more."""
 
     type: Literal["day.digested"] = "day.digested"
     payload: DayDigest

@@ -1,4 +1,4 @@
-"""Compaction: the nightly steps, which compress, distil, expire, merge, decay, digest and cluster memories.
+"""Compaction: the nightly steps, which compress, distil, expire, merge and decay memories.
 
 It may use `jobs.summarising`, `jobs.derivation` and `jobs.llm`.
 """

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from recollect.events.envelope import DAY_US, EventDraft, datetime_of
+from recollect.events.envelope import EventDraft, datetime_of
 from recollect.events.validation import draft
 from recollect.projections.queries.episode_queries import EpisodeRow
 
@@ -120,24 +120,6 @@ def conversation_compacted(session_id: str, turns: Sequence[EpisodeRow], summary
     )
 
 
-def day_digested(day: int, name: str, text: str, turns: Sequence[EpisodeRow]) -> EventDraft:
-    """Return `day.digested`: a summary of the turns of one day.
-
-    Parameters:
-        day: days since 1970 UTC.
-        name: the date of this day, such as ``2026-11-20``.
-    """
-    return draft(
-        {
-            "id": derived_id("digest", name),
-            "type": "day.digested",
-            "occurred_at": datetime_of((day + 1) * DAY_US),
-            "actor": "compaction",
-            "payload": {"day": name, "text": text, "source_events": [turn.id for turn in turns]},
-        }
-    )
-
-
 def episodes_expired(ids: Sequence[str], now_us: int) -> EventDraft:
     """Return `episodes.expired`: the episodes `ids` leave the read models."""
     return draft(
@@ -194,24 +176,6 @@ def memories_merged(kept_id: str, merged_ids: Sequence[str], similarity: float, 
                 "merged_ids": merged_ids,
                 "similarity": round(min(1.0, similarity), 4),
             },
-        }
-    )
-
-
-def memories_clustered(ids: Sequence[str], clusters: Sequence[Mapping[str, Any]], now_us: int) -> EventDraft:
-    """Return `memories.clustered`: the clusters of a namespace's memories.
-
-    Parameters:
-        ids: the ids of the memories that were clustered.
-        clusters: in the form of the payload: a label, and the ids of the cluster's memories.
-    """
-    return draft(
-        {
-            "id": derived_id("cluster", str(now_us), *ids),
-            "type": "memories.clustered",
-            "occurred_at": datetime_of(now_us),
-            "actor": "compaction",
-            "payload": {"clusters": clusters},
         }
     )
 

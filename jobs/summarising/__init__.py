@@ -1,4 +1,4 @@
-"""Summarising: extractive summaries and keywords of episodes.
+"""Summarising: extractive summaries of episodes.
 
 It may use `jobs.derivation` and `jobs.llm`.
 """

@@ -6,7 +6,6 @@ of the conversation, rich in content, and dissimilar to the sentences selected b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from heapq import heapify, heappop, heapreplace
 from itertools import chain
@@ -14,22 +13,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recollect.jobs.summarising.sentence_content import content, readable, without_code
 from recollect.projections.embeddings.embedder import Vector
 from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import distinct_words
 
-_NUMBER = re.compile(r"\d")
-_NAME = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ]\w+")
-#: Distinct words from which more words add nothing to the content of a sentence.
-_CONTENT_WORDS_MAX = 12
-#: Weights of the parts of a score; the similarity to the centre has the weight 1.
-_CONTENT_WEIGHT = 1.0
+#: Weights of the parts of a score, and of the similarity to a selected sentence.
+_CENTRALITY_WEIGHT = 0.5
+_CONTENT_WEIGHT = 1.5
 _REDUNDANCY_WEIGHT = 0.7
 _IMPORTANCE_WEIGHT = 0.1
+#: Subtracted from what an assistant says: mostly general knowledge, while the users' words are about themselves.
+_ASSISTANT_COST = 0.4
 #: Content under which a sentence is never added to a summary that has a sentence.
-_CONTENT_MIN = 0.2
+_CONTENT_MIN = 0.15
 #: Selection ends when less than this share of the budget is left: hardly a sentence fits.
 _REST_SHARE = 0.08
 
@@ -44,19 +43,16 @@ class _Sentence(NamedTuple):
 def summarise(
     turns: Sequence[EpisodeRow], vectors: Sequence[Vector | None], tokens_max: int, *, whole: bool = False
 ) -> str:
-    """Return a summary of `turns` in at most `tokens_max` tokens: verbatim sentences, in order, with their speakers.
+    """Return a summary of `turns` in at most `tokens_max` tokens: sentences as said, in order, with their speakers.
+
+    Markdown is left out, and a sentence that was said before is.
 
     Parameters:
         vectors: one normalised vector a turn, or None where the turn is not embedded. Without any vector, word
             vectors are used.
         whole: select turns instead of sentences, and put each turn on its own line.
     """
-    sentences = [
-        _Sentence(index, part)
-        for index, turn in enumerate(turns)
-        for part in ([turn.line()] if whole else split_sentences(turn.line()))
-        if part.strip()
-    ]
+    sentences = _sentences(turns, whole=whole)
     if not sentences:
         return ""
     rows = _rows(turns, vectors)
@@ -76,8 +72,8 @@ def summarise(
             heapreplace(heap, (-score, best))
             continue
         heappop(heap)
-        cost = estimate_tokens(f"{turns[sentences[best].turn].speaker}: {sentences[best].text} ")
-        if cost <= tokens_left and not (selected and _content(sentences[best].text) < _CONTENT_MIN):
+        cost = estimate_tokens(f"{turns[sentences[best].turn].speaker}: {sentences[best].text}. ")
+        if cost <= tokens_left and not (selected and content(sentences[best].text) < _CONTENT_MIN):
             selected.append(best)
             tokens_left -= cost
             similarities: Vector = np.dot(rows, rows[sentences[best].turn])
@@ -89,6 +85,22 @@ def summarise(
     if whole:
         return "\n".join(sentences[index].text for index in sorted(selected))
     return _joined(turns, [sentences[index] for index in sorted(selected)])
+
+
+def _sentences(turns: Sequence[EpisodeRow], *, whole: bool) -> list[_Sentence]:
+    """Return the sentences of the turns, or the turns, that a summary may hold; each text once."""
+    parts = [
+        _Sentence(index, part)
+        for index, turn in enumerate(turns)
+        for part in ([turn.line()] if whole else split_sentences(without_code(turn.line())))
+        if part.strip()
+    ]
+    cleaned = parts if whole else [part._replace(text=text) for part in parts if (text := readable(part.text))]
+    first_said: dict[str, _Sentence] = {}
+    # When nothing but markup was said, it is the summary.
+    for part in cleaned or parts:
+        first_said.setdefault(part.text, part)
+    return list(first_said.values())
 
 
 def _rows(turns: Sequence[EpisodeRow], vectors: Sequence[Vector | None]) -> Vector:
@@ -107,13 +119,14 @@ def _rows(turns: Sequence[EpisodeRow], vectors: Sequence[Vector | None]) -> Vect
 
 
 def _scores(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence], rows: Vector) -> Vector:
-    """Return the score of each sentence: similarity of its turn to the centre, content, and importance of its turn."""
+    """Return the score of each sentence: its content; and its turn's speaker, importance, similarity to the centre."""
     centre = rows.mean(axis=0)
     centrality = rows @ (centre / max(float(np.linalg.norm(centre)), 1e-9))
     return np.array(
         [
-            centrality[sentence.turn]
-            + _CONTENT_WEIGHT * _content(sentence.text)
+            _CENTRALITY_WEIGHT * centrality[sentence.turn]
+            - _ASSISTANT_COST * (turns[sentence.turn].role == "assistant")
+            + _CONTENT_WEIGHT * content(sentence.text)
             + _IMPORTANCE_WEIGHT * (turns[sentence.turn].importance - 5)
             for sentence in sentences
         ],
@@ -121,25 +134,18 @@ def _scores(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence], rows: V
     )
 
 
-def _content(text: str) -> float:
-    """Return the content of a sentence, from 0 to 1: by its distinct words, names and numbers.
-
-    Questions and exclamations carry less content.
-    """
-    words = min(1.0, len(distinct_words(text)) / _CONTENT_WORDS_MAX)
-    named = min(1.0, len(_NAME.findall(text)) / 2)
-    numbers = 1.0 if _NUMBER.search(text) else 0.0
-    score = 0.6 * words + 0.25 * named + 0.15 * numbers
-    return score * (0.4 if text.endswith("?") else 0.7 if text.endswith("!") else 1.0)
-
-
 def _joined(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence]) -> str:
-    """Join sentences; name the speaker where the speaker changes, unless the name is empty."""
+    """Join sentences; name the speaker where the speaker changes, unless the name is empty.
+
+    A sentence without an end sign gets a full stop before the next one.
+    """
     parts: list[str] = []
     speaker: str | None = None
     for sentence in sentences:
         next_speaker = turns[sentence.turn].speaker
         same = next_speaker in (speaker, "")
+        if parts and parts[-1][-1].isalnum():
+            parts[-1] += "."
         parts.append(sentence.text if same else f"{next_speaker}: {sentence.text}")
         speaker = next_speaker
     return " ".join(parts)

@@ -23,7 +23,7 @@ class LlmSummary(BaseModel):
 
 
 #: Tokens that a summary may use however short its sources are: a sentence needs as many.
-_TOKENS_MIN = 16
+_TOKENS_MIN = 30
 #: Tokens of the longest summary; an event has room for them.
 _TOKENS_MAX = 16_000
 #: How many times its budget a language model's summary may use: the model counts tokens differently.

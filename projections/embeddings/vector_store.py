@@ -37,6 +37,7 @@ SELECT vectors.vector FROM embeddings JOIN vectors ON vectors.key = embeddings.v
 WHERE embeddings.model = ? AND embeddings.version = ? AND embeddings.chunk = 0
 """
 
+_EMBEDDED_AMONG = "SELECT DISTINCT version FROM embeddings WHERE model = ? AND version IN (%s)"
 # Codes of turns are read in two steps instead of a join: each table's pages stay in SQLite's cache.
 _TURN_KEYS = """
 SELECT vector_key, version FROM embeddings WHERE model = ? AND version IN (%s) AND chunk < ?
@@ -163,7 +164,7 @@ class VectorStore:
 
         Parameters:
             embeddings: new embeddings by the digests of their stretches.
-            passages: (version of the episode, passage, digest of its stretch).
+            passages: (version of the episode, or of an expired source of it, passage, digest of its stretch).
             after: the checkpoint that the passages follow.
             last: version and id of the last episode among them.
 
@@ -182,6 +183,9 @@ class VectorStore:
                 [(version, passage.chunk, self._model, digest) for version, passage, digest in passages],
             )
             self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, *last))
+        if any(version <= after for version, *_ in passages):
+            # The index is extended in order of versions, so one that has passed these sources is loaded again.
+            self._loaded = None
         return True
 
     def save_texts(self, embeddings: Mapping[bytes, StoredEmbedding]) -> None:
@@ -202,6 +206,13 @@ class VectorStore:
                 if text.codes is not None
             ],
         )
+
+    def embedded_among(self, versions: Sequence[int]) -> set[int]:
+        """Return the `versions` that have passages; none when the vectors are of another source."""
+        if not self.checkpoint():
+            return set()
+        statement = _EMBEDDED_AMONG % _placeholders(versions)
+        return {version for (version,) in self._connection.execute(statement, (self._model, *versions))}
 
     def text_vector(self, digest: bytes) -> Vector | None:
         """Return the vector of the text with this sha256; None when it has none."""

@@ -20,7 +20,6 @@ from typing import cast
 
 import numpy as np
 
-from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ForeignFile, RecollectError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import write_once
@@ -39,13 +38,12 @@ from recollect.projections.embeddings.token_codes import TokenCodeCache, Vector,
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
 from recollect.projections.projection_settings import INDEX_BYTES_MAX
-from recollect.projections.projector.episode_events import Episode, episode_from_event, is_episode_event
-from recollect.projections.queries.episode_queries import EpisodeToEmbed, SpokenText
+from recollect.projections.queries.episode_queries import EpisodeRow, EpisodeToEmbed, SpokenText
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.queries.summary_sources import read_events
 from recollect.projections.read_models.layout import namespace_folder, remove_database
 from recollect.projections.read_models.open_files import OpenFiles
 from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.read_models.summary_sources import read_turns
 from recollect.projections.schema.schema import SCHEMA_VERSION
 
 _logger = logging.getLogger(__name__)
@@ -240,20 +238,34 @@ class Vectors:
                         after = store.checkpoint()
                     episodes = snapshot.episodes.to_embed(after, limit=_BATCH_EPISODES)
                     batch = [
-                        (episode.version, passage, passage.stretch.digest)
+                        (version, passage, passage.stretch.digest)
                         for episode in episodes
-                        for passage in self._passages(namespace, snapshot, episode)
+                        for version, passage in self._passages(namespace, snapshot, store, episode)
                     ]
                     if not episodes or self._embed_passages(store, after, episodes[-1], batch):
                         return len(episodes)
 
-    def _passages(self, namespace: str, snapshot: Snapshot, episode: EpisodeToEmbed) -> Iterator[Passage]:
-        """Return the passages of an episode; for a summary, also those of its sources."""
+    def _passages(
+        self, namespace: str, snapshot: Snapshot, store: VectorStore, episode: EpisodeToEmbed
+    ) -> Iterator[tuple[int, Passage]]:
+        """Yield the passages of an episode, each with its version; for a summary, also those of its sources.
+
+        An expired source has its passages under its own version as well, since retrieval ranks the sources of the
+        summaries that it finds. Only a file that is embedded again lacks them: expiry removes no vectors.
+        """
         if episode.tier == "raw":
-            return passages(episode.spoken, episode.before)
-        versions = snapshot.episodes.source_versions(episode.version)
-        events = [event for event in read_events(self._read_models.log, namespace, versions) if is_episode_event(event)]
-        return summary_passages(episode.spoken, _source_turns(events, snapshot))
+            yield from ((episode.version, passage) for passage in passages(episode.spoken, episode.before))
+            return
+        turns = read_turns(self._read_models.log, namespace, snapshot.episodes.source_versions(episode.version))
+        versions = [turn.version for turn in turns]
+        sources = _source_turns(turns, snapshot)
+        yield from ((episode.version, passage) for passage in summary_passages(episode.spoken, sources))
+        with store.lock:
+            embedded = store.embedded_among(versions)
+        live = snapshot.episodes.texts(versions)
+        for version, source in zip(versions, sources, strict=True):
+            if version not in embedded and version not in live:
+                yield from ((version, passage) for passage in passages(source.spoken, source.before))
 
     def _embed_passages(
         self, store: VectorStore, after: int, last: EpisodeToEmbed, batch: Sequence[tuple[int, Passage, bytes]]
@@ -261,7 +273,7 @@ class Vectors:
         """Embed the passages of the episodes after the checkpoint `after` up to `last`; store vectors and checkpoint.
 
         Parameters:
-            batch: (version of the episode, passage, digest of its stretch).
+            batch: (version of the episode or of an expired source, passage, digest of its stretch).
 
         Returns:
             False when nothing was stored: another process has reset the checkpoint or removed a vector meanwhile.
@@ -379,22 +391,18 @@ class Vectors:
         return namespace_folder(self._data, namespace) / VECTORS_FILE
 
 
-def _source_turns(events: Sequence[RecordedEvent], snapshot: Snapshot) -> list[SourceTurn]:
+def _source_turns(rows: Sequence[EpisodeRow], snapshot: Snapshot) -> list[SourceTurn]:
     """Return the sources of a summary with the contexts they were embedded in.
 
     Where the row of a source, or of the turn before it, has expired, that is the source before it in its session.
     """
-    spoken = [_spoken(episode_from_event(event, event.data())) for event in events]
-    before = snapshot.episodes.spoken_before([event.version for event in events])
+    before = snapshot.episodes.spoken_before([row.version for row in rows])
     last_of_session: dict[str, SpokenText] = {}
     turns: list[SourceTurn] = []
-    for event, turn in zip(events, spoken, strict=True):
-        fallback = None if event.session_id is None else last_of_session.get(event.session_id)
-        turns.append(SourceTurn(turn, before.get(event.version) or fallback))
-        if event.session_id is not None:
-            last_of_session[event.session_id] = turn
+    for row in rows:
+        spoken = SpokenText(row.speaker, row.text, row.caption)
+        fallback = None if row.session_id is None else last_of_session.get(row.session_id)
+        turns.append(SourceTurn(spoken, before.get(row.version) or fallback))
+        if row.session_id is not None:
+            last_of_session[row.session_id] = spoken
     return turns
-
-
-def _spoken(episode: Episode) -> SpokenText:
-    return SpokenText(episode.speaker, episode.text, episode.caption)

@@ -16,9 +16,6 @@ from recollect.projections.projector.deferred_updates import DeferredUpdates
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import distinct_words
 
-#: Daily digests in the read model; older ones stay in the log.
-DAILY_DIGESTS_MAX = 7
-
 # An episode from before an event.
 _FIND = "SELECT version, session_id, tier, status FROM episodes WHERE id = ? AND version < ?"
 # FTS5 removes a row of an external-content table by the values that it was indexed with.
@@ -41,25 +38,20 @@ SELECT concat_ws(' ', text, caption, terms) FROM episodes
 WHERE version IN (SELECT source FROM episode_sources WHERE version = ?) ORDER BY version
 """
 _OWN_TEXT = "SELECT text FROM episodes WHERE version = ?"
-# A summary names the entities of its sources.
-_INHERIT_MENTIONS = (
-    "INSERT OR IGNORE INTO mentions (entity_id, version) SELECT DISTINCT entity_id, ?1 FROM mentions "
-    "WHERE version IN (SELECT source FROM episode_sources WHERE version = ?1)"
-)
-# A summary that replaces another one also names its entities, since their episodes may have expired.
-_COPY_MENTIONS = (
-    "INSERT OR IGNORE INTO mentions (entity_id, version) SELECT entity_id, ? FROM mentions WHERE version = ?"
-)
-_ADD_SOURCE = "INSERT OR IGNORE INTO episode_sources (version, source, id) VALUES (?, ?, ?)"
+_ADD_SOURCE = "INSERT OR IGNORE INTO episode_sources (version, source, id, status) VALUES (?, ?, ?, ?)"
 _COPY_SOURCES = (
-    "INSERT OR IGNORE INTO episode_sources (version, source, id) "
-    "SELECT ?, source, id FROM episode_sources WHERE version = ?"
+    "INSERT OR IGNORE INTO episode_sources (version, source, id, status) "
+    "SELECT ?, source, id, status FROM episode_sources WHERE version = ?"
 )
-_SET_DIGEST = "INSERT OR REPLACE INTO daily_digests (day, text, occurred_at_us) VALUES (?, ?, ?)"
-_DELETE_OLD_DIGESTS = (
-    "DELETE FROM daily_digests WHERE day NOT IN (SELECT day FROM daily_digests ORDER BY day DESC LIMIT ?)"
-)
-
+# The source may have expired, so the summary keeps its status.
+_SET_SOURCE_STATUS = "UPDATE episode_sources SET status = ? WHERE id = ? AND version < ?"
+_SOURCES = "SELECT source FROM episode_sources WHERE version = ?"
+# The mentions of an episode that neither is in the read model nor is the source of a summary.
+_DELETE_MENTIONS = """
+DELETE FROM mentions WHERE version = ?1
+AND NOT EXISTS (SELECT 1 FROM episodes WHERE version = ?1)
+AND NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = ?1)
+"""
 Status = Literal["active", "stale", "superseded", "invalidated", "rejected"]
 
 
@@ -97,10 +89,6 @@ class EpisodeUpdates:
         """Set the status of episodes; retrieval returns only active ones."""
         self._deferred.add(event, lambda: self._set_status(event, ids, status), episodes=True)
 
-    def add_daily_digest(self, event: RecordedEvent, day: str, text: str) -> None:
-        """Set the digest of a day, and drop the digests before the last `DAILY_DIGESTS_MAX`."""
-        self._deferred.add(event, lambda: self._set_digest(event, day, text), episodes=True)
-
     def _rows(self, event: RecordedEvent, ids: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return version, session, tier and status of the episodes `ids` from before the event."""
         rows = (self._connection.execute(_FIND, (id, event.version)).fetchone() for id in dict.fromkeys(ids))
@@ -110,14 +98,12 @@ class EpisodeUpdates:
         """Write the sources and search terms of a summary, and remove the summaries that it replaces."""
         replaced: list[int] = []
         for source_id in dict.fromkeys(sources):
-            for version, _, tier, _ in self._rows(event, [source_id]):
+            for version, _, tier, status in self._rows(event, [source_id]):
                 if tier == "raw":
-                    self._connection.execute(_ADD_SOURCE, (event.version, version, source_id))
+                    self._connection.execute(_ADD_SOURCE, (event.version, version, source_id, status))
                 elif replaces:
                     replaced.append(version)
                     self._connection.execute(_COPY_SOURCES, (event.version, version))
-                    self._connection.execute(_COPY_MENTIONS, (event.version, version))
-        self._connection.execute(_INHERIT_MENTIONS, (event.version,))
         self._set_terms(event, replaced)
         self._remove(event, replaced)
 
@@ -138,16 +124,17 @@ class EpisodeUpdates:
         self._connection.execute(_INDEX, (event.version,))
 
     def _remove(self, event: RecordedEvent, versions: Sequence[int]) -> None:
-        """Delete episodes with their mentions and sources, and index again the episodes that follow them."""
+        """Delete episodes with their sources, and index again the episodes that follow them.
+
+        The mentions of a source stay as long as a summary has it, since retrieval ranks the sources of summaries.
+        """
         removed = set(versions)
         followers = {follower for version in removed if (follower := self._follower(version)) is not None} - removed
         self._connection.executemany(_UNINDEX, [(version,) for version in sorted(removed | followers)])
-        for query in (
-            "DELETE FROM episodes WHERE version = ?",
-            "DELETE FROM mentions WHERE version = ?",
-            "DELETE FROM episode_sources WHERE version = ?",
-        ):
+        sources = [source for version in removed for (source,) in self._connection.execute(_SOURCES, (version,))]
+        for query in ("DELETE FROM episodes WHERE version = ?", "DELETE FROM episode_sources WHERE version = ?"):
             self._connection.executemany(query, [(version,) for version in sorted(removed)])
+        self._connection.executemany(_DELETE_MENTIONS, [(version,) for version in sorted(removed.union(sources))])
         self._connection.executemany(_INDEX, [(version,) for version in sorted(followers)])
         if removed:
             self._connection.execute("UPDATE read_model SET last_removal_version = ?", (event.version,))
@@ -165,7 +152,8 @@ class EpisodeUpdates:
         )
 
     def _set_status(self, event: RecordedEvent, ids: Sequence[str], status: Status) -> None:
-        """Set the status of episodes, and index them again when it differs."""
+        """Set the status of episodes, also as sources of summaries, and index them again when it differs."""
+        self._connection.executemany(_SET_SOURCE_STATUS, [(status, id, event.version) for id in ids])
         for version, _, _, old_status in self._rows(event, ids):
             if old_status == status:
                 continue
@@ -173,8 +161,3 @@ class EpisodeUpdates:
             self._connection.execute("UPDATE episodes SET status = ? WHERE version = ?", (status, version))
             self._connection.execute(_INDEX, (version,))
             self._connection.execute("UPDATE read_model SET last_removal_version = ?", (event.version,))
-
-    def _set_digest(self, event: RecordedEvent, day: str, text: str) -> None:
-        """Write the digest of a day, and delete the old ones."""
-        self._connection.execute(_SET_DIGEST, (day, text, event.occurred_at_us))
-        self._connection.execute(_DELETE_OLD_DIGESTS, (DAILY_DIGESTS_MAX,))

@@ -84,11 +84,6 @@ def _turns_summarised(batch: WriteBatch, event: RecordedEvent, payload: dict[str
         batch.episode_updates.set_short_form(event, summary["event_id"], summary["text"])
 
 
-def _day_digested(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    """Set the digest of a day."""
-    batch.episode_updates.add_daily_digest(event, payload["day"], payload["text"])
-
-
 _HANDLERS: dict[str, Handler] = {
     "session.started": _session_started,
     "session.ended": _session_ended,
@@ -100,6 +95,5 @@ _HANDLERS: dict[str, Handler] = {
     "episode.distilled": _distilled,
     "episodes.expired": _expired,
     "turns.summarised": _turns_summarised,
-    "day.digested": _day_digested,
     **KNOWLEDGE_HANDLERS,
 }

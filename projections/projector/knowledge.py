@@ -83,7 +83,6 @@ _MOVE_OBSERVATION_CURSOR = """
 INSERT INTO observation_cursors (session_id, through) VALUES (?, ?)
 ON CONFLICT (session_id) DO UPDATE SET through = max(through, excluded.through)
 """
-_ADD_CLUSTER = "INSERT OR REPLACE INTO clusters (memory_id, number, label) VALUES (?, ?, ?)"
 _ADD_DATE_MENTION = "INSERT INTO date_mentions (event_id, text, start_us, end_us) VALUES (?, ?, ?, ?)"
 _ADD_QUESTION = "INSERT INTO questions (event_id, text) VALUES (?, ?)"
 _ADD_RATING = """
@@ -251,7 +250,7 @@ class Knowledge:
         ):
             self._connection.execute(query, (document_id,))
 
-    # -- observations, clusters, dates, questions ---------------------------------------------------------------------
+    # -- observations, dates, questions -------------------------------------------------------------------------------
 
     def add_observations(self, event: RecordedEvent, payload: dict[str, Any], replaced: Sequence[str] = ()) -> None:
         """Add observations.
@@ -275,18 +274,6 @@ class Knowledge:
                 # A forged version after the event's own would stop the observation of the session.
                 (event.session_id, min(payload["through"], event.version)),
             )
-
-    def set_clusters(self, payload: dict[str, Any]) -> None:
-        """Replace all clusters."""
-        self._connection.execute("DELETE FROM clusters")
-        self._connection.executemany(
-            _ADD_CLUSTER,
-            [
-                (memory_id, number, cluster["label"])
-                for number, cluster in enumerate(payload["clusters"])
-                for memory_id in cluster["memory_ids"]
-            ],
-        )
 
     def add_date_mentions(self, payload: dict[str, Any]) -> None:
         """Add the dates that messages name."""

@@ -123,11 +123,6 @@ def _observations_reflected(batch: WriteBatch, event: RecordedEvent, payload: di
     batch.deferred.add(event, lambda: batch.knowledge.add_observations(event, payload, payload["source_events"]))
 
 
-def _memories_clustered(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    """Replace the clusters."""
-    batch.deferred.add(event, lambda: batch.knowledge.set_clusters(payload))
-
-
 def _memory_pinned(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Pin a memory."""
     batch.episode_updates.pin(event, payload["memory_id"])
@@ -213,7 +208,6 @@ KNOWLEDGE_HANDLERS: dict[str, Handler] = {
     "document.removed": _document_removed,
     "observations.recorded": _observations_recorded,
     "observations.reflected": _observations_reflected,
-    "memories.clustered": _memories_clustered,
     "memory.pinned": _memory_pinned,
     "memory.invalidated": _memory_invalidated,
     "memory.status_changed": _memory_status_changed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,10 +31,6 @@ _ROW = (
 # Input of compression.
 _UNSUMMARISED_BEFORE = f"""
 SELECT {_ROW} FROM episodes WHERE {_LIVE} AND occurred_at_us < ? AND {_UNSUMMARISED} ORDER BY session_id, version
-"""
-# Input of a day's digest.
-_LIVE_BETWEEN = f"""
-SELECT {_ROW} FROM episodes WHERE {_LIVE} AND occurred_at_us >= ? AND occurred_at_us < ? ORDER BY version LIMIT ?
 """
 # Input of distillation.
 _COMPRESSED_BEFORE = f"""
@@ -69,10 +65,8 @@ SELECT {_ROW} FROM episodes
 WHERE tier = 'raw' AND type = 'conversation' AND short IS NULL AND token_count > 100 AND token_count > ?
 ORDER BY version LIMIT ?
 """
-# The newest distilled summaries.
 _DISTILLED = """
-SELECT version, id, session_id, text FROM episodes WHERE tier = 'distilled' AND status = 'active'
-ORDER BY version DESC LIMIT ?
+SELECT version, id, session_id, text FROM episodes WHERE tier = 'distilled' AND status = 'active' ORDER BY version
 """
 # Old raw episodes that are sources of a summary or not active; without pinned episodes and sources of corrections.
 _EXPIRED_RAW = """
@@ -114,10 +108,19 @@ SELECT version, occurred_at_us, session_id, role, speaker, importance, previous,
     tier = 'raw'
 FROM episodes WHERE status = 'active' AND version > ? AND version <= ? ORDER BY version
 """
-# Episodes that name a date in a time range.
+# Episodes that name a date in a time range, sources of summaries that do, and their summaries.
 _MENTIONING_DATES = """
-SELECT version FROM date_mentions JOIN episodes ON episodes.id = event_id
-WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ?
+WITH naming AS (
+    SELECT DISTINCT event_id FROM date_mentions WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ?
+)
+SELECT version FROM naming JOIN episodes ON episodes.id = event_id
+UNION SELECT source FROM naming JOIN episode_sources ON episode_sources.id = event_id
+UNION SELECT version FROM naming JOIN episode_sources ON episode_sources.id = event_id
+"""
+# The sources of a summary, and whether each is an active one that has expired.
+_EXPIRED_SOURCES = """
+SELECT source, status = 'active' AND NOT EXISTS (SELECT 1 FROM episodes WHERE episodes.version = source)
+FROM episode_sources WHERE episode_sources.version = ? ORDER BY source
 """
 # Episodes after a version (e), each with the previous episode of its session (p).
 _TO_EMBED = """
@@ -184,6 +187,8 @@ class EpisodeDetails:
     #: raw, compressed or distilled.
     tier: str
     role: str | None
+    #: The id of the summary that has the episode as a source, once the episode has expired; None before.
+    summary_id: str | None = None
 
 
 class SpokenText(NamedTuple):
@@ -275,10 +280,6 @@ class EpisodeQueries:
         """Return the live episodes before `cutoff_us` that are in no summary, ordered by session and version."""
         return fetch_records(self._connection, EpisodeRow, _UNSUMMARISED_BEFORE, (cutoff_us,))
 
-    def live_between(self, start_us: int, end_us: int, *, limit: int) -> list[EpisodeRow]:
-        """Return the live episodes from `start_us` to `end_us` (exclusive), ordered by version."""
-        return fetch_records(self._connection, EpisodeRow, _LIVE_BETWEEN, (start_us, end_us, limit))
-
     def compressed_before(self, cutoff_us: int, *, limit: int) -> list[EpisodeRow]:
         """Return the active compressed episodes before `cutoff_us` that are not pinned, ordered by version."""
         return fetch_records(self._connection, EpisodeRow, _COMPRESSED_BEFORE, (cutoff_us, limit))
@@ -307,9 +308,9 @@ class EpisodeQueries:
         """Return the messages of over `tokens_min` tokens (at least 100) without a short form, ordered by version."""
         return fetch_records(self._connection, EpisodeRow, _LONG_TURNS, (tokens_min, limit))
 
-    def distilled(self, *, limit: int = -1) -> list[SummaryRow]:
-        """Return the newest active distilled episodes, ordered by version; a `limit` of -1 returns all."""
-        return fetch_records(self._connection, SummaryRow, _DISTILLED, (limit,))[::-1]
+    def distilled(self) -> list[SummaryRow]:
+        """Return the active distilled episodes, ordered by version."""
+        return fetch_records(self._connection, SummaryRow, _DISTILLED)
 
     def expired_raw_ids(self, *, importance_kept: int, cutoff_us: int, limit: int) -> list[str]:
         """Return the ids of the raw episodes before `cutoff_us` that may expire, ordered by version.
@@ -341,7 +342,9 @@ class EpisodeQueries:
         return rows[::-1]
 
     def mentioning_dates(self, start_us: int, end_us: int, *, range_us_max: int) -> list[int]:
-        """Return the versions of the episodes that name a date in a time range.
+        """Return the versions of the episodes that name a date in a time range or have a source that does.
+
+        The versions of these sources are included.
 
         Parameters:
             range_us_max: dates with a longer range, such as a year, are left out.
@@ -358,15 +361,22 @@ class EpisodeQueries:
         return [row[0] for row in fetch_tuples(self._connection, statement, (*patterns, limit))]
 
     def source_versions(self, version: int) -> list[int]:
-        """Return the versions of a summary's sources, ascending; empty for other episodes."""
-        statement = "SELECT source FROM episode_sources WHERE version = ? ORDER BY source"
+        """Return the versions of a summary's active sources, ascending; empty for other episodes."""
+        statement = "SELECT source FROM episode_sources WHERE version = ? AND status = 'active' ORDER BY source"
         return fetch_values(self._connection, statement, (version,))
 
     def source_ids(self, version: int) -> list[str]:
-        """Return the event ids of a summary's sources, in order; empty for other episodes."""
+        """Return the event ids of a summary's active sources, in order; empty for other episodes."""
         return fetch_values(
-            self._connection, "SELECT id FROM episode_sources WHERE version = ? ORDER BY source", (version,)
+            self._connection,
+            "SELECT id FROM episode_sources WHERE version = ? AND status = 'active' ORDER BY source",
+            (version,),
         )
+
+    def expired_sources(self, version: int) -> list[int] | None:
+        """Return the versions of a summary's active sources that have expired, ascending; None: it has no source."""
+        rows = fetch_tuples(self._connection, _EXPIRED_SOURCES, (version,))
+        return [source for source, is_readable in rows if is_readable] if rows else None
 
     def to_embed(self, after: int, *, limit: int) -> list[EpisodeToEmbed]:
         """Return the next episodes after a version, including summaries, ordered by version."""
@@ -405,3 +415,29 @@ class EpisodeQueries:
 def _spoken(columns: Sequence[Any]) -> SpokenText | None:
     """Return the episode of the columns speaker, text and caption of an outer join; None: no row was joined."""
     return None if columns[0] is None else SpokenText(*columns)
+
+
+class EpisodesWithTurns(EpisodeQueries):
+    """The queries of a read model, and turns that it no longer holds.
+
+    Parameters:
+        turns: the turns by version, which are in no row of the read model.
+    """
+
+    def __init__(self, connection: apsw.Connection, turns: Mapping[int, EpisodeDetails]) -> None:
+        super().__init__(connection)
+        self._turns = turns
+
+    def texts(self, versions: Sequence[int]) -> dict[int, str]:
+        """Return the texts of these episodes and turns by version; missing ones are left out."""
+        texts = {version: self._turns[version].text for version in versions if version in self._turns}
+        return super().texts(versions) | texts
+
+    def details(self, version: int) -> EpisodeDetails:
+        """Return the episode or the turn of a version.
+
+        Raises:
+            LookupError: no episode and no turn has this version.
+        """
+        turn = self._turns.get(version)
+        return super().details(version) if turn is None else turn

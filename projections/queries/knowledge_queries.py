@@ -212,7 +212,7 @@ class PriorStatement:
 
 
 class KnowledgeQueries:
-    """Queries on the tables of facts, preferences, procedures, relationships, documents, clusters and ratings."""
+    """Queries on the tables of facts, preferences, procedures, relationships, documents and ratings."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -245,10 +245,6 @@ class KnowledgeQueries:
             for kind, statement in _ACTIVE_MEMORIES.items()
             for row in fetch_dicts(self._connection, statement)
         ]
-
-    def clustered_ids(self) -> set[str]:
-        """Return the ids of the memories that are in a cluster."""
-        return set(fetch_values(self._connection, "SELECT memory_id FROM clusters"))
 
 
 def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:

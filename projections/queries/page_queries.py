@@ -59,12 +59,6 @@ SELECT id, title, text, uri, metadata, added_at_us, version,
     WHERE document_id = documents.id) AS relations
 FROM documents WHERE id > ? ORDER BY id LIMIT ?
 """
-# Cluster numbers start at 0, so the first page begins after -1.
-_CLUSTERS = """
-SELECT number, label, json_group_array(memory_id) AS memory_ids FROM (SELECT * FROM clusters ORDER BY memory_id)
-WHERE number > ? GROUP BY number ORDER BY number LIMIT ?
-"""
-
 #: The public lists of a read model, by name.
 LISTS: Mapping[str, PageStatement] = {
     "episodes": PageStatement(statement=_EPISODES, cursor="version"),
@@ -94,12 +88,6 @@ LISTS: Mapping[str, PageStatement] = {
     "observations": _keyed("observations", "event_id, session_id, text, token_count, occurred_at_us, status"),
     "questions": _keyed("questions", "event_id, text"),
     "dates": _keyed("date_mentions", "event_id, text, start_us, end_us"),
-    "clusters": PageStatement(statement=_CLUSTERS, cursor="number"),
-    "digests": PageStatement(
-        statement="SELECT day, text, occurred_at_us FROM daily_digests WHERE day > ? ORDER BY day LIMIT ?",
-        cursor="day",
-        is_number=False,
-    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Session queries: read the activity, observations and digests of sessions, and select sessions to observe."""
+"""Session queries: read the activity and observations of sessions, and select sessions to observe."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RecentSession:
 
 
 class SessionQueries:
-    """Queries on the tables `sessions`, `observations`, `observation_cursors` and `daily_digests`."""
+    """Queries on the tables `sessions`, `observations` and `observation_cursors`."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -86,7 +86,3 @@ class SessionQueries:
     def observations(self, session_id: str) -> list[ObservationRow]:
         """Return the active observations of a session, in order."""
         return fetch_records(self._connection, ObservationRow, _OBSERVATIONS, (session_id,))
-
-    def digest_days(self) -> set[str]:
-        """Return the days, such as 2026-11-20, that have a digest."""
-        return set(fetch_values(self._connection, "SELECT day FROM daily_digests"))

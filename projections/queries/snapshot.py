@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from recollect.projections.queries.entity_queries import EntityQueries
-from recollect.projections.queries.episode_queries import EpisodeQueries
+from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeQueries, EpisodesWithTurns
 from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.queries.knowledge_queries import KnowledgeQueries
 from recollect.projections.queries.memory_id_queries import MemoryIdQueries
@@ -86,6 +86,12 @@ class Snapshot:
         """Return the path and inode of the file, which identify this build of the read model; empty: in memory."""
         name = self._connection.db_filename("main")
         return f"{name} {Path(name).stat().st_ino}" if name else ""
+
+    def with_turns(self, turns: Mapping[int, EpisodeDetails]) -> Snapshot:
+        """Return the same view, in which `turns` that the read model no longer holds can be read by version as well."""
+        snapshot = Snapshot(self._connection, self.version)
+        snapshot.episodes = EpisodesWithTurns(self._connection, turns)
+        return snapshot
 
     def content_hash(self) -> str:
         """Return the hash over all rows."""

@@ -6,5 +6,6 @@ CREATE INDEX IF NOT EXISTS episodes_by_time ON episodes (occurred_at_us);
 CREATE INDEX IF NOT EXISTS mentions_by_version ON mentions (version);
 CREATE INDEX IF NOT EXISTS entities_participants ON entities (id) WHERE spoken_count > 0;
 CREATE INDEX IF NOT EXISTS episode_sources_by_source ON episode_sources (source);
+CREATE INDEX IF NOT EXISTS episode_sources_by_id ON episode_sources (id);
 CREATE INDEX IF NOT EXISTS episodes_long ON episodes (version)
 WHERE tier = 'raw' AND type = 'conversation' AND short IS NULL AND token_count > 100;

@@ -154,13 +154,6 @@ CREATE TABLE observation_cursors (
     through    INTEGER NOT NULL          -- version of that turn
 ) STRICT, WITHOUT ROWID;
 
--- Clusters: memories about one subject, with a label.
-CREATE TABLE clusters (
-    memory_id TEXT PRIMARY KEY,
-    number    INTEGER NOT NULL,
-    label     TEXT    NOT NULL
-) STRICT, WITHOUT ROWID;
-
 -- Ratings of retrieved memories, summed up: 1 for useful, -0.5 for noise, -1 for misleading.
 CREATE TABLE ratings (
     memory_id TEXT PRIMARY KEY,

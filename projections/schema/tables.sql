@@ -44,14 +44,8 @@ CREATE TABLE episode_sources (
     version INTEGER NOT NULL,            -- of the summary
     source  INTEGER NOT NULL,            -- of the source: a raw episode, which may have expired
     id      TEXT    NOT NULL,            -- of the source's event
+    status  TEXT    NOT NULL,            -- of the source, also after it has expired: active, stale, invalidated …
     PRIMARY KEY (version, source)
-) STRICT, WITHOUT ROWID;
-
--- Daily digests: a few sentences for each of the last days.
-CREATE TABLE daily_digests (
-    day            TEXT PRIMARY KEY,     -- such as 2026-11-20
-    text           TEXT    NOT NULL,
-    occurred_at_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- The cursor of each job that reads every event once: `extraction`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -122,8 +122,31 @@ class EpisodeArrays:
     def extended(self, episodes: EpisodeQueries, through: int) -> EpisodeArrays:
         """Return the arrays extended by the episodes up to the version `through`."""
         rows = episodes.array_rows(self.through, through)
-        if not rows:
-            return replace(self, through=through)
+        return self._with_rows(rows, through) if rows else replace(self, through=through)
+
+    def with_turns(self, kept: NDArray[np.bool_], turns: Sequence[tuple[Any, ...]]) -> EpisodeArrays:
+        """Return arrays of the `kept` episodes and of further turns, in order of version.
+
+        Parameters:
+            kept: mask of the episodes, shape (episodes,).
+            turns: with the columns of `EpisodeQueries.array_rows`, ascending; no version is that of an episode.
+        """
+        # An array of the turns alone, which shares the positions of sessions and speakers.
+        added = replace(
+            empty_episode_arrays(self.last_removal_version),
+            session_ids=self.session_ids,
+            speaker_names=self.speaker_names,
+        )
+        added = added._with_rows(turns, self.through) if turns else added
+        columns = {name: np.concatenate([getattr(self, name)[kept], getattr(added, name)]) for name in _ARRAYS}
+        order = np.argsort(columns["versions"])
+        ordered: dict[str, Any] = {name: column[order] for name, column in columns.items()}
+        row_by_version = np.full(self.through + 1, -1, np.int32)
+        row_by_version[ordered["versions"]] = np.arange(len(order))
+        return replace(added, **ordered, row_by_version=row_by_version, through=self.through)
+
+    def _with_rows(self, rows: Sequence[tuple[Any, ...]], through: int) -> EpisodeArrays:
+        """Return the arrays with `rows` at the end, with the columns of `EpisodeQueries.array_rows`."""
         versions, times, sessions, roles, speakers, importances, previous, lengths, raw = zip(*rows, strict=True)
         session_ids, session_positions = _interned(self.session_ids, sessions)
         speaker_names, speaker_positions = _interned(self.speaker_names, speakers)

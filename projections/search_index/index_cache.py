@@ -9,7 +9,7 @@ from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, empty_episode_arrays
 from recollect.projections.search_index.knowledge_index import KnowledgeIndex, StemCache, load_knowledge_index
-from recollect.projections.search_index.postings import Postings
+from recollect.projections.search_index.postings import PostingLists, Postings
 
 #: Read models whose indexes are cached; the least recently used one is evicted first.
 _READ_MODELS_MAX = 64
@@ -23,7 +23,7 @@ class IndexSnapshot(NamedTuple):
     """The in-memory index of one read model at a version."""
 
     episodes: EpisodeArrays
-    postings: Postings
+    postings: PostingLists
     knowledge: KnowledgeIndex
     #: Version of the last event that `knowledge` contains.
     knowledge_version: int

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,44 @@ class Posting:
     turn: NDArray[np.uint8]
     #: Occurrences in the episode and the episode before it, 255 at most.
     window: NDArray[np.uint8]
+
+
+class PostingLists(Protocol):
+    """The posting lists of a read model, by stem."""
+
+    def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
+        """Return the posting lists of stemmed `terms`; see `Postings.get`."""
+        ...
+
+
+class PostingsWithTurns:
+    """The posting lists of a read model and of turns that it no longer holds.
+
+    Parameters:
+        postings: those of the read model.
+        turns: version, text with its search terms, and version of the turn before or None, ascending by version; no
+            version has an episode in the read model.
+    """
+
+    def __init__(self, postings: PostingLists, turns: Sequence[tuple[int, str, int | None]]) -> None:
+        self._postings = postings
+        self._turns = turns
+
+    def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
+        """Return the posting lists of stemmed `terms`; see `Postings.get`."""
+        stem = index.stemmer()
+        wanted = set(terms)
+        counts: dict[int | None, dict[str, int]] = {}
+        entries: dict[str, list[tuple[int, int, int]]] = {term: [] for term in terms}
+        for turn, text, turn_before in self._turns:
+            stems = stem(text)
+            own = counts[turn] = {term: stems.count(term) for term in wanted.intersection(stems)}
+            before = counts.get(turn_before, {})
+            for term in own.keys() | before.keys():
+                count = own.get(term, 0)
+                entries[term].append((turn, count, count + before.get(term, 0)))
+        stored = zip(terms, self._postings.get(index, terms, version), strict=True)
+        return [merge_postings([posting, _posting_of_turns(entries[term])]) for term, posting in stored]
 
 
 class Postings:
@@ -134,6 +172,12 @@ def _tail(index: KeywordQueries, after: int, version: int) -> dict[str, Posting]
             for term in stem(text) if text else ():
                 occurrences.setdefault(term, []).append((episode_version, own))
     return {term: _posting(*np.array(pairs, np.int64).T) for term, pairs in occurrences.items()}
+
+
+def _posting_of_turns(entries: Sequence[tuple[int, int, int]]) -> Posting:
+    """Return the posting list of a stem from versions with their counts in the turn and in the window."""
+    versions, turn, window = np.array(entries, np.int64).reshape(-1, 3).T
+    return Posting(versions, np.minimum(turn, 255).astype(np.uint8), np.minimum(window, 255).astype(np.uint8))
 
 
 def _posting(versions: Ints, own: Ints) -> Posting:

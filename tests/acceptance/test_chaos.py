@@ -66,7 +66,6 @@ def content(memory: Recollect, name: str) -> str:
                 "preferences",
                 "entities",
                 "mentions",
-                "daily_digests",
             )
             for row in connection_of(snapshot).execute(f"SELECT * FROM {table} ORDER BY 1, 2")
         )

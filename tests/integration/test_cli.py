@@ -172,7 +172,7 @@ COMMANDS = {
     "sql": "query --format --output --width",
     "import jsonl": "file --namespace",
     "import locomo": "file",
-    "bench compaction": "folder --after",
+    "bench compaction": "folder --after --copy-of",
     "bench retrieval": "folder --keep --per-question --rankings",
     "jobs show": "letter_id",
     "jobs requeue": "letter_id --all",

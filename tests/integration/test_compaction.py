@@ -18,7 +18,6 @@ from support.read_models import rows
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import EventDraft, microseconds
 from recollect.events.validation import draft, drafts
-from recollect.jobs.compaction.clusters import group_vectors
 from recollect.jobs.derivation.append_derived import append_derived
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.job_settings import CompactionSettings, JobSettings
@@ -49,7 +48,9 @@ class Memory:
         self.log = log
         self.models = models
         self.vectors = Vectors(folder, models, HashingEmbedder())
-        self.context = JobContext(log=log, read_models=models, vectors=lambda: self.vectors)
+        # Numbers and names make these messages important; only what an event says to be so stays.
+        settings = JobSettings(compaction=CompactionSettings(raw_importance_kept=10))
+        self.context = JobContext(log=log, read_models=models, vectors=lambda: self.vectors, settings=settings)
 
     def append(self, *events: Event) -> None:
         self.log.append("a", drafts(list(events)))
@@ -194,7 +195,7 @@ def test_important_and_pinned_episodes_stay(memory: Memory) -> None:
             "type": "observation.recorded",
             "id": "important",
             "session_id": "s1",
-            "payload": {"text": "Ann is allergic to nuts", "importance": 9},
+            "payload": {"text": "Ann is allergic to nuts", "importance": 10},
             "occurred_at": START,
         },
     )
@@ -229,13 +230,6 @@ def test_an_invalidated_episode_leaves_without_a_summary(memory: Memory) -> None
     memory.compact(days=30)
     assert memory.episodes("raw") == []
     assert (ids[0],) not in memory.rows("SELECT id FROM episode_sources")
-
-
-def test_the_last_days_are_told(memory: Memory) -> None:
-    memory.converse(6)
-    memory.converse(6, session="s2", at=START + timedelta(days=1))
-    memory.compact(days=2)
-    assert [row[0] for row in memory.rows("SELECT day FROM daily_digests")] == ["2026-01-05", "2026-01-06"]
 
 
 # -- once -------------------------------------------------------------------------------------------------------------
@@ -279,12 +273,43 @@ def test_replay_gives_what_compaction_left(memory: Memory) -> None:
         assert memory.models.check("a").is_equal
 
 
-def test_a_preview_appends_nothing(memory: Memory) -> None:
-    memory.converse(8)
+@pytest.mark.parametrize("days", [2, 9, 40, 300])
+def test_a_preview_appends_nothing_and_tells_what_the_run_does(memory: Memory, days: int) -> None:
+    for number in range(3):
+        memory.converse(8, session=f"s{number}", at=START + timedelta(days=number))
+    memory.append(
+        stated("f1", "Ann", "likes", "tea with a little milk in the morning", source_type="inferred"),
+        stated("f2", "Ann", "likes", "a little tea with milk in the morning", source_type="inferred"),
+        stated("task", "Ann", "needs to", "call the bank", type="task"),
+    )
     head = memory.log.head("a")
-    found = preview(memory.context, "a", microseconds(START + timedelta(days=2)))
-    assert found.events == {"digest": 1, "compress": 1}
+    expected = preview(memory.context, "a", microseconds(START + timedelta(days=days)))
     assert memory.log.head("a") == head
+    assert memory.compact(days=days) == expected
+    assert memory.log.head("a").version == head.version + sum(expected.events.values())
+
+
+def test_after_a_preview_the_run_can_be_previewed_again(memory: Memory) -> None:
+    memory.converse(8)
+    memory.compact(days=2)
+    assert "compress" not in preview(memory.context, "a", microseconds(START + timedelta(days=2))).events
+    assert preview(memory.context, "a", microseconds(START + timedelta(days=9))).events["distill"] == 1
+
+
+def test_another_model_embeds_expired_sources_with_their_summary(memory: Memory, tmp_path: Path) -> None:
+    ids = memory.converse(8)
+    memory.compact(days=20)
+    assert memory.episodes("raw") == []
+    again = Vectors(tmp_path, memory.models, HashingEmbedder("another model"))
+    try:
+        again.embed_new("a")
+        with memory.models.reading("a") as snapshot:
+            versions = again.index("a", snapshot).cosines(again.embedder.embed_query("tram").vector).versions
+            stored = memory.vectors.codes("a", snapshot, range(1, len(ids) + 1))
+            assert set(range(1, len(ids) + 1)) < set(versions.tolist())
+            assert again.codes("a", snapshot, range(1, len(ids) + 1)) == stored
+    finally:
+        again.close()
 
 
 def test_messages_that_come_meanwhile_do_not_undo_a_decision(memory: Memory) -> None:
@@ -387,16 +412,3 @@ def test_near_duplicates_become_one_and_the_merge_is_recorded(memory: Memory) ->
     events = memory.log.read("a", after=0, limit=100)
     (merge,) = [event.data() for event in events if event.type == "memories.merged"]
     assert (merge["kept_id"], merge["merged_ids"]) == ("f1", ["f2"])
-
-
-def test_memories_are_clustered_when_they_have_changed(memory: Memory) -> None:
-    memory.append(*(stated(f"f{at}", "Ann", "likes", f"thing number {at}") for at in range(6)))
-    assert memory.compact(days=1).events["cluster"] == 1
-    assert not memory.compact(days=2).events
-    assert {row[0] for row in memory.rows("SELECT memory_id FROM clusters")} == {f"f{at}" for at in range(6)}
-
-
-def test_groups_form_around_what_is_near() -> None:
-    embedder = HashingEmbedder()
-    vectors = embedder.embed(["red apples", "red apples", "blue sky", "red apples"])
-    assert group_vectors(vectors, 0.9) == [[0, 1, 3], [2]]

@@ -121,7 +121,7 @@ def test_a_new_session_gets_as_many_recent_memories_as_set(tmp_path: Path) -> No
     fact = {"type": "fact.stated", "payload": {"subject": "Ann", "predicate": "lives in", "object": "Porto"}}
     for number, recent in enumerate((0, 3)):
         folder = tmp_path / str(number)
-        with memory_with(folder, recent_memories_max=recent, recent_episodes_max=recent) as memory:
+        with memory_with(folder, recent_memories_max=recent, recent_sessions_max=recent) as memory:
             memory.append("a", [fact, *(message(f"it rains on day {day}", session_id="old") for day in range(5))])
             result = memory.retrieve("a", "hello there", mode="passive", session_id="now")
             kinds = [item.kind for item in result.items if "recent" in item.ranks]

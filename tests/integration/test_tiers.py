@@ -90,19 +90,25 @@ def test_an_invalidated_episode_is_not_found_but_kept(tell: Callable[..., None],
     assert rows(models, "SELECT status FROM episodes") == [("invalidated",)]
 
 
-def test_the_entities_of_what_expired_lead_to_its_summary(tell: Callable[..., None], models: ReadModels) -> None:
+def test_what_a_source_mentions_stays_as_long_as_its_summary(tell: Callable[..., None], models: ReadModels) -> None:
+    names = "SELECT name, version FROM mentions JOIN entities ON id = entity_id"
     tell(*turns("yesterday I met Robert"), summary("episodes.compressed", ["e1"], "a meeting"), expired("e1"))
-    names = "SELECT name FROM mentions JOIN entities ON id = entity_id WHERE version = 2"
-    assert ("Robert",) in rows(models, names)
+    assert rows(models, names) == [("Robert", 1)]
+    tell(summary("episode.distilled", ["e2"], "a meeting"))
+    assert rows(models, names) == [("Robert", 1)]
+    tell(expired("e4"))
+    assert rows(models, names) == []
 
 
-def test_only_the_last_days_are_kept(tell: Callable[..., None], models: ReadModels) -> None:
-    for day in range(1, 10):
-        digest = {"day": f"2026-01-{day:02}", "text": "quiet", "source_events": ["e1"]}
-        tell({"type": "day.digested", "payload": digest})
-    assert [row[0] for row in rows(models, "SELECT day FROM daily_digests")] == [
-        f"2026-01-{day:02}" for day in range(3, 10)
-    ]
+def test_a_summary_keeps_the_status_of_its_sources(tell: Callable[..., None], models: ReadModels) -> None:
+    statuses = "SELECT source, status FROM episode_sources ORDER BY source"
+    invalidated = {"type": "memory.invalidated", "payload": {"memory_id": "e1"}}
+    tell(*turns("red apples", "green pears"), summary("episodes.compressed", ["e1", "e2"], "fruit"))
+    tell(expired("e1", "e2"), invalidated)
+    assert rows(models, statuses) == [(1, "invalidated"), (2, "active")]
+    tell(summary("episode.distilled", ["e3"], "fruit"))
+    assert rows(models, statuses) == [(1, "invalidated"), (2, "active")]
+    assert models.check("a").is_equal
 
 
 _TEXTS = ["red apples", "green pears", "I met Robert", "Zoë knows Robert"]

@@ -42,14 +42,10 @@ _DRAFTS: dict[str, EventDraft] = {
     "episodes.compressed": derived_events.episodes_compressed(_TURNS, _SUMMARY, expires_after_us=1_000_000),
     "episode.distilled": derived_events.episode_distilled(_TURNS[0], _SUMMARY),
     "conversation.compacted": derived_events.conversation_compacted("s", _TURNS, _SUMMARY),
-    "day.digested": derived_events.day_digested(0, "1970-01-01", "Ann moved.", _TURNS),
     "episodes.expired": derived_events.episodes_expired(["e1", "e2"], 5_000_000),
     "memory.status_changed": derived_events.memory_stale("f1", "over the cap", 5_000_000),
     "facts.decayed": derived_events.facts_decayed({"f1": 0.5, "f2": 0.25}, 5_000_000),
     "memories.merged": derived_events.memories_merged("f1", ["f2", "f3"], 0.97, 5_000_000),
-    "memories.clustered": derived_events.memories_clustered(
-        ["f1", "f2"], [{"label": "moving", "memory_ids": ["f1", "f2"]}], 5_000_000
-    ),
     "observations.recorded": derived_events.observations_recorded("s", _TURNS, ["Ann moved."]),
     "observations.reflected": derived_events.observations_reflected(
         "s", ["Ann moved."], source_events=["o1", "o2"], occurred_at_us=5_000_000
@@ -61,12 +57,10 @@ _IDS = {
     "episodes.compressed": "compress:c5a9367884b7c141583fd7cdfaf2cf03",
     "episode.distilled": "distill:8b5cc4df7eec7d32a7814eca4af047ae",
     "conversation.compacted": "window:463dabc004d1dbdf101a738cca59e548",
-    "day.digested": "digest:85c14296d9598554eeb207f773a614a8",
     "episodes.expired": "expire:c5a9367884b7c141583fd7cdfaf2cf03",
     "memory.status_changed": "stale:680cfad8eaee23a8215079e299879e95",
     "facts.decayed": "decay:90bddb5a54b1adb51f1ba4da2a912c70",
     "memories.merged": "merge:b392e76e142789f3f0af91e7a72ec6f3",
-    "memories.clustered": "cluster:90bddb5a54b1adb51f1ba4da2a912c70",
     "observations.recorded": "observe:463dabc004d1dbdf101a738cca59e548",
     "observations.reflected": "reflect:c51d9967c84e5036316b8c17266296c5",
     "turns.summarised": "shorten:c5a9367884b7c141583fd7cdfaf2cf03",
@@ -82,6 +76,5 @@ def test_a_derived_event_has_the_id_that_it_had_in_the_first_release(type_name: 
 def test_a_derived_event_is_dated_like_what_it_tells_of() -> None:
     assert _DRAFTS["episodes.compressed"].occurred_at_us == 3_000_000
     assert _DRAFTS["episode.distilled"].occurred_at_us == 1_000_000
-    assert _DRAFTS["day.digested"].occurred_at_us == 86_400_000_000
     assert _DRAFTS["episodes.expired"].occurred_at_us == 5_000_000
     assert b'"expires_at":"1970-01-01T00:00:04Z"' in _DRAFTS["episodes.compressed"].payload

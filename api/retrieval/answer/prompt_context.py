@@ -91,12 +91,9 @@ def fit_to_budget(
         line_tokens_max: tokens of a message or summary, at most; None: as many as it has.
     """
     remaining_tokens = budget_tokens - _FRAME_TOKENS
-    lines = [_line(item, words, budget_tokens // 4, occasion) for item in items]
+    lines = [_line(item, occasion) for item in items]
     if line_tokens_max is not None:
-        lines = [
-            _shortened(line, line_tokens_max, words) if line.item.kind == "episode" and not line.item.sources else line
-            for line in lines
-        ]
+        lines = [_shortened(line, line_tokens_max, words) if line.item.kind == "episode" else line for line in lines]
     total_tokens = sum(line.tokens for line in lines)
     if total_tokens > remaining_tokens and lines:
         # Shorten all lines before any item is left out.
@@ -227,17 +224,13 @@ def _in_order(lines: Sequence[Line]) -> list[Line]:
     return sorted(lines, key=lambda line: (line.category, line.item.occurred_at_us, line.item.id, line.item.namespace))
 
 
-def _line(item: Item, words: Collection[str], tokens_max: int, occasion: Occasion) -> Line:
-    """Return the line of an item, with sources up to `tokens_max` in all."""
+def _line(item: Item, occasion: Occasion) -> Line:
+    """Return the line of an item."""
     prefix = "- "
     if item.kind == "episode":
         prefix = f"- [{occasion.day_and_age(item.occurred_at_us)}] {single_line(item.speaker or '')}: "
     text = single_line(item.text)
-    line = Line(item, category_of(item), prefix, f"{text}{_explained(item, text)}{_notes(item)}")
-    if item.sources:
-        sources = _source_lines(item, words, tokens_max - estimate_tokens(line.text))
-        line = replace(line, body="\n".join([line.body, *sources]))
-    return line
+    return Line(item, category_of(item), prefix, f"{text}{_explained(item, text)}{_notes(item)}")
 
 
 def _explained(item: Item, text: str) -> str:
@@ -264,20 +257,6 @@ def _notes(item: Item) -> str:
     if item.kind in ("fact", "relationship") and item.confidence < _CERTAIN_MIN:
         notes.append(f"confidence: {item.confidence:.2f}")
     return f" ({'; '.join(notes)})" if notes else ""
-
-
-def _source_lines(item: Item, words: Collection[str], tokens_max: int) -> list[str]:
-    """Return the sources of a summary that fit, in order; those with most words of the query are chosen first."""
-    query_words = set(words)
-    lines = [f"  - {single_line(source.speaker)}: {single_line(source.text)}" for source in item.sources]
-    shared_words = [len(query_words & content_words(line)) for line in lines]
-    chosen: set[int] = set()
-    for index in sorted(range(len(lines)), key=lambda index: (-shared_words[index], index)):
-        tokens = estimate_tokens(lines[index]) + 1
-        if tokens <= tokens_max:
-            chosen.add(index)
-            tokens_max -= tokens
-    return [lines[index] for index in sorted(chosen)]
 
 
 def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:

@@ -65,7 +65,7 @@ class RetrieveRequest(BaseModel):
     gate: bool = True
     #: The order of episodes; the weighted sum is the most accurate, the others are for comparison.
     ranking: Ranking = "weighted"
-    #: Whether summaries come with their original messages.
+    #: Whether messages found by a summary come with all messages of that summary, in `items[].sources`.
     expand: bool = False
 
     def includes(self, at_us: int) -> bool:

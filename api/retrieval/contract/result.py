@@ -66,6 +66,10 @@ class Item:
     session_id: str | None = None
     #: The speaker of the episode.
     speaker: str | None = None
+    #: raw, compressed or distilled: the tier of the episode, or of the summary whose source it is; None for knowledge.
+    tier: str | None = None
+    #: The id of the summary that the message was found by, once compaction has taken the message out of the search.
+    summary_id: str | None = None
     #: Confidence in the knowledge, 0 to 1; 1 for episodes.
     confidence: float = 1.0
     #: Whether it is no longer valid: it ended, or a later statement corrected or replaced it.
@@ -84,7 +88,7 @@ class Item:
     replaced_by: str | None = None
     #: Title of a document of more authority that contradicts this one.
     contradicted_by: str | None = None
-    #: The original messages of a summary, in order, when the request sets `expand`.
+    #: All original messages of the item's summary, in order, when the request sets `expand`.
     sources: tuple[Source, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -102,6 +106,8 @@ class Item:
             "occurred_at": rfc3339(self.occurred_at_us),
             "session_id": self.session_id,
             "speaker": self.speaker,
+            "tier": self.tier,
+            "summary_id": self.summary_id,
             "confidence": self.confidence,
             "outdated": self.outdated,
             "valid_from": None if self.valid_from_us is None else rfc3339(self.valid_from_us),

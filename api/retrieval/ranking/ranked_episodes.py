@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from recollect.api.retrieval.ranking.candidates import Candidates
 from recollect.api.retrieval.ranking.features import SearchSignals
+from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
@@ -14,6 +15,8 @@ from recollect.projections.search_index.episode_arrays import Ints
 class RankedEpisodes:
     """The candidates of one query in their order."""
 
+    #: The search that ranked them: its episodes are those of the read model, or turns in place of summaries.
+    context: SearchContext
     #: The candidates; the arrays below follow their rows.
     candidates: Candidates
     #: The scores and masks that the features are computed from.

@@ -1,0 +1,172 @@
+"""Source turns: puts the messages that summaries stand for in their place, so that a search ranks the messages.
+
+A summary is found by the words and the vectors of its sources, but its few sentences seldom hold the answer. So the
+expired sources of the summaries that a search finds first are read from the log, and the search is repeated over the
+episodes of the read model and these turns. A source that has not expired is an episode itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.api.retrieval.search.keyword_search import KeywordScores
+from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.search.semantic_search import SemanticScores
+from recollect.events.envelope import DAY_US
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeRow
+from recollect.projections.read_models.summary_sources import read_turns
+from recollect.projections.search_index.postings import PostingsWithTurns
+from recollect.projections.text.segments import search_segments
+
+#: Summaries whose sources are read: the best ones. Of 207 sessions of a user and an assistant, they hold as much of the
+#: evidence in the context as all messages did before compaction (`recollect bench compaction`).
+_SUMMARIES_MAX = 48
+#: Added to a summary within a time range of the query: more than the words can differ.
+_IN_SPAN_BONUS = 10.0
+#: Sources that are read, and characters of the texts that are ranked, over all summaries.
+_TURNS_MAX = 500
+_CHARS_MAX = 500_000
+
+
+def best_summaries(
+    context: SearchContext, allowed: NDArray[np.bool_], keywords: KeywordScores, semantics: SemanticScores | None
+) -> list[int]:
+    """Return the versions of the summaries that match the query best, best first, at most `_SUMMARIES_MAX`.
+
+    It is a rough choice by the sum of z-scores, with room for the turns that the ranking finds in them: a summary has
+    the words and the best cosines of all its sources.
+
+    Parameters:
+        allowed: mask of the summaries to choose from, shape (episodes,).
+    """
+    rows = np.flatnonzero(allowed)
+    scores = _standardised(keywords.turn[rows]) + _standardised(keywords.session[rows])
+    if semantics is not None:
+        scores = scores + sum(_standardised(np.nan_to_num(values[rows])) for values in semantics.parts.values())
+    for span in context.query.time_ranges:
+        times = context.episodes.occurred_at_us[rows]
+        scores[(times >= span.start_us) & (times < span.end_us + DAY_US)] += _IN_SPAN_BONUS
+    order = np.lexsort((-rows, -scores))[:_SUMMARIES_MAX]
+    return context.episodes.versions[rows[order]].tolist()
+
+
+def _standardised(values: Vector) -> Vector:
+    """Return the z-scores of `values`; 0 where all are equal."""
+    return (values - values.mean()) / max(float(values.std()), 1e-6) if len(values) else values
+
+
+def with_source_turns(context: SearchContext, summaries: Sequence[int]) -> SearchContext:
+    """Return the context of a search over the episodes, in which turns take the place of all summaries.
+
+    A summary without sources stays.
+
+    Parameters:
+        summaries: the versions of the best summaries, best first.
+
+    Raises:
+        StorageError: the log cannot be read.
+    """
+    kept = context.episodes.raw == 1
+    summary_by_source: dict[int, int] = {}
+    for version in summaries:
+        sources = context.snapshot.episodes.expired_sources(version)
+        if sources is None:
+            kept[context.episodes.rows_of(np.array([version]))] = True
+            continue
+        for source in sources[: _TURNS_MAX - len(summary_by_source)]:
+            summary_by_source.setdefault(source, version)
+    turns = read_turns(context.log, context.namespace, sorted(summary_by_source))
+    turns = _bounded(turns, {version: rank for rank, version in enumerate(summaries)}, summary_by_source)
+    return _with_turns(context, kept, turns, summary_by_source)
+
+
+def _bounded(
+    turns: Sequence[EpisodeRow], ranks: Mapping[int, int], summary_by_source: Mapping[int, int]
+) -> list[EpisodeRow]:
+    """Return the turns of the best summaries whose texts have `_CHARS_MAX` characters together, in order.
+
+    Parameters:
+        ranks: the rank of each summary.
+    """
+    best_first = sorted(turns, key=lambda turn: (ranks[summary_by_source[turn.version]], turn.version))
+    total_chars = np.cumsum([len(turn.text) for turn in best_first])
+    chosen = best_first[: int(np.searchsorted(total_chars, _CHARS_MAX, side="right"))]
+    return sorted(chosen, key=lambda turn: turn.version)
+
+
+def _with_turns(
+    context: SearchContext,
+    kept: NDArray[np.bool_],
+    turns: Sequence[EpisodeRow],
+    summary_by_source: Mapping[int, int],
+) -> SearchContext:
+    """Return the context with the `kept` episodes and `turns`."""
+    summaries = {
+        version: context.snapshot.episodes.details(version)
+        for version in {summary_by_source[turn.version] for turn in turns}
+    }
+    details = {turn.version: _details(turn, summaries[summary_by_source[turn.version]]) for turn in turns}
+    texts = {turn.version: _indexed_text(turn) for turn in turns}
+    before = _turns_before(turns, summary_by_source)
+    rows = [_array_row(turn, before.get(turn.version), texts[turn.version]) for turn in turns]
+    indexed = [(turn.version, texts[turn.version], before.get(turn.version)) for turn in turns]
+    index = context.index._replace(
+        episodes=context.episodes.with_turns(kept, rows),
+        postings=PostingsWithTurns(context.index.postings, indexed),
+    )
+    return replace(context, snapshot=context.snapshot.with_turns(details), index=index)
+
+
+def _details(turn: EpisodeRow, summary: EpisodeDetails) -> EpisodeDetails:
+    """Return the turn as the item of a result, in the tier of its summary."""
+    return EpisodeDetails(
+        version=turn.version,
+        id=turn.id,
+        text=turn.text,
+        caption=turn.caption,
+        occurred_at_us=turn.occurred_at_us,
+        session_id=turn.session_id,
+        speaker=turn.speaker,
+        tier=summary.tier,
+        role=turn.role,
+        summary_id=summary.id,
+    )
+
+
+def _indexed_text(turn: EpisodeRow) -> str:
+    """Return the text of a turn as the keyword index has it: with the search terms of languages other than English."""
+    line = f"{turn.text} {turn.caption}" if turn.caption else turn.text
+    return " ".join([line, *search_segments(line)])
+
+
+def _turns_before(turns: Sequence[EpisodeRow], summary_by_source: Mapping[int, int]) -> dict[int, int]:
+    """Return the turn before each of `turns` in its session and summary, by version."""
+    before: dict[int, int] = {}
+    last: dict[tuple[str | None, int], int] = {}
+    for turn in turns:
+        key = (turn.session_id, summary_by_source[turn.version])
+        if turn.session_id is not None and key in last:
+            before[turn.version] = last[key]
+        last[key] = turn.version
+    return before
+
+
+def _array_row(turn: EpisodeRow, previous: int | None, indexed_text: str) -> tuple[Any, ...]:
+    """Return a turn in the columns of `EpisodeQueries.array_rows`."""
+    return (
+        turn.version,
+        turn.occurred_at_us,
+        turn.session_id,
+        turn.role,
+        turn.speaker,
+        turn.importance,
+        previous,
+        len(indexed_text.encode(errors="replace")),
+        1,
+    )
