@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from recollect.api.retrieval.search.knowledge_walk import neighbours
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.settings import load_settings
+from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
+from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.search_index.knowledge_graph import GraphEdge, KnowledgeGraph
 
 Tell = Callable[..., None]
@@ -201,14 +204,32 @@ def test_the_pronouns_of_the_first_person_are_recognised() -> None:
     assert not any(map(is_first_person, ["Where does Mona live?", "is it raining?", ""]))
 
 
-def test_deviations_are_the_same_for_a_model_whose_cosines_are_all_higher() -> None:
-    """A model may put all texts into a narrow cone: cosines are higher, and the order and the distances stay."""
-    embedder = HashingEmbedder()
-    query, near, far = embedder.embed(["red wine and chocolate", "red wine", "the train is late"])
+class NarrowConeEmbedder(HashingEmbedder):
+    """The same bag of words in a narrow cone: all cosines are high, as those of some models are."""
+
+    def embed_tokens(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+        return [self._narrowed(embedding) for embedding in super().embed_tokens(stretches)]
+
+    def embed_query(self, text: str) -> TokenEmbedding:
+        return self._narrowed(super().embed_query(text))
+
+    def _narrowed(self, embedding: TokenEmbedding) -> TokenEmbedding:
+        vector = embedding.vector + np.float32(0.25)
+        return embedding._replace(vector=vector / np.float32(np.linalg.norm(vector)))
+
+
+def _deviations(embedder: HashingEmbedder) -> list[float]:
+    vectors = cast(Vectors, SimpleNamespace(embedder=embedder, basis=embedder.basis))
+    query, near, far = embedder.embed(["red wine and chocolate", "red wine", "a train that is late"])
     cosines = np.array([query @ near, query @ far], np.float32)
-    plain = ScoreBackground().deviations(embedder, query, cosines)
-    assert plain[0] > plain[1]
-    assert abs(float(plain[1])) < 3
+    return ScoreBackground().deviations(vectors, query, cosines).tolist()
+
+
+def test_deviations_are_alike_for_a_model_whose_cosines_are_all_high() -> None:
+    (near, far), (narrow_near, narrow_far) = _deviations(HashingEmbedder()), _deviations(NarrowConeEmbedder("cone"))
+    assert near > 3 * abs(far)
+    assert abs(narrow_near - near) < 0.3 * near
+    assert abs(narrow_far - far) < 0.3 * near
 
 
 # -- repeated texts, data, layers and pins ----------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def test_all_that_was_found_and_is_not_in_the_answer_has_its_reason(memory: Reco
         ],
     )
     question = "where is the red sofa of the old house?"
-    found = [memory.retrieve("a", question, **options) for options in ({}, {"limit": 2})]
+    found = [memory.retrieve("a", question, limit=limit) for limit in (10, 2)]
     whole, few = (reasons(memory.trace("a", result.trace_id)) for result in found)
     pair = {"one", "twin"} - {item.id for item in found[0].items}
     [dropped] = pair
