@@ -343,8 +343,10 @@ def _content_word_count(text: str) -> int:
 def _has_new_name(episodes: EpisodeQueries, versions: Ints, question: str) -> Vector:
     """Return 1 for each episode with a name that the question does not have, else 0, shape (candidates,)."""
     texts = episodes.texts(versions.tolist())
-    asked = set(WORD.findall(question.casefold()))
-    return np.array([bool(capitalised_words(texts.get(int(version), "")) - asked) for version in versions], np.float32)
+    question_words = set(WORD.findall(question.casefold()))
+    return np.array(
+        [bool(capitalised_words(texts.get(int(version), "")) - question_words) for version in versions], np.float32
+    )
 
 
 def _phrase_shares(episodes: EpisodeQueries, versions: Ints, phrases: Sequence[str]) -> Vector:

@@ -16,12 +16,13 @@ _ACKNOWLEDGING = frozenset(
     "wonderful lovely brilliant excellent super fine sure yes yeah yep yup no nope alright right got it i see that "
     "thats s sounds makes sense understood lol haha hahaha wow oh ah hm hmm mhm true exactly indeed agreed same here "
     "for me too bye goodbye later cheers welcome problem worries will do please have and day night evening weekend one "
-    "take care chatting talking to with soon danke gut genau ja nein tschüss спасибо хорошо ок да нет понятно "
-    "пока".split()
+    "take care chatting talking to with soon aha alright hehe oops fantastic congrats congratulations man right super "
+    "danke bitte gut genau ja nein tschüss спасибо хорошо ок да нет понятно пока пожалуйста merci oui non gracias vale "
+    "sí grazie prego obrigado obrigada sim não 谢谢 好的 好 ありがとう はい".split()
 )
 _GREETING = frozenset(
     "hi hello hey hiya yo morning afternoon there everyone how are is going doing today hallo moin servus guten tag "
-    "abend привет здравствуйте".split()
+    "abend привет здравствуйте salut bonjour bonsoir hola buenos días ciao olá 你好 こんにちは".split()
 )
 #: A name that addresses someone: "Thanks, Bob!", "…, Bob." or "Bob, …"; the words around it are not about Bob.
 _ADDRESS = re.compile(

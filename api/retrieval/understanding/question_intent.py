@@ -9,6 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
+from recollect.api.retrieval.understanding.first_person import is_first_person
+
 Intent = Literal[
     "time", "count", "list", "recall", "overview", "procedure", "preference", "small talk", "task", "other"
 ]
@@ -18,7 +21,7 @@ _WHEN = re.compile(
     re.I,
 )
 _COUNT = re.compile(r"\bhow (?:many|much|often|long|old|far)\b|\b(?:number|amount|total) of\b", re.I)
-#: The answer is a person, or what somebody or something is called.
+#: The answer is a person or a name.
 _NAME = re.compile(r"\b(?:who|whom|whose|who's)\b|\b(?:name|named|called)\b", re.I)
 #: The answer has a number, besides those of `_COUNT`.
 _FIGURE = re.compile(
@@ -40,7 +43,7 @@ _LIST = re.compile(
     r"\b(?:list|all (?:the|my|of)|which|what (?:are|were|kinds?|types?|sorts?|things|places|other)|summar\w+|order)\b",
     re.I,
 )
-#: What the assistant did in a conversation: "you told me", "what did you recommend".
+#: Words of the assistant are the answer.
 _RECALL = re.compile(
     r"\byou (?:told|said|mention\w*|recommend\w*|suggest\w*|gave|explain\w*|describ\w*|provid\w*|propos\w*|show\w*|"
     r"list\w*|sent|wrote|asked|advise\w*)\b|\byour (?:advice|answer|suggestion|recommendation|last|previous|earlier)\b|"
@@ -76,22 +79,6 @@ _REMEMBER = re.compile(
     r"(?:talk|talked|spoke|speak|discuss|discussed|told|tell)\b",
     re.I,
 )
-_WORD = re.compile(r"[\w'’]+")
-#: Words of greetings, thanks and assent, in several languages. A text of these words alone asks for nothing.
-_SMALL_TALK_WORDS = frozenset(
-    """
-    a again ah aha alright amazing and awesome bye cheers cool day evening exactly excellent fantastic fine for
-    goodbye good great haha hahaha hehe hello hey hi hm hmm it lol lot lovely man morning much nice night nope no oh ok
-    okay oops perfect please right see so super sure thank thanks that's thats the then there thx ty very welcome well
-    wonderful wow yay yeah yep yes yo you your congrats congratulations ciao danke bitte gut
-    genau hallo tschüss moin servus merci oui non salut bonjour bonsoir gracias hola sí si vale adiós grazie prego
-    obrigado obrigada olá sim não
-    спасибо привет да нет ок хорошо пожалуйста пока
-    谢谢 你好 好的 好 ありがとう こんにちは はい
-    """.split()
-)
-#: The most words of small talk; a longer text has something to say.
-_SMALL_TALK_WORDS_MAX = 8
 #: A task that needs no memory of the user: it begins with what to do.
 _TASK = re.compile(
     r"^\W*+(?:please |can you |could you |would you |now |ok,? )*+"
@@ -107,17 +94,6 @@ _SHARED_PAST = re.compile(
     r"\b(?:again|last time|the other day|back then|earlier|before)\W*$|\b(?:last time|remember)\b", re.I
 )
 _POSSESSIVE = re.compile(r"\b(?:my|our)\b", re.I)
-#: Words by which a question refers to the speaker.
-_PERSONAL_WORDS = frozenset(
-    """
-    my mine our ours us me i we i'm i've i'd we've we're myself ourselves
-    mein meine meinen meinem meiner mich mir unser unsere unserem unseren uns ich wir
-    mon ma mes moi nous notre nos je mi mis mío mía yo nosotros nuestro nuestra meu minha meus nós io mio mia noi nostro
-    я мне меня мой моя моё мое мои мы нас нам наш наша
-    """.split()
-)
-#: Words for the speaker in scripts without spaces.
-_PERSONAL_CHARACTERS = re.compile("[我咱俺私僕]|うちの|わたし|나는|내가|우리|제가")
 #: A question about the world in the first person, such as "how do I reverse a list", and quoted words.
 _IMPERSONAL = re.compile(r"\bhow (?:do|does|can|could|should|would|to) (?:i|we|one|you)\b|\"[^\"]{1,80}\"", re.I)
 
@@ -200,26 +176,15 @@ def question_intent(question: str) -> QuestionIntent:
         procedure=matches(_PROCEDURE),
         preference=matches(_PREFERENCE),
         remember=matches(_REMEMBER),
-        small_talk=_is_small_talk(question),
+        small_talk=is_acknowledgement(question) or is_greeting(question),
         task=matches(_TASK) and not matches(_SHARED_PAST) and not matches(_POSSESSIVE),
         personal=_is_personal(question),
     )
 
 
-def _is_small_talk(text: str) -> bool:
-    """Return whether a text has only words of small talk, or no word at all."""
-    words = _WORD.findall(text.casefold())
-    return len(words) <= _SMALL_TALK_WORDS_MAX and _SMALL_TALK_WORDS.issuperset(words)
-
-
 def _is_personal(question: str) -> bool:
     """Return whether a question refers to the speaker, or to what was said before."""
-    words = _WORD.findall(_IMPERSONAL.sub(" ", question).casefold().replace("’", "'"))
-    return (
-        not _PERSONAL_WORDS.isdisjoint(words)
-        or _PERSONAL_CHARACTERS.search(question) is not None
-        or _SHARED_PAST.search(question) is not None
-    )
+    return is_first_person(_IMPERSONAL.sub(" ", question)) or _SHARED_PAST.search(question) is not None
 
 
 def text_flags(text: str, required: int) -> int:
