@@ -30,6 +30,7 @@ _SUBSTRING_COVERAGE = 0.7
 #: Measures of the best candidates, of the query and of the memory. The names are keys of `gate.toml` and of traces.
 MEASURES = (
     "dense",
+    "dense_absolute",
     "late",
     "coverage",
     "coverage_together",
@@ -109,7 +110,11 @@ def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
         "memory_size": float(np.log(max(1, np.count_nonzero(signals.allowed)))),
     }
     if semantics is not None and late is not None:
-        measures |= {"dense": _highest(semantics.parts["turn"][rows]), "late": _highest(late[best])}
+        measures |= {
+            "dense": _highest(semantics.parts["turn"][rows]),
+            "dense_absolute": _highest(semantics.absolute[rows]),
+            "late": _highest(late[best]),
+        }
     return np.array([measures.get(name, 0.0) for name in MEASURES], np.float32)
 
 

@@ -65,6 +65,9 @@ class _Statements(NamedTuple):
     #: Token codes of all statements, one after the other, and the first row of each.
     codes: TokenCodes
     starts: Ints
+    #: Mean and standard deviation of the cosines of two different statements.
+    mean: float
+    deviation: float
 
 
 class ScoreBackground:
@@ -82,6 +85,16 @@ class ScoreBackground:
             cosines: the cosines of the query and other texts; NaN stays NaN.
         """
         return _deviations(cosines, self._of(vectors).vectors @ embedding)
+
+    def of_model(self, vectors: Vectors, embedding: Vector, deviations: Vector) -> Vector:
+        """Return `deviations` in standard deviations of the model instead of the query, same shape.
+
+        Some queries are near to everything; compared with themselves alone, nothing stands out for them.
+        """
+        statements = self._of(vectors)
+        background = statements.vectors @ embedding
+        cosines = deviations * max(float(background.std()), _DEVIATION_MIN) + float(background.mean())
+        return ((cosines - statements.mean) / statements.deviation).astype(np.float32)
 
     def late_deviations(self, vectors: Vectors, tokens: Vector, weights: Vector, scores: Vector) -> Vector:
         """Return how far each late-interaction score is above unrelated statements, in standard deviations, same shape.
@@ -109,11 +122,15 @@ def _embedded_statements(vectors: Vectors, fingerprint: str) -> _Statements:
     # A model that does not report its tokens has no late interaction, and no background of it.
     codes = [encoded(embedding.tokens, basis) for embedding in embeddings if len(embedding.tokens)]
     lengths = [len(code) for code in codes]
+    matrix = np.stack([embedding.vector for embedding in embeddings])
+    pairs = (matrix @ matrix.T)[np.triu_indices(len(matrix), 1)]
     return _Statements(
         fingerprint,
-        np.stack([embedding.vector for embedding in embeddings]),
+        matrix,
         np.concatenate([np.empty((0, basis.shape[1]), np.int8), *codes]),
         np.cumsum([0, *lengths])[: len(lengths)].astype(np.int64),
+        float(pairs.mean()),
+        max(float(pairs.std()), _DEVIATION_MIN),
     )
 
 

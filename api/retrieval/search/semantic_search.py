@@ -56,6 +56,8 @@ class SemanticScores:
 
     embedding: TokenEmbedding
     parts: Mapping[Part, Vector]
+    #: The values of the turns in standard deviations of the model, which do not depend on the query; NaN: no vector.
+    absolute: Vector
 
 
 def semantic_scores(
@@ -72,7 +74,8 @@ def semantic_scores(
         version_max: the version of the read model; the index may hold vectors of later versions.
     """
     turn = background.deviations(vectors, embedding.vector, _cosines(index, embedding.vector, episodes, version_max))
-    return SemanticScores(embedding, {TURN: turn, WINDOW: window_means(turn, episodes)})
+    absolute = background.of_model(vectors, embedding.vector, turn)
+    return SemanticScores(embedding, {TURN: turn, WINDOW: window_means(turn, episodes)}, absolute)
 
 
 def window_means(values: Vector, episodes: EpisodeArrays) -> Vector:

@@ -45,10 +45,11 @@ _LIST = re.compile(
 )
 #: Words of the assistant are the answer.
 _RECALL = re.compile(
-    r"\byou (?:told|said|mention\w*|recommend\w*|suggest\w*|gave|explain\w*|describ\w*|provid\w*|propos\w*|show\w*|"
-    r"list\w*|sent|wrote|asked|advise\w*)\b|\byour (?:advice|answer|suggestion|recommendation|last|previous|earlier)\b|"
-    r"\b(?:did|had|have) you (?:just |already |ever )?(?:tell|told|say|said|mention\w*|recommend\w*|suggest\w*|give|"
-    r"given|explain\w*|describ\w*|propos\w*|show\w*|list\w*|wr[io]te|written|advise\w*)\b",
+    r"\byou (?:told|said|mentioned|recommended|suggested|gave|explained|described|provided|proposed|showed|listed|sent|"
+    r"wrote|asked|advised)\b|\byour (?:advice|answer|suggestion|recommendation|last|previous|earlier)\b|"
+    r"\b(?:did|had|have) you (?:just |already |ever )?(?:tell|told|say|said|mention(?:ed)?|recommend(?:ed)?|"
+    r"suggest(?:ed)?|give|given|explain(?:ed)?|describe[d]?|propose[d]?|show(?:n|ed)?|list(?:ed)?|wr[io]te|written|"
+    r"advise[d]?)\b",
     re.I,
 )
 #: What the user said to the assistant, which `_RECALL` would match.
