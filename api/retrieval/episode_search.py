@@ -34,6 +34,7 @@ from recollect.api.retrieval.search.keyword_search import KeywordScores, keyword
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import (
+    LateScores,
     QueryEmbeddings,
     SemanticScores,
     late_interaction_scores,
@@ -285,7 +286,7 @@ def _candidates_with_signals(
         depth=context.settings.list_depth,
         cosine_min=context.settings.recall_cosine_min,
     )
-    late: Vector | None = None
+    late: LateScores | None = None
     if semantics is not None:
         started_ms = budget.spent_ms
         try:
@@ -330,8 +331,8 @@ def _late_interaction(
     keywords: KeywordScores,
     candidates: Candidates,
     background: ScoreBackground,
-) -> Vector:
-    """Return the late-interaction score of each candidate over its background, shape (candidates,)."""
+) -> LateScores:
+    """Return the late-interaction score of each candidate, shape (candidates,)."""
     versions = context.episodes.versions[candidates.rows]
     return late_interaction_scores(
         context.vectors,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recollect.projections.embeddings.stretches import Stretch
-from recollect.projections.embeddings.token_codes import TokenCodes, Vector, encoded, late_interaction
+from recollect.projections.embeddings.token_codes import TokenCodes, Vector, encoded, late_interaction, reduced
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.search_index.episode_arrays import Ints
 
@@ -68,6 +68,9 @@ class _Statements(NamedTuple):
     #: Mean and standard deviation of the cosines of two different statements.
     mean: float
     deviation: float
+    #: The same of late interaction.
+    late_mean: float
+    late_deviation: float
 
 
 class ScoreBackground:
@@ -96,8 +99,12 @@ class ScoreBackground:
         cosines = deviations * max(float(background.std()), _DEVIATION_MIN) + float(background.mean())
         return ((cosines - statements.mean) / statements.deviation).astype(np.float32)
 
-    def late_deviations(self, vectors: Vectors, tokens: Vector, weights: Vector, scores: Vector) -> Vector:
-        """Return how far each late-interaction score is above unrelated statements, in standard deviations, same shape.
+    def late_deviations(
+        self, vectors: Vectors, tokens: Vector, weights: Vector, scores: Vector
+    ) -> tuple[Vector, Vector]:
+        """Return how far each late-interaction score is above unrelated statements, each of the same shape.
+
+        The first are in standard deviations of the query, the second in those of the model.
 
         Parameters:
             tokens: reduced token vectors of the query, shape (tokens, `CODE_DIMENSIONS`).
@@ -105,7 +112,9 @@ class ScoreBackground:
             scores: scores of the query and other texts; NaN stays NaN.
         """
         statements = self._of(vectors)
-        return _deviations(scores, late_interaction(tokens, weights, statements.codes, statements.starts))
+        background = late_interaction(tokens, weights, statements.codes, statements.starts)
+        of_model = (scores - statements.late_mean) / statements.late_deviation
+        return _deviations(scores, background), of_model.astype(np.float32)
 
     def _of(self, vectors: Vectors) -> _Statements:
         """Return the statements as the active model embeds them; embedded at the first call."""
@@ -122,16 +131,31 @@ def _embedded_statements(vectors: Vectors, fingerprint: str) -> _Statements:
     # A model that does not report its tokens has no late interaction, and no background of it.
     codes = [encoded(embedding.tokens, basis) for embedding in embeddings if len(embedding.tokens)]
     lengths = [len(code) for code in codes]
+    starts = np.cumsum([0, *lengths])[: len(lengths)].astype(np.int64)
+    all_codes = np.concatenate([np.empty((0, basis.shape[1]), np.int8), *codes])
+    late = [
+        np.delete(_late_scores(reduced(embedding.tokens, basis), all_codes, starts), index)
+        for index, embedding in enumerate(embeddings)
+        if codes
+    ]
+    late_pairs = np.concatenate([np.zeros(1, np.float32), *late])
     matrix = np.stack([embedding.vector for embedding in embeddings])
     pairs = (matrix @ matrix.T)[np.triu_indices(len(matrix), 1)]
     return _Statements(
         fingerprint,
         matrix,
-        np.concatenate([np.empty((0, basis.shape[1]), np.int8), *codes]),
-        np.cumsum([0, *lengths])[: len(lengths)].astype(np.int64),
+        all_codes,
+        starts,
         float(pairs.mean()),
         max(float(pairs.std()), _DEVIATION_MIN),
+        float(late_pairs[1:].mean()) if len(late_pairs) > 1 else 0.0,
+        max(float(late_pairs[1:].std()) if len(late_pairs) > 1 else 0.0, _DEVIATION_MIN),
     )
+
+
+def _late_scores(tokens: Vector, codes: TokenCodes, starts: Ints) -> Vector:
+    """Return the late-interaction scores of a statement and all statements, shape (statements,)."""
+    return late_interaction(tokens, np.full(len(tokens), 1 / len(tokens), np.float32), codes, starts)
 
 
 def _deviations(scores: Vector, background: Vector) -> Vector:

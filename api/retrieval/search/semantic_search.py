@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,15 @@ class SemanticScores:
     embedding: TokenEmbedding
     parts: Mapping[Part, Vector]
     #: The values of the turns in standard deviations of the model, which do not depend on the query; NaN: no vector.
+    absolute: Vector
+
+
+class LateScores(NamedTuple):
+    """Late-interaction scores of episodes, each of the shape (episodes,); NaN without token codes."""
+
+    #: In standard deviations of unrelated statements for this query.
+    deviations: Vector
+    #: In standard deviations of the model, which do not depend on the query.
     absolute: Vector
 
 
@@ -123,10 +132,8 @@ def late_interaction_scores(
     idf: Mapping[str, float],
     versions: Ints,
     background: ScoreBackground,
-) -> Vector:
-    """Return the late-interaction score of each of `versions` over its background; NaN without token codes.
-
-    The shape is (len(versions),); the unit is the standard deviation of unrelated statements.
+) -> LateScores:
+    """Return the late-interaction score of each of `versions`.
 
     A token of a rare word has the highest weight; tokens of stop words have none.
 
@@ -137,13 +144,13 @@ def late_interaction_scores(
     scores = np.full(len(versions), np.nan, np.float32)
     stored = vectors.codes(namespace, snapshot, versions.tolist())
     if not stored or not len(embedding.tokens):
-        return scores
+        return LateScores(scores, scores)
     basis = vectors.basis()
     codes, starts, rows = _concatenated_codes(stored, versions, basis.shape[1])
     weights = _token_weights(query.text, embedding, idf)
     tokens = reduced(embedding.tokens, basis)
     np.fmax.at(scores, rows, late_interaction(tokens, weights, codes, starts))
-    return background.late_deviations(vectors, tokens, weights, scores)
+    return LateScores(*background.late_deviations(vectors, tokens, weights, scores))
 
 
 def _concatenated_codes(
