@@ -34,7 +34,6 @@ from recollect.api.retrieval.search.keyword_search import KeywordScores, keyword
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import (
-    LateScores,
     QueryEmbeddings,
     SemanticScores,
     late_interaction_scores,
@@ -286,7 +285,7 @@ def _candidates_with_signals(
         depth=context.settings.list_depth,
         cosine_min=context.settings.recall_cosine_min,
     )
-    late: LateScores | None = None
+    late: Vector | None = None
     if semantics is not None:
         started_ms = budget.spent_ms
         try:
@@ -331,7 +330,7 @@ def _late_interaction(
     keywords: KeywordScores,
     candidates: Candidates,
     background: ScoreBackground,
-) -> LateScores:
+) -> Vector:
     """Return the late-interaction score of each candidate, shape (candidates,)."""
     versions = context.episodes.versions[candidates.rows]
     return late_interaction_scores(

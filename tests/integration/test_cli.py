@@ -173,7 +173,7 @@ COMMANDS = {
     "import jsonl": "file --namespace",
     "import locomo": "file",
     "bench compaction": "folder --after --copy-of",
-    "bench retrieval": "folder --keep --per-question --rankings",
+    "bench retrieval": "folder --keep --per-question --rankings --crops",
     "jobs show": "letter_id",
     "jobs requeue": "letter_id --all",
     "init": "--new-log",

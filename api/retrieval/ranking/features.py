@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.search.keyword_search import KeywordScores
-from recollect.api.retrieval.search.semantic_search import LateScores, SemanticScores
+from recollect.api.retrieval.search.semantic_search import SemanticScores
 from recollect.api.retrieval.understanding.query import Query, TimeRange
 from recollect.api.retrieval.understanding.question_intent import (
     NUMBER,
@@ -102,7 +102,7 @@ class SearchSignals:
     #: The episodes that the request allows.
     allowed: Mask
     #: Late-interaction scores of the candidates, shape (candidates,); None without vectors.
-    late: LateScores | None
+    late: Vector | None
     #: Activation of the entities that each episode names; None when the query names no entity.
     graph: NDArray[np.float64] | None
     #: Masks of the episodes within, and near, the time ranges of the query; None without time ranges.
@@ -206,8 +206,8 @@ def _numeric_columns(
     columns["dense_session_mean"] = _mean_of_session(arrays, parts["turn"])[arrays.sessions[rows]]
     columns["dense_before"] = _best_before(arrays, rows, parts["turn"])
     columns["dense_after"] = _next_turn_value(arrays, rows, parts["turn"])
-    columns["late"] = signals.late.deviations
-    columns["late_session"] = _best_among(arrays.sessions[rows], signals.late.deviations)
+    columns["late"] = signals.late
+    columns["late_session"] = _best_among(arrays.sessions[rows], signals.late)
     columns["answers"] = _answered_question_similarity(episodes, arrays, rows, parts["turn"])
     return columns
 

@@ -31,7 +31,6 @@ _SUBSTRING_COVERAGE = 0.7
 MEASURES = (
     "dense",
     "late",
-    "late_deviation",
     "coverage",
     "coverage_together",
     "known",
@@ -111,9 +110,8 @@ def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
     }
     if semantics is not None and late is not None:
         measures |= {
-            "dense": _highest(semantics.absolute[rows]),
-            "late": _highest(late.absolute[best]),
-            "late_deviation": _highest(late.deviations[best]),
+            "dense": _highest(semantics.parts["turn"][rows]),
+            "late": _highest(late[best]),
         }
     return np.array([measures.get(name, 0.0) for name in MEASURES], np.float32)
 
@@ -135,8 +133,8 @@ def item_measures(ranked: RankedEpisodes) -> Vector:
         "graph": _graph_strength(ranked, rows),
     }
     if semantics is not None and late is not None:
-        columns |= {"dense": semantics.absolute[rows], "window": semantics.parts["window"][rows]}
-        columns["late"] = late.absolute[order]
+        columns |= {"dense": semantics.parts["turn"][rows], "window": semantics.parts["window"][rows]}
+        columns["late"] = late[order]
     zeros = np.zeros(len(rows), np.float32)
     return np.stack([np.nan_to_num(columns.get(name, zeros)) for name in ITEM_MEASURES], axis=1)
 

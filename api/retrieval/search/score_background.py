@@ -62,9 +62,6 @@ class _Statements(NamedTuple):
     fingerprint: str
     #: Shape (statements, dimensions).
     vectors: Vector
-    #: Token codes of all statements, one after the other, and the first row of each.
-    codes: TokenCodes
-    starts: Ints
     #: Mean and standard deviation of the cosines of two different statements.
     mean: float
     deviation: float
@@ -89,32 +86,15 @@ class ScoreBackground:
         """
         return _deviations(cosines, self._of(vectors).vectors @ embedding)
 
-    def of_model(self, vectors: Vectors, embedding: Vector, deviations: Vector) -> Vector:
-        """Return `deviations` in standard deviations of the model instead of the query, same shape.
-
-        Some queries are near to everything; compared with themselves alone, nothing stands out for them.
-        """
+    def cosines_over(self, vectors: Vectors, cosines: Vector) -> Vector:
+        """Return cosines in standard deviations above two unrelated texts of the same model, same shape; NaN stays."""
         statements = self._of(vectors)
-        background = statements.vectors @ embedding
-        cosines = deviations * max(float(background.std()), _DEVIATION_MIN) + float(background.mean())
         return ((cosines - statements.mean) / statements.deviation).astype(np.float32)
 
-    def late_deviations(
-        self, vectors: Vectors, tokens: Vector, weights: Vector, scores: Vector
-    ) -> tuple[Vector, Vector]:
-        """Return how far each late-interaction score is above unrelated statements, each of the same shape.
-
-        The first are in standard deviations of the query, the second in those of the model.
-
-        Parameters:
-            tokens: reduced token vectors of the query, shape (tokens, `CODE_DIMENSIONS`).
-            weights: the weight of each token, shape (tokens,).
-            scores: scores of the query and other texts; NaN stays NaN.
-        """
+    def late_over(self, vectors: Vectors, scores: Vector) -> Vector:
+        """Return late-interaction scores in standard deviations above two unrelated texts, same shape; NaN stays."""
         statements = self._of(vectors)
-        background = late_interaction(tokens, weights, statements.codes, statements.starts)
-        of_model = (scores - statements.late_mean) / statements.late_deviation
-        return _deviations(scores, background), of_model.astype(np.float32)
+        return ((scores - statements.late_mean) / statements.late_deviation).astype(np.float32)
 
     def _of(self, vectors: Vectors) -> _Statements:
         """Return the statements as the active model embeds them; embedded at the first call."""
@@ -144,8 +124,6 @@ def _embedded_statements(vectors: Vectors, fingerprint: str) -> _Statements:
     return _Statements(
         fingerprint,
         matrix,
-        all_codes,
-        starts,
         float(pairs.mean()),
         max(float(pairs.std()), _DEVIATION_MIN),
         float(late_pairs[1:].mean()) if len(late_pairs) > 1 else 0.0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import numpy as np
 
@@ -51,22 +51,11 @@ class QueryEmbeddings:
 class SemanticScores:
     """How near a query is to every episode, by part, shape (episodes,) each; NaN without a vector.
 
-    The values are cosines in standard deviations above unrelated statements, so that they mean the same for any model.
+    The values are cosines in standard deviations above unrelated texts, so that they mean the same for any model.
     """
 
     embedding: TokenEmbedding
     parts: Mapping[Part, Vector]
-    #: The values of the turns in standard deviations of the model, which do not depend on the query; NaN: no vector.
-    absolute: Vector
-
-
-class LateScores(NamedTuple):
-    """Late-interaction scores of episodes, each of the shape (episodes,); NaN without token codes."""
-
-    #: In standard deviations of unrelated statements for this query.
-    deviations: Vector
-    #: In standard deviations of the model, which do not depend on the query.
-    absolute: Vector
 
 
 def semantic_scores(
@@ -82,9 +71,8 @@ def semantic_scores(
     Parameters:
         version_max: the version of the read model; the index may hold vectors of later versions.
     """
-    turn = background.deviations(vectors, embedding.vector, _cosines(index, embedding.vector, episodes, version_max))
-    absolute = background.of_model(vectors, embedding.vector, turn)
-    return SemanticScores(embedding, {TURN: turn, WINDOW: window_means(turn, episodes)}, absolute)
+    turn = background.cosines_over(vectors, _cosines(index, embedding.vector, episodes, version_max))
+    return SemanticScores(embedding, {TURN: turn, WINDOW: window_means(turn, episodes)})
 
 
 def window_means(values: Vector, episodes: EpisodeArrays) -> Vector:
@@ -132,8 +120,10 @@ def late_interaction_scores(
     idf: Mapping[str, float],
     versions: Ints,
     background: ScoreBackground,
-) -> LateScores:
-    """Return the late-interaction score of each of `versions`.
+) -> Vector:
+    """Return the late-interaction score of each of `versions`, shape (len(versions),); NaN without token codes.
+
+    The unit is the standard deviation of unrelated texts.
 
     A token of a rare word has the highest weight; tokens of stop words have none.
 
@@ -144,13 +134,13 @@ def late_interaction_scores(
     scores = np.full(len(versions), np.nan, np.float32)
     stored = vectors.codes(namespace, snapshot, versions.tolist())
     if not stored or not len(embedding.tokens):
-        return LateScores(scores, scores)
+        return scores
     basis = vectors.basis()
     codes, starts, rows = _concatenated_codes(stored, versions, basis.shape[1])
     weights = _token_weights(query.text, embedding, idf)
     tokens = reduced(embedding.tokens, basis)
     np.fmax.at(scores, rows, late_interaction(tokens, weights, codes, starts))
-    return LateScores(*background.late_deviations(vectors, tokens, weights, scores))
+    return background.late_over(vectors, scores)
 
 
 def _concatenated_codes(
