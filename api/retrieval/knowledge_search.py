@@ -43,6 +43,9 @@ _STEP_KINDS = frozenset(("procedure",))
 #: Predicates that say what a person likes, and the newest such items that come along with a task.
 _WISH = re.compile(r"\b(?:(?:dis)?likes?|prefers?|loves?|hates?|avoids?|wants?|needs?)\b", re.I)
 _WISHES_MAX = 3
+#: Kinds that say who or what something is, and the factor on them for a question that asks for something else.
+_LINKING_KINDS = frozenset(("entity", "relationship"))
+_LINKING_FACTOR = 0.6
 #: Items that match a query so well that the entities they are about are entries to the graph, and their number.
 _ENTRY_PROBABILITY_MIN = 0.3
 _ENTRIES_MAX = 5
@@ -112,6 +115,8 @@ class KnowledgeSearch:
             return []
         measured = self.measure(context, idf, embedding)
         probabilities = _adjusted_probabilities(knowledge, measured.probabilities(), context.asked_at_us)
+        if not context.query.intent.overview:
+            probabilities[has_kind(knowledge, _LINKING_KINDS)] *= _LINKING_FACTOR
         rows = np.flatnonzero(measured.is_match() & (probabilities > 0))
         return _matches(knowledge, rows, probabilities, measured)
 

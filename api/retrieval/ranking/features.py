@@ -17,6 +17,7 @@ from recollect.api.retrieval.search.keyword_search import KeywordScores
 from recollect.api.retrieval.search.semantic_search import SemanticScores
 from recollect.api.retrieval.understanding.query import Query, TimeRange
 from recollect.api.retrieval.understanding.question_intent import (
+    NAMING,
     NUMBER,
     PREFERENCE,
     QUESTION,
@@ -60,6 +61,7 @@ BINARY_FEATURES = (
     "number_count",
     "number_figure",
     "name_asked",
+    "tells_name",
     "liking_preference",
     "said_in_span",
     "said_near_span",
@@ -297,6 +299,7 @@ def _binary_columns(
     if signals.in_span is not None and signals.near_span is not None:
         columns |= {"said_in_span": signals.in_span[rows], "said_near_span": signals.near_span[rows]}
     if intent.name:
+        columns["tells_name"] = ((flags & NAMING) > 0) & intent.called
         columns["name_asked"] = _has_new_name(episodes, arrays.versions[rows], query.question)
     if query.phrases:
         columns["phrase"] = _phrase_shares(episodes, arrays.versions[rows], query.phrases)

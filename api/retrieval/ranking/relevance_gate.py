@@ -39,6 +39,8 @@ MEASURES = (
     "named_entity",
     "graph",
     "unknown_name",
+    "impersonal_unknown_name",
+    "impersonal_unknown",
     "personal",
     "in_span",
     "memory_size",
@@ -94,6 +96,8 @@ def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
     keywords, semantics, late = signals.keywords, signals.semantics, signals.late
     # A substring match has no whole word of the query, so keyword search gives it no coverage.
     has_substring_match = np.isin(rows, ranked.candidates.lists.get("substring", [])).any()
+    personal = float(query.intent.personal or bool(query.participants))
+    unknown_name = float(not keywords.unmatched.isdisjoint(query.names))
     measures: dict[str, float] = {
         "coverage": max(_highest(keywords.coverage[rows]), _SUBSTRING_COVERAGE if has_substring_match else 0.0),
         "coverage_together": float(min(1.0, keywords.coverage[rows].sum())),
@@ -102,8 +106,11 @@ def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
         "asked_speaker": float(bool(query.participants)),
         "named_entity": float(bool(query.entities)),
         "graph": _highest(_graph_strength(ranked, rows)),
-        "unknown_name": float(not keywords.unmatched.isdisjoint(query.names)),
-        "personal": float(query.intent.personal),
+        "unknown_name": unknown_name,
+        # A question about the world has words that no message has: "how many moons does Saturn have?".
+        "impersonal_unknown_name": unknown_name * (1 - personal),
+        "impersonal_unknown": (1 - keywords.matched_share) * (1 - personal),
+        "personal": personal,
         "in_span": float(matches_span(ranked)),
         # The best of many scores is higher by chance.
         "memory_size": float(np.log(max(1, np.count_nonzero(signals.allowed)))),

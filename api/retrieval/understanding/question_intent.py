@@ -22,7 +22,8 @@ _WHEN = re.compile(
 )
 _COUNT = re.compile(r"\bhow (?:many|much|often|long|old|far)\b|\b(?:number|amount|total) of\b", re.I)
 #: The answer is a person or a name.
-_NAME = re.compile(r"\b(?:who|whom|whose|who's)\b|\b(?:name|named|called)\b", re.I)
+_NAME = re.compile(r"\b(?:who|whom|whose|who's|names?|named|called)\b", re.I)
+_CALLED = re.compile(r"\b(?:names?|named|called)\b", re.I)
 #: The answer has a number, besides those of `_COUNT`.
 _FIGURE = re.compile(
     r"\b(?:costs?|prices?|fees?|rent|owe|owes|paid|pay|size|temperature|code|pin|password|number|phone|weighs?|height|"
@@ -99,7 +100,7 @@ _POSSESSIVE = re.compile(r"\b(?:my|our)\b", re.I)
 _IMPERSONAL = re.compile(r"\bhow (?:do|does|can|could|should|would|to) (?:i|we|one|you)\b|\"[^\"]{1,80}\"", re.I)
 
 #: Flags of a text, as bits, which `ranking.features` combines with the intent of the query.
-QUESTION, TIME, NUMBER, PREFERENCE = 1, 2, 4, 8
+QUESTION, TIME, NUMBER, PREFERENCE, NAMING = 1, 2, 4, 8, 32
 _TIME_WORDS = re.compile(
     r"\b(?:\d{1,2}:\d\d|noon|midnight|yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekend|months?|years?|"
     r"january|february|march|april|may|june|july|august|september|october|november|december|summer|winter|spring|fall|"
@@ -111,6 +112,9 @@ _NUMBER_WORDS = re.compile(
     re.I,
 )
 _PREFERENCE_WORDS = re.compile(r"\b(?:prefer\w*|favou?rite|love|like|enjoy|hate|always|never|usually|want)\b", re.I)
+_NAMING_WORDS = re.compile(
+    r"\b(?i:called|named|names?(?:['’]s| is| was| are))\b|\b(?i:i['’]m|i am|call (?:me|him|her|it|them|us)) [A-Z]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,8 @@ class QuestionIntent:
     figure: bool
     #: The answer is a name.
     name: bool
+    #: What somebody or something is called is asked.
+    called: bool
     #: The present state is asked for.
     present: bool
     list: bool
@@ -170,6 +176,7 @@ def question_intent(question: str) -> QuestionIntent:
         count=matches(_COUNT),
         figure=matches(_FIGURE),
         name=matches(_NAME),
+        called=matches(_CALLED),
         present=matches(_PRESENT) and not matches(_PAST),
         list=matches(_LIST),
         recall=matches(_RECALL) and not matches(_TOLD_BY_USER),
@@ -193,7 +200,12 @@ def text_flags(text: str, required: int) -> int:
     # A question mark inside a long text does not make it a question.
     is_question = text.rstrip().endswith("?") or ("?" in text and len(text) < 200)
     flags = QUESTION * (is_question and required & QUESTION > 0)
-    for flag, pattern in ((TIME, _TIME_WORDS), (NUMBER, _NUMBER_WORDS), (PREFERENCE, _PREFERENCE_WORDS)):
+    for flag, pattern in (
+        (TIME, _TIME_WORDS),
+        (NUMBER, _NUMBER_WORDS),
+        (PREFERENCE, _PREFERENCE_WORDS),
+        (NAMING, _NAMING_WORDS),
+    ):
         if required & flag and pattern.search(text) is not None:
             flags |= flag
     return flags
