@@ -283,7 +283,7 @@ def _candidates_with_signals(
         lists,
         in_span,
         depth=context.settings.list_depth,
-        cosine_min=context.settings.recall_cosine_min,
+        similarity_min=_similarity_min(context, background, semantics),
     )
     late: Vector | None = None
     if semantics is not None:
@@ -306,6 +306,14 @@ def _candidates_with_signals(
         ratings=context.index.knowledge.episode_ratings,
         asked_at_us=context.asked_at_us,
     )
+
+
+def _similarity_min(context: SearchContext, background: ScoreBackground, semantics: SemanticScores | None) -> float:
+    """Return the cosine of the setting in the unit of the similarities."""
+    cosine_min = context.settings.recall_cosine_min
+    if semantics is None or cosine_min <= -1:
+        return -np.inf
+    return float(background.cosines_over(context.vectors, np.array([cosine_min], np.float32))[0])
 
 
 def _of_time_range(episodes: EpisodeArrays, allowed: Mask, in_span: Mask | None, naming_span: Ints) -> Mask:

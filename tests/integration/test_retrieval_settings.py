@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.embedders import HashingEmbedder
-from support.events import message
+from support.events import Event, message
 from support.memory import Memory
 
 from recollect import Recollect
@@ -117,12 +117,16 @@ def test_the_distance_of_a_new_topic_is_a_setting(tmp_path: Path) -> None:
     assert asked(tmp_path, far, RetrievalSettings(topic_cosine_min=-1), **options).trigger == "message"
 
 
+def _old_sessions() -> list[Event]:
+    return [message(f"the garden needs rain on day {day}", session_id=f"old {day}") for day in range(5)]
+
+
 def test_a_new_session_gets_as_many_recent_memories_as_set(tmp_path: Path) -> None:
     fact = {"type": "fact.stated", "payload": {"subject": "Ann", "predicate": "lives in", "object": "Porto"}}
     for number, recent in enumerate((0, 3)):
         folder = tmp_path / str(number)
         with memory_with(folder, recent_memories_max=recent, recent_sessions_max=recent) as memory:
-            memory.append("a", [fact, *(message(f"it rains on day {day}", session_id="old") for day in range(5))])
+            memory.append("a", [fact, *_old_sessions()])
             result = memory.retrieve("a", "hello there", mode="passive", session_id="now")
             kinds = [item.kind for item in result.items if "recent" in item.ranks]
             assert (kinds.count("fact"), kinds.count("episode")) == (min(recent, 1), recent)

@@ -44,7 +44,7 @@ def select_candidates(
     in_span: Mask | None,
     *,
     depth: int,
-    cosine_min: float,
+    similarity_min: float,
 ) -> Candidates:
     """Return the candidates among the episodes that are `allowed`.
 
@@ -52,7 +52,7 @@ def select_candidates(
         other_lists: further lists: rows of the episode arrays, best first.
         in_span: the mask of the episodes within the query's time ranges; None without time ranges.
         depth: entries of each list.
-        cosine_min: cosines under this do not make an episode a candidate.
+        similarity_min: similarities under this do not make an episode a candidate.
     """
     lists = {
         "keyword": _top_rows(keywords.turn, allowed & (keywords.turn > 0), depth),
@@ -62,7 +62,7 @@ def select_candidates(
     if semantics is not None:
         for part, values in semantics.parts.items():
             name = "semantic" if part == "turn" else f"semantic_{part}"
-            lists[name] = _top_rows(values, allowed & (values >= cosine_min), depth)
+            lists[name] = _top_rows(values, allowed & (values >= similarity_min), depth)
         similarities = np.nan_to_num(semantics.parts["window"])
     if in_span is not None:
         lists["time"] = _top_rows(similarities, allowed & in_span, depth)

@@ -27,6 +27,8 @@ from recollect.projections.search_index.episode_arrays import Ints
 _BEST_CANDIDATES = 10
 #: The coverage of a candidate that matches by substring, which has no whole words of the query.
 _SUBSTRING_COVERAGE = 0.7
+#: The size from which on a memory counts as large; the gate is fitted to memories up to about this size.
+_MEMORY_EPISODES_MAX = 1_000
 #: Measures of the best candidates, of the query and of the memory. The names are keys of `gate.toml` and of traces.
 MEASURES = (
     "dense",
@@ -113,7 +115,7 @@ def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
         "personal": personal,
         "in_span": float(matches_span(ranked)),
         # The best of many scores is higher by chance.
-        "memory_size": float(np.log(max(1, np.count_nonzero(signals.allowed)))),
+        "memory_size": float(np.log(min(max(1, np.count_nonzero(signals.allowed)), _MEMORY_EPISODES_MAX))),
     }
     if semantics is not None and late is not None:
         measures |= {
