@@ -110,7 +110,7 @@ def test_only_so_many_words_are_searched_the_rarest_first(tmp_path: Path) -> Non
 
 
 def test_the_distance_of_a_new_topic_is_a_setting(tmp_path: Path) -> None:
-    told(tmp_path, "one two three", "one two four", "one two five", session_id="now")
+    told(tmp_path, *(f"one two three {number}" for number in range(9)), session_id="now")
     options = {"mode": "passive", "session_id": "now"}
     far = "completely different words about another subject entirely"
     assert asked(tmp_path, far, RetrievalSettings(topic_cosine_min=1), **options).trigger == "topic change"
@@ -128,8 +128,8 @@ def test_a_new_session_gets_as_many_recent_memories_as_set(tmp_path: Path) -> No
         with memory_with(folder, recent_memories_max=recent, recent_sessions_max=recent) as memory:
             memory.append("a", [fact, *_old_sessions()])
             result = memory.retrieve("a", "hello there", mode="passive", session_id="now")
-            kinds = [item.kind for item in result.items if "recent" in item.ranks]
-            assert (kinds.count("fact"), kinds.count("episode")) == (min(recent, 1), recent)
+            lists = [name for item in result.items for name in item.ranks]
+            assert (lists.count("recent"), lists.count("session")) == (min(recent, 1), recent)
 
 
 @pytest.mark.parametrize(
