@@ -128,7 +128,8 @@ class NamespaceSearch:
         distinct = distinct_episodes(context, ranked, 2 * context.request.limit)
         probabilities = probabilities[distinct.positions]
         if context.request.gate:
-            passive = context.request.mode == "passive"
+            # "Remember when …" asks for a memory, as a question does.
+            passive = context.request.mode == "passive" and not context.query.intent.remember
             over_threshold = probabilities >= (
                 self._thresholds.passive_item_min if passive else self._thresholds.item_min
             )

@@ -11,12 +11,14 @@ import re
 from recollect.projections.text.words import distinct_words
 
 #: Signs of Markdown before a sentence: headings, quotations, list items.
-_MARKS = re.compile(r"\s*(?:#{1,6}\s|>\s|[-*•+–]\s|\(?\d{1,3}[.)]\s)\s*")
+_MARKS = re.compile(r"\A(?:\s*+(?:#{1,6}\s|>\s|[-*•+–]\s|\(?\d{1,3}[.)]\s))++\s*+")
 #: Signs of Markdown within a sentence, and a link without its address.
 _EMPHASIS = re.compile(r"\*{1,3}|`{1,3}")
 _LINK = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{1,500}\)")
 #: A heading; a line in bold, which is one as well; a rule or the border of a table.
-_HEADING = re.compile(r"\s*#{1,6}\s|\s*(?:[-*•+–]\s+|\d{1,3}[.)]\s+)?\*\*[^*]{1,200}\*\*\s*:?\s*$|[\s\-=_*|:+]*$")
+_HEADING = re.compile(
+    r"\A(?:\s*+#{1,6}\s|\s*+(?:[-*•+–]\s++|\d{1,3}[.)]\s++)?\*\*[^*]{1,200}\*\*\s*+:?\s*+\Z|[\s\-=_*|:+]*+\Z)"
+)
 #: A gap in a template.
 _PLACEHOLDER = re.compile(r"\[(?:your|insert|name|date|company|recipient|address|link)\b[^\[\]]{0,80}\]", re.IGNORECASE)
 #: Marks of a sentence without its words that is no statement: "Mental clarity:".
@@ -69,10 +71,7 @@ def readable(sentence: str) -> str:
     """Return a sentence without Markdown; empty when it is a heading, a rule or a template with gaps."""
     if _HEADING.match(sentence) or _PLACEHOLDER.search(sentence):
         return ""
-    text = sentence
-    while mark := _MARKS.match(text):
-        text = text[mark.end() :]
-    text = _EMPHASIS.sub("", _LINK.sub(r"\1", text)).strip()
+    text = _EMPHASIS.sub("", _LINK.sub(r"\1", _MARKS.sub("", sentence))).strip()
     return "" if text.endswith(":") and len(text.split()) <= _LABEL_WORDS_MAX else text
 
 

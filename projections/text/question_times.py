@@ -46,7 +46,7 @@ _RELATION = re.compile(
 )
 _OWN_RELATION = re.compile(r"(?P<word>before|after|since|from|between|until|till|by)\b", re.IGNORECASE)
 _HAS_END = re.compile(r"[-–]| (?:and|to|until|till|through) ", re.IGNORECASE)
-_TO = re.compile(r"\s*(?:and|to|until|till|through|-|–)\s*(?:the\s+)?", re.IGNORECASE)
+_TO = re.compile(r"\A\s*+(?:and|to|until|till|through|-|–)\s*+(?:the\s++)?\Z", re.IGNORECASE)
 #: Prepositions that a date may begin with after the `to` of a range: `from Monday until Friday`.
 _TO_PREPOSITIONS = frozenset(("until", "till"))
 
