@@ -192,13 +192,19 @@ def _asks_memory(context: SearchContext) -> bool:
 
 
 def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
-    """Return whether the candidates answer a query without a topic: those of its time range, or all about the user."""
+    """Return whether the candidates certainly belong to the query.
+
+    They do when one message has all its words; without a topic, when they are of its time range or all about the user.
+    """
     query = context.query
     if query.has_topic:
-        return False
+        coverage = ranked.signals.keywords.coverage[ranked.candidates.rows]
+        return float(coverage.max(initial=0.0)) >= _WHOLE_COVERAGE
     return matches_span(ranked) if query.time_ranges else query.intent.overview or query.intent.personal
 
 
+#: The coverage of a message that has all words of a query, but for rounding.
+_WHOLE_COVERAGE = 0.99
 #: The logit of an answer that is sure to be there: a probability of 0.73.
 _SURE_LOGIT = 1.0
 _EPISODES_ONLY: frozenset[Kind] = frozenset(("episode",))

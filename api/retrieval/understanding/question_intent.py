@@ -127,7 +127,7 @@ class QuestionIntent:
     figure: bool
     #: The answer is a name.
     name: bool
-    #: What somebody or something is called is asked.
+    #: The answer is what a person or a thing is called.
     called: bool
     #: The present state is asked for.
     present: bool
