@@ -106,8 +106,8 @@ class NamespaceSearch:
         return SearchResult(context, items, grounding, ranked, dropped)
 
     def _answer_min(self, ranked: RankedEpisodes | None) -> float:
-        """Return the lowest probability of an answer that passes the gate."""
-        semantic = ranked is None or ranked.signals.semantics is not None
+        """Return the lowest probability of an answer that passes the gate; without episodes that of keywords."""
+        semantic = ranked is not None and ranked.signals.semantics is not None
         return self._thresholds.answer_min if semantic else self._thresholds.keyword_answer_min
 
     def _gated_episodes(self, context: SearchContext, ranked: RankedEpisodes | None) -> tuple[list[Item], float]:
