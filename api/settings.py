@@ -17,8 +17,8 @@ from recollect.projections.projection_settings import EmbeddingSettings, ReadMod
 RETRIEVAL_BUDGET_MS = 500.0
 #: Seconds that retrievals wait for the embedding model: it loads in 4 seconds on 2 idle cores, in 30 on busy ones.
 MODEL_WAIT_SECONDS = 60.0
-#: Probability of an answer from which a retrieval returns items. Chosen so that answerable questions keep 98 % of their
-#: recall (see docs/benchmarks.md).
+#: Probability of an answer from which a retrieval returns items. Chosen so that answerable questions lose at most one
+#: point of recall (see docs/benchmarks.md).
 ANSWER_MIN = 0.13
 #: Probability of relevance from which an item is returned. Chosen as `ANSWER_MIN`.
 ITEM_MIN = 0.0003

@@ -297,6 +297,7 @@ def _compile(model: Any) -> Any:
     # Turn off OpenVINO's telemetry: it reports each import and conversion, unless this package is missing.
     sys.modules.setdefault("openvino_telemetry", None)  # pyright: ignore[reportArgumentType]
     openvino: Any = import_module("openvino")
+    _leave_root_logger_alone()
     example: Any = model.tokenizer(["one", "and two"], padding=True, return_tensors="pt")
     with _quiet():
         # The converted model shares the weights that torch has mapped from the file.
@@ -309,6 +310,17 @@ def _compile(model: Any) -> Any:
         "ENABLE_CPU_PINNING": False,
     }
     return openvino.Core().compile_model(converted, "CPU", options)
+
+
+def _leave_root_logger_alone() -> None:
+    """Stop OpenVINO from muting the root logger while it converts a model.
+
+    What other threads log meanwhile would be lost, and the handlers it puts back are those of before the conversion.
+    """
+    module: Any = import_module("openvino.tools.ovc.convert")
+    module.get_logger_state = module.restore_logger_state = lambda *_: None
+    module = import_module("openvino.tools.ovc.convert_impl")
+    module.init_logger = lambda *_: None
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import sys
 from importlib.util import find_spec
@@ -138,6 +139,18 @@ def test_pieces_have_their_places(both: tuple[Runtime, Runtime]) -> None:
 @needs_openvino
 def test_nobody_is_told_that_a_model_was_loaded(both: tuple[Runtime, Runtime]) -> None:
     assert sys.modules["openvino_telemetry"] is None
+
+
+@needs_openvino
+def test_loading_a_model_leaves_the_root_logger_alone(tiny_model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = logging.getLogger()
+    levels: list[int | str] = []
+    monkeypatch.setattr(root, "setLevel", levels.append)
+    handlers, filters = root.handlers, root.filters
+    load_runtime(tiny_model, "openvino")
+    assert levels == []
+    assert root.handlers is handlers
+    assert root.filters is filters
 
 
 @needs_openvino

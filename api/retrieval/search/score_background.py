@@ -71,7 +71,7 @@ class _Statements(NamedTuple):
 
 
 class ScoreBackground:
-    """The vectors and token codes of unrelated statements, by embedding model. Safe to use from many threads."""
+    """What an embedding model scores for unrelated statements. Safe to use from many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

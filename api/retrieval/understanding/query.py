@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.question_extraction import extract_question
-from recollect.api.retrieval.understanding.question_intent import QuestionIntent, question_intent
+from recollect.api.retrieval.understanding.question_intent import QuestionIntent, capitalised_words, question_intent
 from recollect.events.envelope import microseconds
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.queries.snapshot import Snapshot
@@ -31,9 +31,6 @@ _CONTINUED_CHARS = 300
 #: A phrase in quotation marks, which is matched as a whole.
 _QUOTED = re.compile(r"[\"“„«「]([^\"”“»」]{2,80})[\"”“»」]|(?<!\w)'([^'\n]{3,80})'(?!\w)")
 _STOP_WORDS = STOP_WORDS | RUSSIAN_STOP_WORDS
-#: A capitalised word after another word, without a possessive ending, and the characters that are searched for names.
-_NAME = re.compile(r"(?<=[\w,'’] )([A-ZÀ-ÖØ-ÞА-Я][\w-]++)")
-_NAMES_CHARS_MAX = 400
 
 
 class TimeRange(NamedTuple):
@@ -73,7 +70,7 @@ class Query:
     #: Whether the query only asks to go on, such as "next step?", and there is nothing to go on with.
     without_topic: bool
     #: The capitalised words of the query after its first word, case-folded: mostly names.
-    names: tuple[str, ...]
+    names: frozenset[str]
 
 
 def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id: str | None = None) -> Query:
@@ -127,7 +124,7 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
         german=german,
         continued=continued,
         without_topic=not has_content and not continued and not _STOP_WORDS.issuperset(words),
-        names=tuple(dict.fromkeys(name.casefold() for name in _NAME.findall(question[:_NAMES_CHARS_MAX]))),
+        names=frozenset(capitalised_words(question)),
     )
 
 
