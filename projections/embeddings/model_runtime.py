@@ -317,10 +317,14 @@ def _leave_root_logger_alone() -> None:
 
     What other threads log meanwhile would be lost, and the handlers it puts back are those of before the conversion.
     """
+
+    def nothing(*_: object) -> None:
+        pass
+
     module: Any = import_module("openvino.tools.ovc.convert")
-    module.get_logger_state = module.restore_logger_state = lambda *_: None
+    module.get_logger_state = module.restore_logger_state = nothing
     module = import_module("openvino.tools.ovc.convert_impl")
-    module.init_logger = lambda *_: None
+    module.init_logger = nothing
 
 
 @contextmanager

@@ -314,6 +314,7 @@ def _required_flags(intent: QuestionIntent) -> int:
         | TIME * intent.when
         | NUMBER * (intent.count or intent.figure)
         | PREFERENCE * intent.preference
+        | NAMING * intent.called
     )
 
 
