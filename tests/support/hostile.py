@@ -29,6 +29,8 @@ _UNITS = (
 # fmt: on
 _BEFORE = ("hello", "how to abc", "My sister Anna", "I like", "no, ", '"')
 _RUNS = (" ", "\n", "!", ".", "-", ",")
+#: What random hostile texts are made of, besides the pieces of a pattern.
+PIECES = [*_UNITS[:20], "a", "A", "1", "a ", "A ", "\0"]
 
 #: What Python's `re` reads patterns with; it has no public name.
 _PARSER: Any = import_module("re._parser")

@@ -6,6 +6,7 @@ the text may take three times the processor time of this thread at most, and a f
 
 Method: all patterns that the modules hold, the rules of `rules.toml` included, read runs that have made patterns slow,
 and runs of what the pattern itself repeats (`hostile_to`), so that a new pattern is tried with what is hostile to it.
+A property test puts such pieces together at random.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -23,7 +24,9 @@ from pkgutil import walk_packages
 from typing import Any, cast
 
 import pytest
-from support.hostile import GROWTH_MAX, Hostile, growth, hostile_texts, hostile_to
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import DataObject, data, just, lists, sampled_from
+from support.hostile import GROWTH_MAX, PIECES, Hostile, growth, hostile_texts, hostile_to
 
 import recollect
 from recollect.api.retrieval.understanding.fillers import addressed_names
@@ -55,6 +58,7 @@ _GROUPS = 8
 _MADE_LATER = {"remove_names", "_rename_speakers", "_compiled"}
 
 
+@cache
 def patterns() -> dict[str, re.Pattern[str]]:
     """Return every pattern that the modules of the packages hold, by a name to find it by, each once."""
     found: dict[re.Pattern[str], str] = {}
@@ -102,6 +106,20 @@ def test_every_pattern_takes_at_most_three_times_as_long_for_twice_the_text(grou
         pattern = found[name]
         slow = _slow(partial(_find, pattern), {*hostile_texts(), *hostile_to(pattern)})
         assert slow == {}, name
+
+
+@given(data())
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_text_made_of_what_a_pattern_reads_makes_it_slow(drawn: DataObject) -> None:
+    found = patterns()
+    name = drawn.draw(sampled_from(sorted(found)), "pattern")
+    pieces = sampled_from(sorted({piece for text in hostile_to(found[name]) for piece in text[:2] if piece}) + PIECES)
+    text = Hostile(
+        drawn.draw(pieces | just(""), "before"),
+        "".join(drawn.draw(lists(pieces, min_size=1, max_size=3), "unit")),
+        drawn.draw(pieces | just("\0"), "after"),
+    )
+    assert growth(partial(_find, found[name]), text) <= GROWTH_MAX
 
 
 def test_a_quadratic_pattern_is_found() -> None:
