@@ -36,9 +36,9 @@ PIECES = [*_UNITS[:20], "a", "A", "1", "a ", "A ", "\0"]
 _PARSER: Any = import_module("re._parser")
 
 #: Characters of the shortest text that is measured, and the processor time of it and of one four times as long from
-#: which on growth is measured. What is quadratic takes at least 2 ms for the shorter one: 30 million steps.
-_CHARS = 8_192
-_SECONDS_MIN = 0.0015
+#: which on growth is measured. What is quadratic takes at least 8 ms for the longer one: 100 million steps.
+_CHARS = 4_096
+_SECONDS_MIN = 0.0004
 _LONGER_SECONDS_MIN = 0.005
 #: Twice the text takes twice the time; half as much again is left to caches and the noise of a shared machine.
 GROWTH_MAX = 3.0
