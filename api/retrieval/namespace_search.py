@@ -124,7 +124,7 @@ class NamespaceSearch:
         if _surely_answered(context, ranked):
             answer_logit = max(answer_logit, _SURE_LOGIT)
         elif context.query.participants and context.request.mode == "active":
-            # A question about somebody who takes part gets the best there is, with a low grounding.
+            # A question about a participant always gets the best candidates, with a low grounding.
             answer_logit = max(answer_logit, _NAMED_LOGIT)
         probabilities = gate.items(answer_logit, item_measures(ranked))
         # Twice the limit, since duplicates are dropped later.
@@ -210,8 +210,8 @@ def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
 _WHOLE_COVERAGE = 0.99
 #: The logit of an answer that is sure to be there: a probability of 0.73.
 _SURE_LOGIT = 1.0
-#: The logit of an answer about a participant: a probability of 0.15, just over the threshold of the gate.
-_NAMED_LOGIT = -1.7
+#: The logit of an answer about a participant: a probability of 0.17, just over the threshold of the gate.
+_NAMED_LOGIT = -1.6
 _EPISODES_ONLY: frozenset[Kind] = frozenset(("episode",))
 #: The lowest probability of a knowledge item in a result with the gate.
 _KNOWLEDGE_MIN = 0.1

@@ -35,7 +35,7 @@ _FOREIGN_QUESTIONS, _GENERAL_PROMPTS = 3, 3
 #: Every third case is held out.
 _CASES_HELD_OUT_EVERY = 3
 #: The weight of all samples of one set and size, together. The long conversations must not lose, so they weigh most.
-_SIZE_WEIGHTS: Mapping[str, float] = {WHOLE: 5.0, CASE: 6.0}
+_SIZE_WEIGHTS: Mapping[str, float] = {WHOLE: 25.0, CASE: 12.0}
 #: The factor on questions from other cases: to bring something is less wrong than to be silent.
 _OTHER_CASES_FACTOR = 0.25
 
