@@ -210,8 +210,8 @@ def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
 _WHOLE_COVERAGE = 0.99
 #: The logit of an answer that is sure to be there: a probability of 0.73.
 _SURE_LOGIT = 1.0
-#: The logit of an answer about a participant: a probability of 0.17, just over the threshold of the gate.
-_NAMED_LOGIT = -1.6
+#: The logit of an answer about a participant: a probability of 0.15, just over the threshold of the gate.
+_NAMED_LOGIT = -1.7
 _EPISODES_ONLY: frozenset[Kind] = frozenset(("episode",))
 #: The lowest probability of a knowledge item in a result with the gate.
 _KNOWLEDGE_MIN = 0.1

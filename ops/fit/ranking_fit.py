@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from training_samples import Sample, sample_weights
+from training_samples import LONG_CASE, Sample, sample_weights
 
 from recollect.api.retrieval.ranking.features import FEATURES, SEMANTIC
 from recollect.projections.embeddings.token_codes import Vector
@@ -73,6 +73,8 @@ def fit_weights(samples: Sequence[Sample], *, semantic: bool) -> RankingWeights:
         sample
         for sample in samples
         if sample.is_own
+        # They teach the gate; with them in the ranking, long conversations lose a point.
+        and sample.size != LONG_CASE
         and sample.has_topic
         and not sample.is_held_out
         and sample.gold.any()

@@ -1,6 +1,7 @@
 """Training samples: questions to conversations, with the features, gate measures and labels of their candidates.
 
-Questions are asked to whole conversations, to crops of them  and to the cases of a case book.
+Questions are asked to whole conversations, to crops of them, to the cases of a case book, and to these cases after some
+hundred messages of a conversation.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +30,18 @@ from recollect.api.retrieval.ranking.weighted_sum import message_share
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
-#: The size of a memory in reports and weights: a whole conversation, a case, or the messages of a crop.
-WHOLE, CASE = "whole", "case"
+#: The size of a memory in reports and weights: a whole conversation, a case, a case after other messages, or the
+#: messages of a crop.
+WHOLE, CASE, LONG_CASE = "whole", "case", "long case"
+#: Messages before a long case, and the sets that they are taken from by turns: between people, and with an assistant.
+_MESSAGES_BEFORE = 300
+_SETS_BEFORE = ("realmem", "locomo")
 #: Questions without an answer that are asked to a crop or a case: of other conversations, and general ones.
 _FOREIGN_QUESTIONS, _GENERAL_PROMPTS = 3, 3
 #: Every third case is held out.
 _CASES_HELD_OUT_EVERY = 3
 #: The weight of all samples of one set and size, together. The long conversations must not lose, so they weigh most.
-_SIZE_WEIGHTS: Mapping[str, float] = {WHOLE: 25.0, CASE: 12.0}
+_SIZE_WEIGHTS: Mapping[str, float] = {WHOLE: 25.0, CASE: 12.0, LONG_CASE: 12.0}
 #: The factor on questions from other cases: to bring something is less wrong than to be silent.
 _OTHER_CASES_FACTOR = 0.25
 
@@ -46,7 +52,7 @@ class Sample:
 
     #: The data set of the conversation.
     set_name: str
-    #: `WHOLE`, `CASE`, or the messages of a crop.
+    #: `WHOLE`, `CASE`, `LONG_CASE`, or the messages of a crop.
     size: str
     #: Whether the conversation is held out.
     is_held_out: bool
@@ -99,7 +105,11 @@ def sample_weights(samples: Sequence[Sample]) -> list[float]:
     return [
         _SIZE_WEIGHTS.get(sample.size, 1.0)
         / count[sample.set_name, sample.size, sample.is_own]
-        * (_OTHER_CASES_FACTOR if sample.size == CASE and not sample.is_own and not sample.is_general else 1.0)
+        * (
+            _OTHER_CASES_FACTOR
+            if sample.size in (CASE, LONG_CASE) and not sample.is_own and not sample.is_general
+            else 1.0
+        )
         for sample in samples
     ]
 
@@ -124,7 +134,7 @@ def collect_samples(folder: Path, cases: Path | None, data: Path, model: str) ->
             samples += _samples_of_conversation(bench, conversation, conversations, is_held_out=is_held_out)
             print(f"asked {conversation.name}", file=sys.stderr, flush=True)
         if cases is not None:
-            samples += _samples_of_cases(bench, [*read_case_book(cases)])
+            samples += _samples_of_cases(bench, [*read_case_book(cases)], conversations)
         return samples
     finally:
         bench.close()
@@ -165,12 +175,20 @@ def _samples_of_conversation(
     return samples
 
 
-def _samples_of_cases(bench: RetrievalBenchmark, cases: Sequence[Conversation]) -> list[Sample]:
-    """Return the samples of the cases of a case book."""
+def _samples_of_cases(
+    bench: RetrievalBenchmark, cases: Sequence[Conversation], conversations: Sequence[Conversation]
+) -> list[Sample]:
+    """Return the samples of the cases of a case book, alone and after messages of a conversation."""
     samples: list[Sample] = []
+    sources = [
+        [conversation for conversation in conversations if conversation.set_name == name] for name in _SETS_BEFORE
+    ]
     for number, case in enumerate(cases):
-        bench.load(case, _no_progress)
         chance = random.Random(case.name)
+        source = chance.choice(sources[number % len(sources)])
+        long_case = _after_messages(case, source, chance)
+        bench.load(case, _no_progress)
+        bench.load_crop(long_case, source, _no_progress)
         others = [
             str(question["query"])
             for other in cases
@@ -179,15 +197,32 @@ def _samples_of_cases(bench: RetrievalBenchmark, cases: Sequence[Conversation]) 
             if question["category"] != "silent"
         ]
         silent = [str(question["query"]) for question in case.questions if question["category"] == "silent"]
-        samples += _samples(
-            bench,
-            case._replace(questions=[question for question in case.questions if question["category"] != "silent"]),
-            CASE,
-            foreign=chance.sample(others, _FOREIGN_QUESTIONS),
-            general=[*silent, *chance.sample(GENERAL_PROMPTS, _GENERAL_PROMPTS)],
-            is_held_out=number % _CASES_HELD_OUT_EVERY == _CASES_HELD_OUT_EVERY - 1,
-        )
+        foreign = chance.sample(others, _FOREIGN_QUESTIONS)
+        general = [*silent, *chance.sample(GENERAL_PROMPTS, _GENERAL_PROMPTS)]
+        for conversation, size in ((case, CASE), (long_case, LONG_CASE)):
+            samples += _samples(
+                bench,
+                conversation._replace(
+                    questions=[question for question in case.questions if question["category"] != "silent"]
+                ),
+                size,
+                foreign=foreign,
+                general=general,
+                is_held_out=number % _CASES_HELD_OUT_EVERY == _CASES_HELD_OUT_EVERY - 1,
+            )
     return samples
+
+
+def _after_messages(case: Conversation, source: Conversation, chance: random.Random) -> Conversation:
+    """Return a case after `_MESSAGES_BEFORE` messages of another conversation, which end the day before."""
+    start = chance.randrange(max(1, len(source.events) - _MESSAGES_BEFORE))
+    before = source.events[start : start + _MESSAGES_BEFORE]
+    shift = datetime.fromisoformat(case.events[0]["occurred_at"]) - timedelta(days=1)
+    shift -= datetime.fromisoformat(before[-1]["occurred_at"])
+    shifted = [
+        event | {"occurred_at": (datetime.fromisoformat(event["occurred_at"]) + shift).isoformat()} for event in before
+    ]
+    return case._replace(name=f"{case.name}-long", events=[*shifted, *case.events])
 
 
 def _samples(
