@@ -166,7 +166,9 @@ class KnowledgeSearch:
             raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
 
     def _task_deviations(self, context: SearchContext, knowledge: KnowledgeIndex) -> Vector | None:
-        """Return the deviations for the query without its names; None when it has none, or no other words."""
+        """Return the deviations for the query without its names; None without names, other words or tasks."""
+        if not has_kind(knowledge, _TASK_KINDS).any():
+            return None
         question = context.query.question[:NAMED_CHARS_MAX]
         names = {name.casefold() for name in mentioned_names(question, ())}
         names |= context.snapshot.entities.names_and_aliases(context.query.entities)
