@@ -212,8 +212,8 @@ _WHOLE_COVERAGE = 0.99
 _SURE_LOGIT = 1.0
 #: The logit of an answer about a participant: a probability of 0.15, just over the threshold of the gate.
 _NAMED_LOGIT = -1.7
-#: The factor on the probability of a knowledge item beside messages, by kind. A message says in full what an item says
-#: in a few words, and its probability is shared by all messages of an answer. Tried: 1, 0.5, 0.25.
+#: The factor on the probability of a knowledge item among messages, by kind: a message has more detail, and the
+#: messages of an answer share its probability. Tried: 1, 0.5, 0.25.
 _KNOWLEDGE_SHARES: Mapping[str, float] = {"document": 0.5, "procedure": 0.5}
 _KNOWLEDGE_SHARE = 0.25
 _EPISODES_ONLY: frozenset[Kind] = frozenset(("episode",))
