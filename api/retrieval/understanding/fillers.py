@@ -24,6 +24,12 @@ _GREETING = frozenset(
     "hi hello hey hiya yo morning afternoon there everyone how are is going doing today hallo moin servus guten tag "
     "abend привет здравствуйте salut bonjour bonsoir hola buenos días ciao olá 你好 こんにちは".split()
 )
+#: A farewell with its time, such as "see you tomorrow".
+_FAREWELL = re.compile(
+    r"\b(?:see|catch|talk to|speak to) (?:you|ya|u)\b(?: (?:all|guys|both))?"
+    r"(?: (?:later|soon|tomorrow|tonight|around|there|then|again|(?:next|on) \w{1,12}))?",
+    re.IGNORECASE,
+)
 #: A name that addresses someone: "Thanks, Bob!", "…, Bob." or "Bob, …"; the words around it are not about Bob.
 _ADDRESS = re.compile(
     r"\b(?:hey|hi|hello|thanks|thank you|thx|wow|yeah|yes|yep|no|nope|oh|ok|okay|sure|sorry|congrats|bye|great|cool|"
@@ -39,7 +45,7 @@ def is_acknowledgement(text: str, names: Collection[str] = ()) -> bool:
     Parameters:
         names: names of participants that the message addresses, case-folded.
     """
-    words = set(WORD.findall(text.casefold()[:_CHARS_MAX])) - set(names)
+    words = set(WORD.findall(_FAREWELL.sub(" ", text[:_CHARS_MAX]).casefold())) - set(names)
     is_short = len(text) < _CHARS_MAX and len(words) <= _WORDS_MAX
     return bool(text.strip()) and is_short and "?" not in text and _ACKNOWLEDGING.issuperset(words)
 
