@@ -14,9 +14,9 @@ from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
+from recollect.jobs.extraction.standing_instructions import StandingInstruction, find_instruction, is_pasted
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_ranges import find_dates
-from recollect.projections.text.words import WORD
 
 Item = dict[str, Any]
 
@@ -110,6 +110,8 @@ class IncomingMessage(NamedTuple):
     sent_at: datetime
     #: Whether the assistant sent the message; no facts are extracted about it.
     is_assistant: bool
+    #: Whether the text has signs of another author, who gives the assistant no instructions.
+    is_pasted: bool = False
 
 
 class ExtractedItem(NamedTuple):
@@ -137,7 +139,7 @@ def extract_by_rules(
         ExtractionTimeout: the processor time is used up.
     """
     end = time.thread_time() + seconds_max
-    message = message._replace(text=excerpt(message.text))
+    message = message._replace(text=excerpt(message.text), is_pasted=is_pasted(message.text))
     for date in find_dates(message.text, message.sent_at):
         item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}
         yield ExtractedItem("dates", item)
@@ -186,8 +188,9 @@ def _read_sentence(
     if correction is not None:
         yield ExtractedItem("corrections", correction | {"source_events": [message.event_id]})
         return
-    if statement_modality.is_instruction(sentence):
-        yield ExtractedItem("preferences", _instruction(message, sentence))
+    instruction = None if message.is_pasted else find_instruction(sentence)
+    if instruction is not None:
+        yield ExtractedItem("preferences", _instruction(message, instruction))
         return
     for extracted in items:
         yield from _split_lists(extracted)
@@ -277,15 +280,14 @@ def _people(message: IncomingMessage, text: str) -> Iterator[ExtractedItem]:
         )
 
 
-def _instruction(message: IncomingMessage, sentence: Sentence) -> Item:
-    """Return a standing instruction as the payload of a preference."""
-    key = " ".join(WORD.findall(sentence.text.casefold())[:8])
+def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:
+    """Return a standing instruction as the payload of a preference; a risky one does not stand."""
     return {
-        "category": _category(sentence.text),
-        "key": key,
-        "value": sentence.text,
-        "strength": 0.9,
-        "standing": True,
+        "category": instruction.category or _category(instruction.text),
+        "key": instruction.topic,
+        "value": instruction.text,
+        "strength": 0.9 if not instruction.is_risky else 0.3,
+        "standing": not instruction.is_risky,
         "source_events": [message.event_id],
     }
 

@@ -1,4 +1,4 @@
-"""Statement modality: finds hypotheses, doubts, jokes, quotations and standing instructions in sentences."""
+"""Statement modality: finds hypotheses, doubts, jokes and quotations in sentences."""
 
 from __future__ import annotations
 
@@ -26,18 +26,6 @@ _JOKE = re.compile(
     r"not!|sarcasm)\b|^kidding\b|^as if\b",
     re.IGNORECASE,
 )
-#: Instructions to the bot that hold in every conversation from now on.
-_STANDING = re.compile(
-    r"^(?:please,?\s+)?(?:(?:from now on|in (?:the )?future|going forward|for all (?:my|future) \w+|every time|whenever)\b"
-    r"|(?:always|never)\s+(?!(?:be|been|had|was|is|wanted|mind|heard|seen|knew|thought|said|here|there|good|great|nice|a|an|the|"
-    r"in|on|love|happy|glad|fun|been|too|again|know|mine|remember)\b)\w+"
-    r"|do not ever\b|(?:keep|make) (?:your|all|the) (?:answers?|repl(?:y|ies)|responses?|code|explanations?)\b"
-    r"|(?:answer|respond|reply|write|talk|speak)(?: to me)? (?:only |always )?in (?:[A-Z]\w+|plain|short|bullet)"
-    r"|(?:do not|stop) us(?:e|ing) \w+|call me [A-Z]|address me as\b|remember to always\b)",
-    re.IGNORECASE,
-)
-#: Sentences that look like instructions but describe the speaker: `Whenever I …`.
-_NARRATED = re.compile(r"^(?:please,?\s+)?(?:whenever|every time)\s+(?:I|we)\b(?!.*\b(?:ask|say|write|send|mention)\b)")
 _QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -68,10 +56,3 @@ class NonFactualSpans:
 def confidence_factor(sentence: str) -> float:
     """Return the factor for the confidence of the statements in `sentence`: lower when it expresses doubt."""
     return 0.5 if _DOUBT.search(sentence) else 1.0
-
-
-def is_instruction(sentence: Sentence) -> bool:
-    """Return whether the sentence is a standing instruction to the bot."""
-    return (
-        not sentence.is_question and _STANDING.search(sentence.text) is not None and not _NARRATED.match(sentence.text)
-    )

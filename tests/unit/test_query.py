@@ -53,7 +53,19 @@ def test_a_long_text_without_a_question_is_its_beginning_and_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["ok", "thanks!", "haha", "good morning", "👍", "danke!", "ok great", "…", "ありがとう", "got it! see you tomorrow!"]
+    "text",
+    [
+        "ok",
+        "thanks!",
+        "haha",
+        "good morning",
+        "👍",
+        "danke!",
+        "ok great",
+        "…",
+        "ありがとう",
+        "got it! see you tomorrow!",
+    ],
 )
 def test_greetings_thanks_and_assent_ask_for_nothing(text: str) -> None:
     assert question_intent(text).small_talk
