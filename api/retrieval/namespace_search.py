@@ -237,7 +237,8 @@ def _merged(
     episode_events = {id for item in episodes[:limit] for id in item.source_events}
     knowledge_items: list[Item] = []
     for match in matches:
-        share = _KNOWLEDGE_SHARES.get(match.item.kind, _KNOWLEDGE_SHARE)
+        # All that is known of a topic is what an overview asks for.
+        share = 1.0 if context.query.intent.overview else _KNOWLEDGE_SHARES.get(match.item.kind, _KNOWLEDGE_SHARE)
         item = knowledge_item(context, match.item, share * match.probability, match.ranks)
         # The message itself has more detail than the fact that was extracted from it.
         duplicated_id = (
