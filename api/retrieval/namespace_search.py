@@ -214,8 +214,14 @@ _SURE_LOGIT = 1.0
 _NAMED_LOGIT = -1.7
 #: The factor on the probability of a knowledge item among messages, by kind: a message has more detail, and the
 #: messages of an answer share its probability. Tried: 1, 0.5, 0.25.
-_KNOWLEDGE_SHARES: Mapping[str, float] = {"document": 0.5, "procedure": 0.5}
-_KNOWLEDGE_SHARE = 0.25
+_KNOWLEDGE_SHARES: Mapping[str, float] = {
+    "document": 0.5,
+    "procedure": 0.5,
+    "fact": 0.25,
+    "preference": 0.25,
+    "entity": 0.25,
+    "relationship": 0.25,
+}
 _EPISODES_ONLY: frozenset[Kind] = frozenset(("episode",))
 #: The lowest probability of a knowledge item in a result with the gate.
 _KNOWLEDGE_MIN = 0.1
@@ -237,9 +243,7 @@ def _merged(
     episode_events = {id for item in episodes[:limit] for id in item.source_events}
     knowledge_items: list[Item] = []
     for match in matches:
-        # All that is known of a topic is what an overview asks for.
-        share = 1.0 if context.query.intent.overview else _KNOWLEDGE_SHARES.get(match.item.kind, _KNOWLEDGE_SHARE)
-        item = knowledge_item(context, match.item, share * match.probability, match.ranks)
+        item = knowledge_item(context, match.item, match.probability, match.ranks)
         # The message itself has more detail than the fact that was extracted from it.
         duplicated_id = (
             next((id for id in item.source_events if id in episode_events), None) if item.kind == "fact" else None
@@ -250,7 +254,12 @@ def _merged(
             knowledge_items.append(item)
     merged = [*episodes, *knowledge_items]
     if knowledge_items:
-        merged.sort(key=lambda item: -item.score)
+        # All that is known of a topic is what an overview asks for.
+        shares = {} if context.query.intent.overview else _KNOWLEDGE_SHARES
+        merged.sort(key=lambda item: -item.score * shares.get(item.kind, 1.0))
+        # Scores never rise along the order, so that an order by score is the same order.
+        scores = np.minimum.accumulate([item.score for item in merged])
+        merged = [replace(item, score=float(score)) for item, score in zip(merged, scores, strict=True)]
     chosen: list[Item] = []
     texts: list[_ComparedText] = []
     for item in merged:
