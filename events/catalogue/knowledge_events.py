@@ -12,7 +12,9 @@ from recollect.events.catalogue.event_base import (
     Envelope,
     ExactJson,
     FactType,
+    Importance,
     Layer,
+    Metadata,
     Moment,
     Name,
     Payload,
@@ -114,6 +116,9 @@ class Entity(Payload):
     description: Text | None = None
     #: Other names of the entity.
     aliases: tuple[Name, ...] = ()
+    importance: Importance | None = None
+    #: Labels of the producer, such as a customer's number. At most 8 KiB and 5 levels.
+    metadata: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
     #: Events from which the entity was extracted.
     source_events: tuple[Name, ...] = ()
 
@@ -135,6 +140,8 @@ class Relationship(Payload):
     #: An entity's name.
     target: Name
     confidence: Confidence = 1.0
+    #: Any further values, such as `{"since": "2024"}`. At most 8 KiB and 5 levels.
+    properties: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
     source_events: tuple[Name, ...] = ()
 
 

@@ -190,7 +190,7 @@ class Knowledge:
         self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
     ) -> None:
         """Add a relationship of two entities, or strengthen the existing one."""
-        kind = _relation_type(payload["type"])
+        kind = relation_type(payload["type"])
         row = self._row(_RELATIONSHIP, source_id, kind, target_id)
         if row is not None:
             self._strengthen(event, "relationships", "confidence", row[0], payload, payload.get("confidence", 1.0))
@@ -230,7 +230,7 @@ class Knowledge:
             _ADD_CHUNK, [(document_id, number, chunk) for number, chunk in enumerate(chunks(payload["text"]))]
         )
         relations = [
-            (_relation_type(relation["type"]), relation["target"], relation.get("weight"))
+            (relation_type(relation["type"]), relation["target"], relation.get("weight"))
             for relation in payload.get("relations", ())
         ]
         self._connection.executemany(
@@ -364,7 +364,7 @@ def _sources(event: RecordedEvent, payload: dict[str, Any]) -> str:
     return orjson.dumps(list(payload.get("source_events") or [event.id])[:SOURCES_MAX]).decode()
 
 
-def _relation_type(text: str) -> str:
+def relation_type(text: str) -> str:
     """Return the type of a relationship or of a document's relation, for comparison."""
     return " ".join(text.replace("_", " ").casefold().split())
 

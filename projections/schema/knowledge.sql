@@ -14,7 +14,7 @@ CREATE TABLE facts (
     layer          TEXT    NOT NULL,     -- episodic, procedural, conversational, proactive
     confidence     REAL    NOT NULL,
     source_type    TEXT    NOT NULL,     -- corrected, stated, observed, inferred
-    status         TEXT    NOT NULL,     -- active, stale, superseded, invalidated, rejected
+    status         TEXT    NOT NULL,     -- active, stale, superseded, invalidated, rejected, forgotten
     pinned         INTEGER NOT NULL,
     superseded_by  TEXT,
     conflict_key   TEXT,                 -- of two active facts with one key, one supersedes the other
@@ -98,6 +98,7 @@ CREATE TABLE relationships (
     type           TEXT    NOT NULL,
     target_id      INTEGER NOT NULL,
     weight         REAL    NOT NULL,     -- strength of the edge in graph walks: 0 to 1
+    properties     TEXT,                 -- JSON object; NULL: none
     confidence     REAL    NOT NULL,
     status         TEXT    NOT NULL,
     pinned         INTEGER NOT NULL,
@@ -143,7 +144,8 @@ CREATE TABLE observations (
     text           TEXT    NOT NULL,
     token_count    INTEGER NOT NULL,
     occurred_at_us INTEGER NOT NULL,
-    status         TEXT    NOT NULL      -- active, superseded
+    status         TEXT    NOT NULL,     -- active, superseded, forgotten
+    source_events  TEXT                  -- JSON list of the ids of the events that it is derived from
 ) STRICT;
 CREATE INDEX observations_by_session ON observations (session_id, status);
 CREATE INDEX observations_by_event ON observations (event_id);
