@@ -170,10 +170,14 @@ class EpisodeUpdates:
         sources: list[tuple[Any, ...]] = self._connection.execute(
             "SELECT DISTINCT source FROM episode_sources WHERE id = ?", (episode_id,)
         ).fetchall()
+        own = [version for version, *_ in self._rows(event, [episode_id])]
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO forgotten_entities (entity_id) SELECT entity_id FROM mentions WHERE version = ?",
+            [*((version,) for version in own), *sources],
+        )
         for version, _ in summaries:
             self._connection.execute(_UNINDEX, (version,))
             self._connection.execute(_FORGET_SUMMARY, (version,))
-        own = [version for version, *_ in self._rows(event, [episode_id])]
         self._remove(event, [*own, *(version for version, others in summaries if not others)])
         for table in ("mentions", "episode_metadata"):
             self._connection.executemany(f"DELETE FROM {table} WHERE version = ?", sources)

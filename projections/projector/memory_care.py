@@ -41,12 +41,12 @@ ORDER BY key
 _FORGET = "UPDATE {table} SET status = 'forgotten', pinned = 0, updated_at_us = ? WHERE id = ?"
 # A fact keeps the end that it has. The other tables have no end of validity.
 _END_FACT = """
-UPDATE facts SET status = 'superseded', pinned = 0, updated_at_us = :occurred_at_us,
+UPDATE facts SET status = 'ended', pinned = 0, updated_at_us = :occurred_at_us,
     valid_until_us = min(coalesce(valid_until_us, :ended_at_us), :ended_at_us)
 WHERE id = :id AND status IN ('active', 'stale')
 """
 _END = """
-UPDATE {table} SET status = 'superseded', pinned = 0, updated_at_us = :occurred_at_us
+UPDATE {table} SET status = 'ended', pinned = 0, updated_at_us = :occurred_at_us
 WHERE id = :id AND status IN ('active', 'stale')
 """
 # Later properties of the same relationship replace earlier ones with the same name.
@@ -54,6 +54,12 @@ _SET_PROPERTIES = """
 UPDATE relationships SET properties = json_patch(coalesce(properties, '{}'), ?)
 WHERE source_id = ? AND type = ? AND target_id = ?
 """
+# The entities of a forgotten fact or relationship.
+_FORGET_ENTITIES = {
+    "facts": "INSERT OR IGNORE INTO forgotten_entities (entity_id) SELECT entity_id FROM facts WHERE id = ?",
+    "relationships": "INSERT OR IGNORE INTO forgotten_entities (entity_id) "
+    "SELECT source_id FROM relationships WHERE id = ?1 UNION SELECT target_id FROM relationships WHERE id = ?1",
+}
 _OBSERVATIONS_OF_SOURCE = """
 SELECT key FROM observations
 WHERE status <> 'forgotten' AND EXISTS (SELECT 1 FROM json_each(observations.source_events) WHERE value = ?)
@@ -132,6 +138,8 @@ class MemoryCare:
                 )
                 continue
             self._connection.execute(_FORGET.format(table=table), (event.occurred_at_us, memory_id))
+            if table in _FORGET_ENTITIES:
+                self._connection.execute(_FORGET_ENTITIES[table], (memory_id,))
             # The value may be stated again by another message, so nothing is retracted.
             self._connection.execute("DELETE FROM corrections WHERE fact_id = ?", (memory_id,))
 

@@ -73,7 +73,7 @@ WHERE r.type = 'contradicts' AND a.id <> b.id ORDER BY r.document_id, r.target
 # Source events of facts that ended or were replaced. A fact that was merged into an equal one has no end of validity.
 _OUTDATED_SOURCES = """
 SELECT DISTINCT source.value FROM facts, json_each(facts.source_events) AS source
-WHERE status = 'invalidated' OR (status = 'superseded' AND valid_until_us IS NOT NULL)
+WHERE status IN ('ended', 'invalidated') OR (status = 'superseded' AND valid_until_us IS NOT NULL)
 """
 # Ratings whose memory is an episode.
 _EPISODE_RATINGS = "SELECT version, rating FROM ratings JOIN episodes ON id = memory_id"

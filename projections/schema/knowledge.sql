@@ -14,7 +14,7 @@ CREATE TABLE facts (
     layer          TEXT    NOT NULL,     -- episodic, procedural, conversational, proactive
     confidence     REAL    NOT NULL,
     source_type    TEXT    NOT NULL,     -- corrected, stated, observed, inferred
-    status         TEXT    NOT NULL,     -- active, stale, superseded, invalidated, rejected, forgotten
+    status         TEXT    NOT NULL,     -- active, stale, superseded, ended, invalidated, rejected, forgotten
     pinned         INTEGER NOT NULL,
     superseded_by  TEXT,
     conflict_key   TEXT,                 -- of two active facts with one key, one supersedes the other

@@ -67,6 +67,11 @@ CREATE TABLE forgotten (
     id TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
+-- The entities that a forgotten memory named. Lists hide them unless something else names them.
+CREATE TABLE forgotten_entities (
+    entity_id INTEGER PRIMARY KEY
+) STRICT;
+
 -- The cursor of each job that reads every event once: `extraction`.
 CREATE TABLE job_cursors (
     job     TEXT PRIMARY KEY,
