@@ -44,6 +44,8 @@ def changes_of(kind: str, text: str | None, changes: Mapping[str, Any]) -> dict[
     for name in given:
         if name not in updatable:
             raise InvalidInput(f"a memory of the kind {kind} has {', '.join(updatable)} to update", field=name)
+    if text == "":
+        raise InvalidInput("give a text, or forget the memory", field="text")
     own_text = _TEXT_FIELDS.get(kind, "text")
     if "text" in given and own_text != "text":
         if own_text in given:

@@ -65,7 +65,7 @@ WHERE id = ?
 """
 _DESCRIBE_ENTITY = """
 UPDATE entities SET type = ?, description = coalesce(?, description), aliases = ?,
-    importance = coalesce(?, importance), metadata = coalesce(?, metadata)
+    importance = coalesce(?, importance), metadata = coalesce(?, metadata), forgotten_version = 0
 WHERE id = ?
 """
 _MOVE_JOB_CURSOR = """

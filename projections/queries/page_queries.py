@@ -34,6 +34,11 @@ _READABLE_ENTITY = """
 ))"""
 
 
+# Episodes with a value of metadata, and the summaries of such episodes.
+_WITH_METADATA = "SELECT version FROM episode_metadata WHERE name = ? AND value IN ({values})"
+_SUMMARIES_WITH_METADATA = "SELECT DISTINCT version FROM episode_sources WHERE source IN ({versions})"
+
+
 class Selection(NamedTuple):
     """A filter of a list with the values that it selects: a row has one of them."""
 
@@ -180,11 +185,8 @@ class PageQueries:
         conditions = [definition.readable]
         if not any(selection.filter == "status" for selection in selections):
             conditions.append(definition.listed)
-        bindings: list[str | int] = []
-        for selection in selections:
-            condition = FILTERS[name][selection.filter].condition
-            conditions.append(condition.format(values=placeholders(len(selection.values))))
-            bindings += [*([] if selection.label is None else [selection.label]), *selection.values]
+        selected, bindings = _conditions(name, selections)
+        conditions += selected
         cursor = definition.cursor_column or definition.cursor
         statement = (
             f"SELECT {definition.columns} FROM {definition.source} WHERE {' AND '.join(conditions)} AND {cursor} > ? "
@@ -200,6 +202,22 @@ class PageQueries:
             f"WHERE {definition.readable} AND {definition.id_column} = ? LIMIT 1"
         )
         return next(fetch_dicts(self._connection, statement, (id,)), None)
+
+    def passes(self, kind: str, id: str, selections: Sequence[Selection]) -> bool:
+        """Return whether the memory of a kind (`KINDS`) with an id passes all filters."""
+        name = next(name for name, own_kind in KINDS.items() if own_kind == kind)
+        conditions, bindings = _conditions(name, selections)
+        statement = (
+            f"SELECT 1 FROM {LISTS[name].source} WHERE {' AND '.join(['TRUE', *conditions])} "
+            f"AND {LISTS[name].id_column} = ? LIMIT 1"
+        )
+        return fetch_value(self._connection, statement, (*bindings, id)) is not None
+
+    def episodes_with_metadata(self, selection: Selection, *, summaries: bool) -> list[int]:
+        """Return the versions of the episodes, or of their summaries, that a selection by metadata selects."""
+        statement = _WITH_METADATA.format(values=placeholders(len(selection.values)))
+        statement = _SUMMARIES_WITH_METADATA.format(versions=statement) if summaries else statement
+        return fetch_values(self._connection, statement, (selection.label, *selection.values))
 
     def entity_name(self, name: str) -> str | None:
         """Return the name of the entity with this name, alias or number; None when there is none."""
@@ -217,3 +235,14 @@ class PageQueries:
             "AND episodes.status = 'active' ORDER BY version"
         )
         return fetch_values(self._connection, statement, (source_id,))
+
+
+def _conditions(name: str, selections: Sequence[Selection]) -> tuple[list[str], list[str | int]]:
+    """Return the conditions of the filters of the list `name`, and their bindings in order."""
+    conditions: list[str] = []
+    bindings: list[str | int] = []
+    for selection in selections:
+        condition = FILTERS[name][selection.filter].condition
+        conditions.append(condition.format(values=placeholders(len(selection.values))))
+        bindings += [*([] if selection.label is None else [selection.label]), *selection.values]
+    return conditions, bindings
