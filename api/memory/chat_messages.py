@@ -190,8 +190,8 @@ def _text_and_attachments(
         elif isinstance(kind, str) and kind in _ATTACHED_PARTS:
             attachments.append(_attachment(kind, part))
         else:
-            known = ", ".join(sorted(_TEXT_PARTS | _ATTACHED_PARTS.keys()))
-            raise InvalidInput(f"give a part of one of the types {known}", field=f"{field}.content.{number}")
+            types = ", ".join(sorted(_TEXT_PARTS | _ATTACHED_PARTS.keys()))
+            raise InvalidInput(f"give a part of one of the types {types}", field=f"{field}.content.{number}")
     return "\n".join(texts), attachments
 
 

@@ -95,7 +95,7 @@ def _selections(name: str, key: str, value: object) -> list[Selection]:
             f"{name} has no filter of this name; it has {', '.join(FILTERS[name])}, and after, limit, as_of", field=key
         )
     if chosen.kind != "metadata":
-        return [Selection(key, tuple(_bound(chosen, key, one) for one in _values(value, key)))]
+        return [Selection(key, tuple(_bound(chosen, key, member) for member in _values(value, key)))]
     if not isinstance(value, Mapping):
         raise InvalidInput('give an object with names and values, such as {"channel": "email"}', field=key)
     labels = cast(Mapping[object, object], value)

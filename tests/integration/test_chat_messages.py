@@ -72,7 +72,7 @@ def test_a_message_has_its_own_time_and_labels(memory: Recollect) -> None:
 
 
 def test_the_forms_of_openai_are_understood() -> None:
-    dumped = {"role": "assistant", "content": "Hi", "audio": None, "function_call": None, "annotations": []}
+    dumped: dict[str, Any] = {"role": "assistant", "content": "Hi", "audio": None, "annotations": []}
     assert payload_of(dumped) == {"role": "assistant", "text": "Hi"}
     assert payload_of({"role": "developer", "content": "Be brief."}) == {"role": "system", "text": "Be brief."}
     assert payload_of({"role": "tool", "tool_call_id": "c1", "content": "4"}) == {"role": "tool:c1", "text": "4"}

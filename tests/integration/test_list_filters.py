@@ -1,4 +1,4 @@
-"""Filters of lists and retrievals: each selects what it says, and an unknown one is refused with the names there are."""
+"""Filters of lists and retrievals: each selects what it says; an unknown one is refused with the names there are."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _EVENTS: list[Event] = [
     event_of("preference.stated", id="p1", category="tools", key="editor", value="vim", source_events=["m2"]),
     event_of("relationship.stated", id="r0", source="Jonas", type="knows", target="Ann", source_events=["m0"]),
     event_of("document.added", document_id="d0", title="Rules", text="Be kind.", metadata={"team": "a"}),
-    event_of("memory.invalidated", memory_id="f1"),
-    event_of("memory.pinned", memory_id="f0"),
+    event_of("memory.invalidated", at=4, memory_id="f1"),
+    event_of("memory.pinned", at=4, memory_id="f0"),
 ]
 
 
@@ -184,6 +184,6 @@ def test_the_messages_behind_a_summary_are_selected_by_their_labels(tmp_path: Pa
         memory.append("a", [said(f"t{at}", text, 0, "Ann", floor=at % 2) for at, text in enumerate(texts)])
         for days in (2, 12):
             memory.compact("a", now=_START + timedelta(days=days))
-        assert [item["tier"] for item in memory.episodes("a")["items"]] == ["compressed"]
+        assert [item["tier"] for item in memory.episodes("a")["items"]] == ["distilled"]
         items = memory.retrieve("a", "room light green", gate=False, metadata={"floor": 1}).items
         assert {item.id for item in items} == {"t1", "t3", "t5", "t7"}
