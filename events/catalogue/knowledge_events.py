@@ -85,7 +85,7 @@ class FactEnding(Payload):
     predicates: tuple[Name, ...] = ()
     #: The types of the facts that it ends; all when empty.
     types: tuple[FactType, ...] = ()
-    #: Words that name what ends; when absent, the values of the predicates that have one value at a time.
+    #: Words that name what ends; all values of `predicates` when absent.
     about: Text | None = None
     #: It is to be forgotten, and not only over.
     retracted: bool = False

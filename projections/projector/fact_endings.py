@@ -66,7 +66,7 @@ class Ending:
     predicates: tuple[str, ...]
     #: Types of the facts that it ends; empty: all.
     types: tuple[str, ...]
-    #: Stems of the words that name what ends; empty: the value of predicates that have one value at a time.
+    #: Stems of the words that name what ends; empty: all values of the predicates.
     about: frozenset[str]
     #: end: it no longer holds. retract: it is to be forgotten.
     kind: Literal["end", "retract"]
@@ -97,8 +97,11 @@ class Ending:
         if fact.type not in (self.types or _ENDABLE_TYPES) and self.kind == "end":
             return False
         if not self.about:
-            return bool(self.predicates) and fact.conflict_key is not None
-        return shares_words(self.about, fact.value)
+            return bool(self.predicates)
+        if shares_words(self.about, fact.value):
+            return True
+        # `Forget my phone number` names the predicate.
+        return self.kind == "retract" and shares_words(self.about, predicate)
 
     def ends_preference(self, text: str) -> bool:
         """Return whether it ends a preference with this name and value."""

@@ -22,7 +22,6 @@ uses | is using | use
 email is | email address is
 phone is | phone number is | number is | new number is
 rent is | pays rent
-lives with
 diet is
 height is
 weight is

@@ -58,7 +58,7 @@ CREATE TABLE fact_endings (
     subject    TEXT    NOT NULL,         -- normalised
     predicates TEXT    NOT NULL,         -- JSON list of canonical predicates; empty: all
     types      TEXT    NOT NULL,         -- JSON list of types of facts; empty: all
-    about      TEXT    NOT NULL,         -- JSON list of stems; empty: the one value of the predicates
+    about      TEXT    NOT NULL,         -- JSON list of stems; empty: all values of the predicates
     kind       TEXT    NOT NULL,         -- end, retract
     at_us      INTEGER NOT NULL
 ) STRICT;

@@ -20,9 +20,10 @@ _IRREGULAR = {
 _SUFFIXES = (
     (re.compile(r"^(\w{2,})'?s'?$"), r"\1"),
     (re.compile(r"^(\w{2,})i(?:ed|es)$"), r"\1y"),
-    (re.compile(r"^(\w{2,}?)(\w)\2(?:ed|ing)$"), r"\1\2"),
     (re.compile(r"^(\w{3,})(?:ed|ing)$"), r"\1"),
 )
+#: `stopp` of `stopped`, `cancell` of `cancelled`, and also `call`.
+_DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")
 #: Words that tell when something was done and not what.
 _TIMES = frozenset(
     """
@@ -40,7 +41,8 @@ def stem(word: str) -> str:
         if pattern.match(word) and not word.endswith("ss"):
             word = pattern.sub(replacement, word)
             break
-    return _IRREGULAR.get(word, word.removesuffix("e") if len(word) > 3 else word)
+    word = _IRREGULAR.get(word, word.removesuffix("e") if len(word) > 3 else word)
+    return _DOUBLED.sub(r"\1", word)
 
 
 def content_stems(text: str) -> set[str]:
