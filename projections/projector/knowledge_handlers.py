@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
-from recollect.projections.projector.facts import StatedFact
+from recollect.projections.projector.fact_endings import Ending
 from recollect.projections.projector.knowledge import relation_type
+from recollect.projections.projector.stated_fact import StatedFact
 from recollect.projections.projector.write_batch import WriteBatch
 
 #: Applies one event, given its payload, to a batch.
@@ -106,6 +107,8 @@ def _facts_extracted(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
             batch, event, f"{event.id}#c{number}", correction | {"source_type": "corrected"}, extracted=True
         )
         batch.deferred.add(event, lambda right=right: batch.facts.correct(event, right))
+    for number, ending in enumerate(payload.get("endings", ())):
+        _end_facts(batch, event, f"{event.id}#e{number}", ending)
     for number, preference in enumerate(payload.get("preferences", ())):
         _upsert_preference(batch, event, f"{event.id}#p{number}", preference)
     for number, relationship in enumerate(payload.get("relationships", ())):
@@ -151,7 +154,8 @@ def _memory_unpinned(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
 def _memory_ended(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """End a memory, which was true until then."""
     ended_at_us = parse_rfc3339(payload.get("ended_at")) or event.occurred_at_us
-    batch.deferred.add(event, lambda: batch.care.end(event, payload["memory_id"], ended_at_us))
+    batch.deferred.add(event, lambda: batch.facts.end_fact(event, payload["memory_id"], ended_at_us))
+    batch.deferred.add(event, lambda: batch.care.end(event, payload["memory_id"]))
 
 
 def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -205,6 +209,13 @@ def _upsert_fact(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict
     """Upsert a fact later in the batch."""
     fact = _stated_fact(batch, event, id, payload, extracted=extracted)
     batch.deferred.add(event, lambda: batch.facts.upsert(event, fact))
+
+
+def _end_facts(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+    """End the facts, preferences and relationships that an ending speaks of, later in the batch."""
+    at_us = parse_rfc3339(payload.get("stated_at")) or event.occurred_at_us
+    ending = Ending.from_payload(id, payload, at_us)
+    batch.deferred.add(event, lambda: batch.facts.end(event, ending))
 
 
 def _upsert_preference(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ import apsw
 import orjson
 
 from recollect.events.envelope import RecordedEvent
+from recollect.projections.projector.fact_statements import FactStatements
 
 #: Tables of memories with a status, a pin and source events.
 _TABLES = ("facts", "preferences", "procedures", "relationships")
@@ -39,12 +40,6 @@ WHERE version < ?1 AND status <> 'forgotten'
 ORDER BY key
 """
 _FORGET = "UPDATE {table} SET status = 'forgotten', pinned = 0, updated_at_us = ? WHERE id = ?"
-# A fact keeps the end that it has. The other tables have no end of validity.
-_END_FACT = """
-UPDATE facts SET status = 'ended', pinned = 0, updated_at_us = :occurred_at_us,
-    valid_until_us = min(coalesce(valid_until_us, :ended_at_us), :ended_at_us)
-WHERE id = :id AND status IN ('active', 'stale')
-"""
 _END = """
 UPDATE {table} SET status = 'ended', pinned = 0, updated_at_us = :occurred_at_us
 WHERE id = :id AND status IN ('active', 'stale')
@@ -78,23 +73,24 @@ class MemoryCare:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._statements = FactStatements(connection)
 
     def unpin(self, memory_id: str) -> None:
         """Remove the pin of a memory that is not an episode."""
         for table in _TABLES:
             self._connection.execute(f"UPDATE {table} SET pinned = 0 WHERE id = ?", (memory_id,))
 
-    def end(self, event: RecordedEvent, memory_id: str, ended_at_us: int) -> None:
-        """End an active or stale memory: it was true until `ended_at_us`."""
-        bindings = {"id": memory_id, "occurred_at_us": event.occurred_at_us, "ended_at_us": ended_at_us}
-        self._connection.execute(_END_FACT, bindings)
-        bindings.pop("ended_at_us")
+    def end(self, event: RecordedEvent, memory_id: str) -> None:
+        """End an active or stale memory that is not a fact."""
+        bindings = {"id": memory_id, "occurred_at_us": event.occurred_at_us}
         for table in _TABLES[1:]:
             self._connection.execute(_END.format(table=table), bindings)
 
     def forget(self, event: RecordedEvent, memory_id: str) -> None:
         """Hide a memory and what was derived from the event `memory_id` alone."""
         self._connection.execute("INSERT OR IGNORE INTO forgotten (id) VALUES (?)", (memory_id,))
+        # The value may be stated again by another message, so a fact of a forgotten message is not retracted.
+        self._statements.forget(memory_id)
         for table in _TABLES:
             self._connection.execute(_FORGET.format(table=table), (event.occurred_at_us, memory_id))
             self._forget_derived(event, table, memory_id)
@@ -140,8 +136,6 @@ class MemoryCare:
             self._connection.execute(_FORGET.format(table=table), (event.occurred_at_us, memory_id))
             if table in _FORGET_ENTITIES:
                 self._connection.execute(_FORGET_ENTITIES[table], (memory_id,))
-            # The value may be stated again by another message, so nothing is retracted.
-            self._connection.execute("DELETE FROM corrections WHERE fact_id = ?", (memory_id,))
 
 
 def remaining_payload(event: RecordedEvent, payload: dict[str, Any], forgotten: set[str]) -> dict[str, Any] | None:

@@ -118,7 +118,7 @@ LISTS: Mapping[str, PageStatement] = {
         f"conflict_key, evidence_count, {_STATE}",
     ),
     "preferences": _keyed(
-        "preferences", f"id, category, name, value, strength, standing, source_type, evidence_count, {_STATE}"
+        "preferences", f"id, subject, category, name, value, strength, standing, source_type, evidence_count, {_STATE}"
     ),
     "procedures": _keyed(
         "procedures",
