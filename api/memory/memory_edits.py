@@ -69,7 +69,7 @@ def _preference(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[st
     """Return the preference with other fields. One with the same value would strengthen the old one, so that ends."""
     own = {name: memory[name] for name in ("category", "value", "strength", "standing")}
     payload = own | {"key": memory["name"], "source_type": "corrected"} | changes
-    if memory.get("subject") is not None:
+    if memory.get("subject"):
         payload["subject"] = memory["subject"]
     replaced = [] if payload["value"] != memory["value"] else [_invalidated(memory)]
     return [*replaced, {"type": "preference.stated", "payload": payload}]

@@ -298,7 +298,8 @@ def test_a_forgotten_entity_is_back_when_it_is_named_again(memory: Recollect) ->
 
 
 def test_a_forgotten_fact_is_not_extracted_again_and_a_user_can_state_it_again(memory: Recollect) -> None:
-    memory.append("a", message("I live in Porto.", id="m1", name="Ann"))
+    at = _START.isoformat()
+    memory.append("a", message("I live in Porto.", id="m1", name="Ann", occurred_at=at))
     memory.settle("a")
     [fact] = memory.facts("a")["items"]
     memory.forget("a", fact["id"])
@@ -306,7 +307,7 @@ def test_a_forgotten_fact_is_not_extracted_again_and_a_user_can_state_it_again(m
     again = event_of(
         "facts.extracted", source_events=["m1"], extractor="rules", facts=[payload | {"source_events": ["m1"]}]
     )
-    memory.parts.log.append("a", drafts([again]))
+    memory.parts.log.append("a", drafts([again | {"occurred_at": at}]))
     assert memory.facts("a")["items"] == []
     memory.append("a", event_of("fact.stated", **payload))
     assert [fact["object"] for fact in memory.facts("a")["items"]] == ["Porto"]
