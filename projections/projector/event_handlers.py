@@ -25,7 +25,9 @@ def apply_event(batch: WriteBatch, event: RecordedEvent) -> None:
     """Apply `event` to `batch`."""
     handler = _HANDLERS.get(event.type)
     if handler is not None:
-        payload = remaining_payload(event, event.data(), batch.forgotten)
+        payload: dict[str, Any] | None = event.data()
+        if batch.forgotten:
+            payload = remaining_payload(event, payload, batch.forgotten)
         if payload is not None:
             handler(batch, event, payload)
     if event.type in KNOWLEDGE_HANDLERS:

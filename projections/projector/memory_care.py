@@ -144,7 +144,7 @@ def remaining_payload(event: RecordedEvent, payload: dict[str, Any], forgotten: 
     A job may read a message before it is forgotten, and record what it derived afterwards.
     """
     sources: list[str] = payload.get("source_events") or []
-    if not forgotten or not sources:
+    if not sources:
         return payload
     if event.type in _SUMMARY_TYPES:
         # A summary cannot be divided. Its job summarises the remaining messages again.

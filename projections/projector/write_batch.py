@@ -213,9 +213,9 @@ class WriteBatch:
                 _search_terms(episode),
                 event.actor,
                 event.causation_id,
-                _json(episode.tags),
+                _json(episode.tags) if episode.tags else None,
                 episode.details,
-                _json(episode.metadata),
+                _json(episode.metadata) if episode.metadata else None,
             )
         )
         if episode.metadata:
