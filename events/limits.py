@@ -15,6 +15,11 @@ REQUEST_BYTES_MAX = 2 << 20
 BATCH_EVENTS_MAX = 1_000
 #: Characters of an event's id, session id and other names.
 NAME_CHARS_MAX = 200
+#: Bytes of the metadata of one message, as JSON. It labels a message and is stored with each; files and logs belong
+#: behind the `uri` of an attachment.
+METADATA_BYTES_MAX = 8 << 10
+#: Levels of objects and lists within metadata; filters compare the values of the first one.
+METADATA_LEVELS_MAX = 5
 #: Seconds by which an event may lie in the future: a day allows a wrong time zone, but not a wrong year.
 CLOCK_AHEAD_SECONDS_MAX = 86_400
 

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from recollect.api.cli import (
     analytics_commands,
     compaction_commands,
+    edit_commands,
     import_commands,
     job_commands,
     log_commands,
@@ -62,7 +63,15 @@ app.command()(memory_commands.serve)
 app.command()(job_commands.worker)
 app.command()(job_commands.scheduler)
 app.command()(memory_commands.append)
+app.command()(edit_commands.add)
 app.command()(memory_commands.retrieve)
+app.command("list")(edit_commands.list_memories)
+app.command()(edit_commands.get)
+app.command()(edit_commands.update)
+app.command()(edit_commands.pin)
+app.command()(edit_commands.unpin)
+app.command()(edit_commands.end)
+app.command()(edit_commands.forget)
 app.command()(memory_commands.settle)
 app.command()(memory_commands.export)
 app.command()(memory_commands.embed)

@@ -9,7 +9,10 @@ from pydantic import TypeAdapter
 
 from recollect.api.http.routes.event_routes import EVENTS_PATH
 from recollect.api.http.routes.json_bodies import body_reference
+from recollect.api.http.routes.memory_routes import MESSAGES_PATH, EndBody, ReasonBody
 from recollect.api.http.routes.retrieval_routes import WindowRequest
+from recollect.api.memory.chat_messages import ChatBatch
+from recollect.api.memory.memory_edits import UPDATABLE
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.catalogue import NewEvent
 from recollect.events.limits import BATCH_EVENTS_MAX
@@ -29,8 +32,13 @@ def describe(app: FastAPI) -> None:
             schemas = description.setdefault("components", {}).setdefault("schemas", {})
             schemas |= event.pop("$defs") | {"NewEvent": event, "RetrieveRequest": request}
             schemas["WindowRequest"] = WindowRequest.model_json_schema(ref_template=_TEMPLATE)
+            for model in (ChatBatch, ReasonBody, EndBody):
+                schema = model.model_json_schema(ref_template=_TEMPLATE)
+                schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
+            schemas["UpdateBody"] = _UPDATE
             schemas["EventsBody"] = _events_body({"$ref": _TEMPLATE.format(model="NewEvent")})
             description["paths"][EVENTS_PATH]["post"] = _APPEND
+            description["paths"].setdefault(MESSAGES_PATH, {})["post"] = _ADD
         return app.openapi_schema or {}
 
     app.openapi = openapi
@@ -48,6 +56,16 @@ def _events_body(event: dict[str, Any]) -> dict[str, Any]:
     }
     return {"anyOf": [event, batch]}
 
+
+#: The body of an update.
+_UPDATE: dict[str, Any] = {
+    "type": "object",
+    "minProperties": 1,
+    "description": "The fields to change, by name. Each kind of memory has its own: "
+    + "; ".join(f"{kind}: {', '.join(names)}" for kind, names in UPDATABLE.items() if names),
+    "properties": {"text": {"type": "string", "minLength": 1}},
+    "additionalProperties": True,
+}
 
 #: The OpenAPI operation of the append, which is a plain route (see `event_routes`).
 _APPEND: dict[str, Any] = {
@@ -76,4 +94,13 @@ _APPEND: dict[str, Any] = {
         "501": {"description": "This version does not apply events of this type: `namespace.erased`"},
         "503": {"description": "The disk failed"},
     },
+}
+#: The OpenAPI operation that adds chat messages, a plain route, too.
+_ADD: dict[str, Any] = _APPEND | {
+    "tags": ["memories"],
+    "summary": "Add messages",
+    "description": 'Append the messages of a chat, `{"role", "content"}`, as `message.added` events. They are on '
+    "disk when the answer comes. Sending the same ids again is always safe.",
+    **body_reference("ChatBatch"),
+    "responses": {status: text for status, text in _APPEND["responses"].items() if status not in ("404", "501")},
 }

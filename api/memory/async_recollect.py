@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from recollect.api.as_of import AsOf
+from recollect.api.memory.async_memory_editing import AsyncMemoryEditing
 from recollect.api.memory.recollect import Event, Recollect, listed
 from recollect.api.memory.references import check_references, has_references
-from recollect.api.pages.list_pages import PAGE_ITEMS, Page
+from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, Page
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
 from recollect.api.retrieval.understanding.query import utc_now
@@ -26,7 +27,7 @@ from recollect.projections.queries.episode_queries import TierTotals
 from recollect.projections.read_models.read_models import ReplayCheck
 
 
-class AsyncRecollect:
+class AsyncRecollect(AsyncMemoryEditing):
     """The methods of `Recollect` as coroutines. Use it with ``async with``, or await `close`."""
 
     def __init__(
@@ -38,7 +39,7 @@ class AsyncRecollect:
         schedule: bool | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        self.memory = Recollect(data, settings=settings, workers=workers, schedule=schedule, clock=clock)
+        self.memory: Recollect = Recollect(data, settings=settings, workers=workers, schedule=schedule, clock=clock)
 
     @classmethod
     def over(cls, memory: Recollect) -> Self:
@@ -111,21 +112,53 @@ class AsyncRecollect:
         """Do what `Recollect.events` does."""
         return await asyncio.to_thread(self.memory.events, namespace, after=after, limit=limit, as_of=as_of)
 
-    async def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+    async def episodes(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
         """Do what `Recollect.episodes` does."""
-        return await self.list(namespace, "episodes", after=after, limit=limit, as_of=as_of)
+        return await self.list(namespace, "episodes", after=after, limit=limit, as_of=as_of, filters=filters)
 
-    async def sessions(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+    async def sessions(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
         """Do what `Recollect.sessions` does."""
-        return await self.list(namespace, "sessions", after=after, limit=limit, as_of=as_of)
+        return await self.list(namespace, "sessions", after=after, limit=limit, as_of=as_of, filters=filters)
 
-    async def entities(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+    async def entities(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
         """Do what `Recollect.entities` does."""
-        return await self.list(namespace, "entities", after=after, limit=limit, as_of=as_of)
+        return await self.list(namespace, "entities", after=after, limit=limit, as_of=as_of, filters=filters)
 
-    async def facts(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+    async def facts(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
         """Do what `Recollect.facts` does."""
-        return await self.list(namespace, "facts", after=after, limit=limit, as_of=as_of)
+        return await self.list(namespace, "facts", after=after, limit=limit, as_of=as_of, filters=filters)
 
     async def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
         """Do what `Recollect.graph` does."""
@@ -136,10 +169,19 @@ class AsyncRecollect:
         return await asyncio.to_thread(self.memory.namespaces, after=after, limit=limit)
 
     async def list(
-        self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None
+        self,
+        namespace: str,
+        name: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
     ) -> Page:
         """Do what `Recollect.list` does."""
-        return await asyncio.to_thread(self.memory.list, namespace, name, after=after, limit=limit, as_of=as_of)
+        return await asyncio.to_thread(
+            self.memory.list, namespace, name, after=after, limit=limit, as_of=as_of, filters=filters
+        )
 
     async def version(self, namespace: str, as_of: AsOf) -> int | None:
         """Do what `Recollect.version` does."""

@@ -13,10 +13,18 @@ from pydantic import ValidationError
 from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
 from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.memory.embedding_wait import EmbeddingWait
+from recollect.api.memory.memory_editing import MemoryEditing
+from recollect.api.memory.memory_lists import MemoryLists
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.operations.model_change import change_model, embed_missing, undo_change, wait_for_model
 from recollect.api.pages.entity_neighbourhood import entity_neighbourhood
-from recollect.api.pages.list_pages import PAGE_ITEMS, Page, checked_limit, list_events, list_namespaces, list_rows
+from recollect.api.pages.list_pages import (
+    PAGE_ITEMS,
+    Page,
+    checked_limit,
+    list_events,
+    list_namespaces,
+)
 from recollect.api.retrieval.answer.expansion import read_sources
 from recollect.api.retrieval.answer.trace_store import find_trace, list_traces
 from recollect.api.retrieval.append_retrieval import turn_request
@@ -47,7 +55,7 @@ WINDOW_TOKENS_MIN = 64
 WINDOW_TOKENS_MAX = 1_000_000
 
 
-class Recollect:
+class Recollect(MemoryLists, MemoryEditing):
     """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
 
     >>> with Recollect("./recollect-data") as memory:
@@ -194,22 +202,6 @@ class Recollect:
         check_namespace(namespace)
         return list_events(self.parts.log, namespace, str(after), limit, self.version(namespace, as_of))
 
-    def episodes(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Return a page of episodes, in the order of the log."""
-        return self.list(namespace, "episodes", after=after, limit=limit, as_of=as_of)
-
-    def sessions(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Return a page of sessions, by id."""
-        return self.list(namespace, "sessions", after=after, limit=limit, as_of=as_of)
-
-    def entities(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Return a page of entities, by first appearance."""
-        return self.list(namespace, "entities", after=after, limit=limit, as_of=as_of)
-
-    def facts(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Return a page of facts, in the order of the log. An outdated fact has another status than active."""
-        return self.list(namespace, "facts", after=after, limit=limit, as_of=as_of)
-
     def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
         """Return the entities and documents within `depth` steps (1 to 5) of an entity; errors are those of `list`."""
         with self._reading(namespace, as_of) as snapshot:
@@ -218,20 +210,6 @@ class Recollect:
     def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
         """Return a page of namespaces with their heads, by name."""
         return list_namespaces(self.parts.log, after, limit)
-
-    def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
-        """Return a page of the list `name`, one of `page_queries.LISTS`.
-
-        Parameters:
-            as_of: a version, an aware time, or either as text: the list as of then. The first call for a version
-                builds its read model, which takes as long as a replay; later calls reuse it.
-
-        Raises:
-            InvalidInput: a parameter is wrong, or `as_of` lies in the future. InvalidNamespace: the name.
-            ProjectionFailed: the read model of that version cannot be built. StorageError: the disk.
-        """
-        with self._reading(namespace, as_of) as snapshot:
-            return list_rows(snapshot, name, after, limit)
 
     def version(self, namespace: str, as_of: AsOf) -> int | None:
         """Return the version of `as_of`: the last one recorded by then, 0 before the first event; None for None.

@@ -21,6 +21,9 @@ _FIELDS: dict[str, tuple[str, Referent]] = {
     "procedure.used": ("procedure_id", "procedure"),
     "document.removed": ("document_id", "document"),
     "memory.pinned": ("memory_id", "memory"),
+    "memory.unpinned": ("memory_id", "memory"),
+    "memory.ended": ("memory_id", "memory"),
+    "memory.forgotten": ("memory_id", "forgettable"),
     "memory.invalidated": ("memory_id", "memory"),
     # The trace may have been removed for newer ones, so its id is not checked.
     "retrieval.rated": ("memory_ids", "item"),
@@ -31,6 +34,8 @@ _ADVICE: dict[Referent, str] = {
     "procedure": "`procedures` lists the ids",
     "document": "`documents` lists the ids",
     "memory": "`episodes`, `facts`, `preferences`, `procedures` and `relationships` list the ids",
+    "forgettable": "`kind` names documents and entities; the other lists have the ids",
+    "entity": "`entities` lists the names",
     "item": "use the ids that the retrieval returned, each in the namespace that it names",
 }
 
@@ -70,7 +75,7 @@ def check_references(log: EventLog, read_models: ReadModels, namespace: str, dra
         # An append depends on the log alone.
         return
     if unknown is not None:
-        noun = "memory" if unknown.referent == "item" else unknown.referent
+        noun = "memory" if unknown.referent in ("item", "forgettable") else unknown.referent
         raise NotFound(
             f"namespace {namespace!r} has no {noun} with the id {unknown.id!r}; {_ADVICE[unknown.referent]}",
             field=unknown.field,
@@ -86,6 +91,9 @@ def _references(log: EventLog, namespace: str, drafts: Sequence[EventDraft]) -> 
             continue
         name, referent = _FIELDS[draft.type]
         payload: dict[str, Any] = orjson.loads(draft.payload)
+        if referent == "forgettable":
+            referent = payload.get("kind", "memory")
+            referent = "forgettable" if referent == "memory" else referent
         value: str | list[str] | None = payload.get(name)
         field = f"events.{number}.payload.{name}"
         if isinstance(value, str):

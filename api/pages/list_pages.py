@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
 
 import orjson
 
 from recollect.events.backends.log import EventLog
-from recollect.events.envelope import rfc3339
+from recollect.events.envelope import microseconds, rfc3339
 from recollect.events.errors import InvalidInput
-from recollect.projections.queries.page_queries import LISTS
+from recollect.projections.queries.page_filters import FILTERS, Filter
+from recollect.projections.queries.page_queries import KINDS, LISTS, Selection
 from recollect.projections.queries.snapshot import Snapshot
 
 #: Default number of items of a page.
@@ -40,22 +42,120 @@ def list_namespaces(log: EventLog, after: str, limit: int) -> Page:
     return _page(items, limit, lambda item: item["namespace"])
 
 
-def list_rows(snapshot: Snapshot, name: str, after: str, limit: int) -> Page:
-    """Return a page of the list `name`, one of `page_queries.LISTS`.
+#: Filters of a list by name. A value, or several of which a row has one; of `metadata` a mapping of these by name.
+Filters = Mapping[str, Any]
+
+
+def list_rows(snapshot: Snapshot, name: str, after: str, limit: int, filters: Filters | None = None) -> Page:
+    """Return a page of the list `name`, one of `page_queries.LISTS`, with the rows that pass all `filters`.
 
     Raises:
-        InvalidInput: there is no list `name`, or `after` or `limit` is wrong.
+        InvalidInput: there is no list or no filter of this name, or `after`, `limit` or the value of a filter is wrong.
     """
     if name not in LISTS:
         raise InvalidInput(f"no list is called {name!r}; give one of {', '.join(LISTS)}", field="name")
     limit = checked_limit(limit)
     definition = LISTS[name]
-    rows = snapshot.pages.rows(name, _cursor(name, after), limit=limit)
+    selections = [selection for key, value in (filters or {}).items() for selection in _selections(name, key, value)]
+    rows = snapshot.pages.rows(name, _cursor(name, after), limit=limit, selections=selections)
     following = str(rows[-1][definition.cursor]) if len(rows) == limit else None
     if definition.hides_cursor:
         for row in rows:
             del row[definition.cursor]
     return {"items": [_item(row) for row in rows], "next": following}
+
+
+def find_memory(snapshot: Snapshot, memory_id: str) -> dict[str, Any] | None:
+    """Return the memory with an id of a list or of a retrieval's item as JSON, with its `kind`; None: there is none."""
+    # A retrieval returns chunks of documents, whose id is that of the document, # and a number.
+    document_id, _, number = memory_id.rpartition("#")
+    for name, kind in KINDS.items():
+        wanted = memory_id
+        if kind == "entity":
+            wanted = snapshot.pages.entity_name(memory_id) or memory_id
+        row = snapshot.pages.row(name, wanted)
+        if row is None and kind == "document" and number.isdecimal():
+            row = snapshot.pages.row(name, document_id)
+        if row is not None:
+            if LISTS[name].hides_cursor:
+                del row[LISTS[name].cursor]
+            return {"kind": kind, **_item(row)}
+    return None
+
+
+def _selections(name: str, key: str, value: object) -> list[Selection]:
+    """Return the selections of the filter `key` of the list `name`.
+
+    Raises:
+        InvalidInput: the list has no such filter, or the value is wrong.
+    """
+    chosen = FILTERS[name].get(key)
+    if chosen is None:
+        raise InvalidInput(
+            f"{name} has no filter of this name; it has {', '.join(FILTERS[name])}, and after, limit, as_of", field=key
+        )
+    if chosen.kind != "metadata":
+        return [Selection(key, tuple(_bound(chosen, key, member) for member in _values(value, key)))]
+    if not isinstance(value, Mapping):
+        raise InvalidInput('give an object with names and values, such as {"channel": "email"}', field=key)
+    labels = cast(Mapping[object, object], value)
+    return [_metadata_selection(key, str(label), values) for label, values in labels.items()]
+
+
+def _metadata_selection(key: str, label: str, values: object) -> Selection:
+    """Return the selection of the rows whose metadata has one of `values` under the name `label`."""
+    field = f"{key}.{label}"
+    return Selection(key, tuple(_metadata_value(value, field) for value in _values(values, field)), label)
+
+
+def _values(value: object, field: str) -> Sequence[object]:
+    """Return the values of a filter; raise `InvalidInput` when there is none."""
+    values = list(cast(Sequence[object], value)) if isinstance(value, list | tuple | set | frozenset) else [value]
+    if not 1 <= len(values) <= _VALUES_MAX:
+        raise InvalidInput(f"give from 1 to {_VALUES_MAX} values", field=field)
+    return values
+
+
+#: Values of one filter: enough for all names of a group, and far below the placeholders of a statement.
+_VALUES_MAX = 100
+
+
+def _bound(chosen: Filter, field: str, value: object) -> str | int:
+    """Return the value of a filter as it is bound; raise `InvalidInput` for a value that it cannot have."""
+    if chosen.kind == "time":
+        return _time_us(value, field)
+    if chosen.kind == "flag":
+        if str(value).lower() not in ("true", "false"):
+            raise InvalidInput("give true or false", field=field)
+        return int(str(value).lower() == "true")
+    if not isinstance(value, str):
+        raise InvalidInput("give text", field=field)
+    if chosen.choices and value not in chosen.choices:
+        raise InvalidInput(f"{value[:80]!r} is none of {', '.join(chosen.choices)}", field=field)
+    return value.casefold() if chosen.kind == "name" else value
+
+
+def _time_us(value: object, field: str) -> int:
+    """Return a time in microseconds; raise `InvalidInput` when it is none, or has no zone."""
+    moment = value
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            moment = None
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        raise InvalidInput("give a time with its zone, such as 2026-11-20T09:00:00Z", field=field)
+    return microseconds(moment)
+
+
+def _metadata_value(value: object, field: str) -> str:
+    """Return a value of metadata as JSON; raise `InvalidInput` for an object or a list, which cannot be compared."""
+    if value is not None and not isinstance(value, str | int | float | bool):
+        raise InvalidInput("give text, a number, true, false or null", field=field)
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as error:
+        raise InvalidInput(f"cannot be compared: {error}", field=field) from None
 
 
 def _cursor(name: str, after: str) -> str | int:
@@ -66,7 +166,20 @@ def _cursor(name: str, after: str) -> str | int:
 
 
 #: Columns that hold JSON.
-_JSON_COLUMNS = frozenset(("aliases", "metadata", "source_events", "steps", "chunks", "relations", "memory_ids"))
+_JSON_COLUMNS = frozenset(
+    (
+        "aliases",
+        "chunks",
+        "details",
+        "memory_ids",
+        "metadata",
+        "properties",
+        "relations",
+        "source_events",
+        "steps",
+        "tags",
+    )
+)
 #: Columns that hold 0 or 1.
 _FLAG_COLUMNS = frozenset(("pinned", "standing"))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
+from recollect.api.retrieval.contract.request import Ranking
 from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX, TimeBudget
 from recollect.api.retrieval.ranking.candidates import Candidates, Mask, select_candidates
 from recollect.api.retrieval.ranking.features import (
@@ -91,7 +91,7 @@ class EpisodeSearch:
         semantics = self._await_semantic_search(pending, context.budget)
         if keywords is None:
             return []
-        allowed = is_summary & requested_episodes(context.episodes, context.request)
+        allowed = is_summary & requested_episodes(context, summaries=True)
         return best_summaries(context, allowed, keywords, semantics)
 
     def _search(
@@ -255,7 +255,7 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
         )
     if versions_naming_span is not None and len(versions_naming_span):
         lists["date"] = episodes.rows_of(versions_naming_span)
-    mask = requested_episodes(episodes, context.request)
+    mask = requested_episodes(context)
     mask[episodes.rows_of(np.array(sorted(excluded), np.int64))] = False
     return _DatabaseSignals(
         keywords, strength, np.empty(0, np.int64) if versions_naming_span is None else versions_naming_span, lists, mask
@@ -367,9 +367,19 @@ def _graph_strength(context: SearchContext) -> NDArray[np.float64]:
     return strength
 
 
-def requested_episodes(episodes: EpisodeArrays, request: RetrieveRequest) -> Mask:
-    """Return the mask of the episodes within the times and the session of a request, shape (episodes,)."""
+def requested_episodes(context: SearchContext, *, summaries: bool = False) -> Mask:
+    """Return the mask of the episodes within the times, the session and the metadata of a request, shape (episodes,).
+
+    Parameters:
+        summaries: whether to compare the metadata of the sources of summaries; summaries have none of their own.
+    """
+    episodes, request = context.episodes, context.request
     mask = np.ones(len(episodes), np.bool_)
+    for selection in request.metadata_selections():
+        versions = context.snapshot.pages.episodes_with_metadata(selection, summaries=summaries)
+        labelled = np.zeros(len(episodes), np.bool_)
+        labelled[episodes.rows_of(np.array(versions, np.int64))] = True
+        mask &= labelled
     if request.since is not None:
         mask &= episodes.occurred_at_us >= microseconds(request.since)
     if request.until is not None:

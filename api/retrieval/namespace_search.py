@@ -230,9 +230,17 @@ _PASSIVE_KNOWLEDGE_MIN = 0.2
 
 
 def _is_requested(context: SearchContext, item: KnowledgeItem) -> bool:
-    """Return whether the request allows the kind and the time of an item."""
+    """Return whether the request allows the kind, the time and the metadata of an item."""
     kinds = context.request.kinds
-    return (kinds is None or item.kind in kinds) and context.request.includes(item.occurred_at_us)
+    if (kinds is not None and item.kind not in kinds) or not context.request.includes(item.occurred_at_us):
+        return False
+    return passes_metadata(context, item.kind, item.document_id or item.id)
+
+
+def passes_metadata(context: SearchContext, kind: str, id: str) -> bool:
+    """Return whether an item is labelled as the request wants it: the messages that state it, or the item itself."""
+    selections = context.request.metadata_selections()
+    return not selections or context.snapshot.pages.passes(kind, id, selections)
 
 
 def _merged(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import profile_items
-from recollect.api.retrieval.namespace_search import episode_item, knowledge_item
+from recollect.api.retrieval.namespace_search import episode_item, knowledge_item, passes_metadata
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
 from recollect.projections.queries.episode_queries import EpisodeRow
@@ -66,7 +66,13 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
         items += [knowledge_item(context, item, 0.5, {"recent": rank}) for rank, item in ranked]
         items += _session_items(context)
     kinds, request = context.request.kinds, context.request
-    return [item for item in items if (kinds is None or item.kind in kinds) and request.includes(item.occurred_at_us)]
+    return [
+        item
+        for item in items
+        if (kinds is None or item.kind in kinds)
+        and request.includes(item.occurred_at_us)
+        and passes_metadata(context, item.kind, item.id)
+    ]
 
 
 def _facts(context: SearchContext) -> list[KnowledgeItem]:

@@ -1,4 +1,4 @@
-"""Care events: a producer pins, invalidates or rates memories, or asks to erase a namespace."""
+"""Care events: a producer pins, ends, invalidates, forgets or rates memories, or asks to erase a namespace."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from recollect.events.catalogue.event_base import Envelope, Name, Payload, Text
+from recollect.events.catalogue.event_base import Envelope, Moment, Name, Payload, Text
 
 
 class MemoryReference(Payload):
@@ -23,11 +23,54 @@ class MemoryPinned(Envelope):
     payload: MemoryReference
 
 
+class MemoryUnpinned(Envelope):
+    """`memory.unpinned`: a producer removed the pin of a memory."""
+
+    type: Literal["memory.unpinned"] = "memory.unpinned"
+    payload: MemoryReference
+
+
+class MemoryEnd(Payload):
+    """A memory that was true, and the time at which it stopped being true."""
+
+    memory_id: Name
+    #: The time of the event when absent.
+    ended_at: Moment | None = None
+    reason: Text | None = None
+
+
+class MemoryEnded(Envelope):
+    """`memory.ended`: a fact, a preference, a procedure or a relationship was true until then."""
+
+    type: Literal["memory.ended"] = "memory.ended"
+    payload: MemoryEnd
+
+
 class MemoryInvalidated(Envelope):
     """`memory.invalidated`: a producer marked a memory as wrong."""
 
     type: Literal["memory.invalidated"] = "memory.invalidated"
     payload: MemoryReference
+
+
+class ForgottenMemory(Payload):
+    """The memory to forget, and the reason."""
+
+    memory_id: Name
+    #: The kind of the id: an entity is named, and a document has an id of its own.
+    kind: Literal["memory", "document", "entity"] = "memory"
+    reason: Text | None = None
+
+
+class MemoryForgotten(Envelope):
+    """`memory.forgotten`: a producer asks to forget a memory and what was derived from it.
+
+    Lists and retrievals have neither afterwards. `session_id` names the session of a forgotten message, whose summary
+    is removed, since it may quote the message. The bytes stay in the log.
+    """
+
+    type: Literal["memory.forgotten"] = "memory.forgotten"
+    payload: ForgottenMemory
 
 
 class RetrievalRating(Payload):
@@ -63,7 +106,10 @@ class NamespaceErased(Envelope):
 
 CARE_EVENTS: tuple[type[Envelope], ...] = (
     MemoryPinned,
+    MemoryUnpinned,
+    MemoryEnded,
     MemoryInvalidated,
+    MemoryForgotten,
     RetrievalRated,
     NamespaceErased,
 )

@@ -6,7 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from recollect.events.catalogue.event_base import Envelope, ExactJson, Importance, Name, Outcome, Payload, Role, Text
+from recollect.events.catalogue.event_base import (
+    Envelope,
+    ExactJson,
+    Importance,
+    Metadata,
+    Name,
+    Outcome,
+    Payload,
+    Role,
+    Text,
+)
 
 
 class Session(Payload):
@@ -74,6 +84,9 @@ class Message(Payload):
     #: Any JSON, for messages that are not text.
     data: ExactJson = None
     attachments: tuple[Attachment, ...] = ()
+    #: Labels of the producer, such as `{"channel": "email"}`; lists and retrievals can be filtered by them. At most
+    #: 8 KiB and 5 levels.
+    metadata: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
 
     @model_validator(mode="after")
     def _has_one_body(self) -> Message:
@@ -101,6 +114,8 @@ class Action(Payload):
     tags: tuple[Name, ...] = ()
     #: Any JSON, such as the arguments and the result.
     details: ExactJson = None
+    #: As that of a message.
+    metadata: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
 
 
 class ActionRecorded(Envelope):
@@ -116,6 +131,8 @@ class Observation(Payload):
     text: Text
     importance: Importance = 5
     tags: tuple[Name, ...] = ()
+    #: As that of a message.
+    metadata: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
 
 
 class ObservationRecorded(Envelope):

@@ -20,6 +20,7 @@ from recollect.events.catalogue.knowledge_events import (
     Entity,
     Fact,
     FactCorrection,
+    FactEnding,
     Preference,
     Procedure,
     Relationship,
@@ -96,6 +97,7 @@ class Extraction(Payload):
     #: Facts that failed the quality gate: stored for inspection, never retrieved.
     rejected: tuple[Fact, ...] = ()
     corrections: tuple[FactCorrection, ...] = ()
+    endings: tuple[FactEnding, ...] = ()
     preferences: tuple[Preference, ...] = ()
     entities: tuple[Entity, ...] = ()
     relationships: tuple[Relationship, ...] = ()

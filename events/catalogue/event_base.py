@@ -6,6 +6,7 @@ import math
 from datetime import datetime
 from typing import Annotated, Literal
 
+import orjson
 from pydantic import (
     AfterValidator,
     AwareDatetime,
@@ -16,7 +17,7 @@ from pydantic import (
     JsonValue,
 )
 
-from recollect.events.limits import NAME_CHARS_MAX
+from recollect.events.limits import METADATA_BYTES_MAX, METADATA_LEVELS_MAX, NAME_CHARS_MAX
 
 #: A name or an id, without control characters, since names are written to log lines, headers and file names.
 Name = Annotated[str, Field(min_length=1, max_length=NAME_CHARS_MAX, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -26,7 +27,7 @@ Importance = Annotated[int, Field(ge=1, le=10)]
 Role = Annotated[str, Field(pattern=r"^(user|assistant|system|tool:.{1,195})$")]
 SourceType = Literal["stated", "inferred", "observed", "corrected"]
 Outcome = Literal["success", "failure", "partial", "pending"]
-MemoryStatus = Literal["active", "stale", "superseded", "invalidated", "rejected"]
+MemoryStatus = Literal["active", "stale", "superseded", "ended", "invalidated", "rejected"]
 PreferenceCategory = Literal["communication", "formatting", "workflow", "tools", "scheduling", "other"]
 #: Koda's types of statements (`004`); preferences, procedures and relationships have events of their own.
 FactType = Literal["fact", "event", "decision", "problem", "commit", "task"]
@@ -66,6 +67,31 @@ def _only_exact_json(value: JsonValue) -> JsonValue:
 
 #: Any JSON value that the log stores without loss.
 ExactJson = Annotated[JsonValue, AfterValidator(_only_exact_json)]
+
+
+def _only_bounded_metadata(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuse metadata over `METADATA_LEVELS_MAX` or `METADATA_BYTES_MAX`."""
+    level: list[JsonValue] = [metadata]
+    for _ in range(METADATA_LEVELS_MAX):
+        objects = [value.values() for value in level if isinstance(value, dict)]
+        lists = [value for value in level if isinstance(value, list)]
+        level = [member for members in (*objects, *lists) for member in members]
+    if any(isinstance(value, dict | list) for value in level):
+        raise ValueError(f"metadata has at most {METADATA_LEVELS_MAX} levels of objects and lists; flatten it")
+    try:
+        size = len(orjson.dumps(metadata))
+    except orjson.JSONEncodeError:
+        raise ValueError("metadata holds text that is not valid Unicode; leave it out") from None
+    if size > METADATA_BYTES_MAX:
+        raise ValueError(
+            f"metadata has {size:,} bytes as JSON, more than the {METADATA_BYTES_MAX:,} allowed; put the rest into "
+            "`data`, or behind the `uri` of an attachment"
+        )
+    return metadata
+
+
+#: Labels of the producer, by which lists and retrievals can be filtered.
+Metadata = Annotated[dict[Name, ExactJson], AfterValidator(_only_bounded_metadata)]
 
 
 class Payload(BaseModel):

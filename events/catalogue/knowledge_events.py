@@ -12,7 +12,9 @@ from recollect.events.catalogue.event_base import (
     Envelope,
     ExactJson,
     FactType,
+    Importance,
     Layer,
+    Metadata,
     Moment,
     Name,
     Payload,
@@ -33,9 +35,11 @@ class Fact(Payload):
     source_type: SourceType = "stated"
     valid_from: Moment | None = None
     valid_until: Moment | None = None
-    #: Of two active facts with the same key, the fact with the more reliable `source_type` supersedes the other, the
-    #: newer fact at the same type. By default, facts with one value at a time (`lives in`) conflict by subject and
-    #: predicate.
+    #: When it was said: the time of the message from which the fact was extracted; the time of the event when absent.
+    stated_at: Moment | None = None
+    #: Of two active facts with the same key, the one that was said later supersedes the other; an inferred fact
+    #: supersedes inferred ones only. By default, facts with one value at a time (`lives in`) conflict by subject and
+    #: predicate, and numbers of one thing (`has` `two cats`) by that thing.
     conflict_key: Name | None = None
     #: Days until the fact is stale; depends on its type when absent.
     ttl_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
@@ -59,16 +63,38 @@ class FactCorrection(Payload):
     object: Text
     #: The id of the wrong fact; the facts with this subject and predicate when absent.
     corrects: Name | None = None
+    #: The wrong object, of a predicate that has several values at a time.
+    corrects_object: Text | None = None
     valid_from: Moment | None = None
+    #: When it was said; the time of the event when absent. It sets right what was said before.
+    stated_at: Moment | None = None
     #: Events from which the correction was extracted.
     source_events: tuple[Name, ...] = ()
 
 
 class FactCorrected(Envelope):
-    """`fact.corrected`: a user corrected a fact. A correction supersedes every other statement."""
+    """`fact.corrected`: a user corrected a fact. A correction supersedes every statement that was said before it."""
 
     type: Literal["fact.corrected"] = "fact.corrected"
     payload: FactCorrection
+
+
+class FactEnding(Payload):
+    """What no longer holds of a subject: the facts, preferences and relationships that all given fields fit."""
+
+    subject: Name
+    #: The predicates of the facts that it ends, such as `works at`; all when empty.
+    predicates: tuple[Name, ...] = ()
+    #: The types of the facts that it ends; all when empty.
+    types: tuple[FactType, ...] = ()
+    #: Words that name what ends; all values of `predicates` when absent.
+    about: Text | None = None
+    #: It is to be forgotten, and not only over.
+    retracted: bool = False
+    #: When it was said; the time of the event when absent.
+    stated_at: Moment | None = None
+    #: Events from which the ending was extracted.
+    source_events: tuple[Name, ...] = ()
 
 
 class FactRetraction(Payload):
@@ -96,6 +122,10 @@ class Preference(Payload):
     #: A standing instruction, which applies to every conversation independent of its topic.
     standing: bool = False
     source_type: Literal["stated", "inferred", "corrected"] = "stated"
+    #: Whose preference it is; that of the user when absent. Two people's preferences never supersede each other.
+    subject: Name | None = None
+    #: When it was said; the time of the event when absent.
+    stated_at: Moment | None = None
     source_events: tuple[Name, ...] = ()
 
 
@@ -114,6 +144,9 @@ class Entity(Payload):
     description: Text | None = None
     #: Other names of the entity.
     aliases: tuple[Name, ...] = ()
+    importance: Importance | None = None
+    #: Labels of the producer, such as a customer's number. At most 8 KiB and 5 levels.
+    metadata: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
     #: Events from which the entity was extracted.
     source_events: tuple[Name, ...] = ()
 
@@ -135,6 +168,10 @@ class Relationship(Payload):
     #: An entity's name.
     target: Name
     confidence: Confidence = 1.0
+    #: Any further values, such as `{"since": "2024"}`. At most 8 KiB and 5 levels.
+    properties: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
+    #: When it was said; the time of the event when absent.
+    stated_at: Moment | None = None
     source_events: tuple[Name, ...] = ()
 
 

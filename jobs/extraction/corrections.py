@@ -39,7 +39,7 @@ def find_correction(
     facts: Sequence[dict[str, Any]],
     before: Sequence[PriorStatement],
 ) -> dict[str, Any] | None:
-    """Return the correction in a sentence: subject, predicate and object; None when it corrects no earlier statement.
+    """Return the correction in a sentence, with the wrong object; None when it corrects no earlier statement.
 
     Parameters:
         facts: the facts of the sentence itself.
@@ -62,7 +62,8 @@ def _same_topic_correction(facts: Sequence[dict[str, Any]], earlier: Sequence[Pr
         for wrong in earlier:
             same_topic = (wrong.subject, wrong.predicate) == (fact["subject"], fact["predicate"])
             if same_topic and wrong.object != fact["object"]:
-                return {"subject": fact["subject"], "predicate": fact["predicate"], "object": fact["object"]}
+                right = {"subject": fact["subject"], "predicate": fact["predicate"], "object": fact["object"]}
+                return right | {"corrects_object": wrong.object}
     return None
 
 
@@ -71,7 +72,8 @@ def _replacement_correction(right: str, wrong: str | None, earlier: Sequence[Pri
     for fact in earlier:
         if wrong is None or _bare(wrong) in fact.object.casefold() or fact.object.casefold() in _bare(wrong):
             object = _replaced(fact.object, _LEADING.sub("", right.strip()).strip(" .\"'"))
-            return {"subject": fact.subject, "predicate": fact.predicate, "object": object} if object else None
+            corrected = {"subject": fact.subject, "predicate": fact.predicate, "object": object}
+            return corrected | {"corrects_object": fact.object} if object else None
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -17,6 +17,7 @@ from recollect.events.catalogue import (
     Entity,
     Fact,
     FactCorrection,
+    FactEnding,
     Payload,
     Preference,
     Procedure,
@@ -45,6 +46,8 @@ _logger = logging.getLogger(__name__)
 RULES = "rules"
 #: Latest statements that a correction may refer to.
 _PRIOR_STATEMENTS_MAX = 40
+#: Latest open tasks, which a message may say are done.
+_OPEN_TASKS_MAX = 100
 #: Microseconds after its last message at which a conversation counts as quiet.
 _QUIET_US = 300_000_000
 #: Items that are extracted from one message: a list of a thousand dates is not worth remembering.
@@ -59,6 +62,7 @@ _PAYLOADS: dict[str, type[Payload]] = {
     "facts": Fact,
     "rejected": Fact,
     "corrections": FactCorrection,
+    "endings": FactEnding,
     "preferences": Preference,
     "entities": Entity,
     "relationships": Relationship,
@@ -68,6 +72,8 @@ _PAYLOADS: dict[str, type[Payload]] = {
 }
 #: Kinds that wait for further items: alone they are not worth an event for each message.
 _DEFERRED_KINDS = ("questions", "dates")
+#: Kinds whose items have the time at which they were said.
+_DATED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "preferences", "relationships"))
 #: Roles whose messages are read; tools and systems state nothing about people.
 _ROLES = ("user", "assistant")
 
@@ -103,7 +109,7 @@ def _extraction(
         return []
     started_seconds = time.thread_time()
     items, extractor = _extract_items(context, namespace, snapshot, messages, seconds_max)
-    items = _recordable(items)
+    items = _recordable(_dated(items, messages, last.occurred_at_us))
     quiet = now_us - last.occurred_at_us >= _QUIET_US
     deferrable = not items or (not quiet and all(extracted.kind in _DEFERRED_KINDS for extracted in items))
     deferred = deferrable and time.thread_time() - started_seconds < min(_REREAD_SECONDS_MAX, seconds_max)
@@ -129,7 +135,10 @@ def _extract_items(
 
     Dates, questions and procedures always come from the rules, which find them exactly.
     """
-    before = snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX)
+    before = [
+        *snapshot.knowledge.open_tasks(_OPEN_TASKS_MAX),
+        *snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX),
+    ]
     by_rules: list[ExtractedItem] = []
     for message in messages:
         if context.stop.is_set():
@@ -194,8 +203,20 @@ def _incoming_message(event: RecordedEvent) -> IncomingMessage | None:
     )
 
 
-def _recordable(items: Sequence[ExtractedItem]) -> list[ExtractedItem]:
-    """Return the valid items that fit in one event: an invalid item, such as a very long word, must not block the job."""
+def _dated(
+    items: Sequence[ExtractedItem], messages: Sequence[IncomingMessage], event_us: int
+) -> Iterator[ExtractedItem]:
+    """Yield the items with the time of their message, unless it is the time of the event."""
+    times = {message.event_id: message.sent_at for message in messages}
+    for extracted in items:
+        sent_at = times.get(_sources(extracted.item)[0])
+        if extracted.kind in _DATED_KINDS and sent_at is not None and sent_at != datetime_of(event_us):
+            extracted.item.setdefault("stated_at", sent_at)
+        yield extracted
+
+
+def _recordable(items: Iterable[ExtractedItem]) -> list[ExtractedItem]:
+    """Return the valid items that fit in one event: an invalid item, such as a long word, must not block the job."""
     recordable: list[ExtractedItem] = []
     bytes_left = _BYTES_MAX
     for extracted in items:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality, vocabulary
 from recollect.jobs.extraction.corrections import find_correction
+from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
@@ -62,6 +63,8 @@ _EMPTY = frozenset(
 )
 #: Seconds of processor time for one message: ten times the time of the slowest known texts of full length.
 SECONDS_MAX = 2.0
+#: Latest statements that an ending may speak of: 100 tasks and 40 facts of earlier messages, and those of this message.
+_PRIOR_STATEMENTS_MAX = 160
 #: Confidence of a task with a date.
 _DATED_TASK = 0.7
 #: Characters of an object; the event catalogue allows slightly more for a name.
@@ -194,6 +197,7 @@ def _read_sentence(
         return
     for extracted in items:
         yield from _split_lists(extracted)
+    yield from _endings(message, sentence.text, non_factual, before)
     yield from _people(message, sentence.text)
 
 
@@ -204,7 +208,7 @@ def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) 
     source = {"source_events": [message.event_id]}
     if match.rule.kind == "preference":
         value = match.predicate if subject == message.speaker else f"{subject} {match.predicate}"
-        item = {"category": _category(match.object), "key": match.object, "value": value, "source_type": "inferred"}
+        item = {"category": _category(match.object), "key": match.object, "value": value, "subject": message.speaker}
         return ExtractedItem("preferences", item | {"strength": confidence} | source)
     item: Item = {"subject": subject, "predicate": match.predicate, "object": match.object, "confidence": confidence}
     item |= {"source_type": "observed"} | source
@@ -215,6 +219,18 @@ def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) 
     if match.rule.ended:
         item["valid_until"] = message.sent_at
     return ExtractedItem("facts", item)
+
+
+def _endings(
+    message: IncomingMessage, text: str, non_factual: statement_modality.NonFactualSpans, before: list[PriorStatement]
+) -> Iterator[ExtractedItem]:
+    """Yield what the sentence ends, unless the sentence is hypothetical from its beginning or in doubt."""
+    if non_factual.covers(len(text) // 2) or statement_modality.confidence_factor(text) < 1:
+        return
+    own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
+    for item in find_endings(text, own):
+        subject = {"subject": _subject(message.speaker, item.pop("who"))}
+        yield ExtractedItem("endings", subject | item | {"source_events": [message.event_id]})
 
 
 def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
@@ -288,6 +304,7 @@ def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> 
         "value": instruction.text,
         "strength": 0.9 if not instruction.is_risky else 0.3,
         "standing": not instruction.is_risky,
+        "subject": message.speaker,
         "source_events": [message.event_id],
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -59,18 +59,21 @@ _PLACEHOLDERS = {
     "play": rf"(?P<play>{_list_of(vocabulary.PLAYS)})",
     "children": rf"(?P<children>{_any(vocabulary.CHILDREN)})",
     "count": rf"(?P<count>{_any(vocabulary.COUNTS)})",
+    "phone": r"(?P<phone>\+?\d[\d /()-]{4,18}\d)",
+    "amount": r"(?P<amount>[$€£]?\d[\d.,]*(?:\s?(?:[$€£]|[a-z]{3,10}\b(?<!month)(?<!from)))?)",
     "email": r"(?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)",
     "verb": rf"(?P<verb>{_any([verb.strip() for verb in vocabulary.EVENT_VERBS])})",
 }
 #: The subject of a statement, with adverbs after it.
-_WHO = re.compile(
+WHO = re.compile(
     rf"(?P<who>(?:I|[Ww]e)\b|[Mm]y\s+(?:\w+\s+)?(?:{_RELATIONS})\b(?:,?\s+{_NAME},?)?|{_NAME})"
     rf"(?:\s+(?:{_ADVERBS})\b)*\s+"
 )
 #: Positions at which a statement may begin.
-_BEGIN = re.compile(
+BEGIN = re.compile(
     r"^|(?<=[,;:(])\s*|\b(?i:and|but|so|because|since|that|then|well|yes|yeah|oh|also|anyway|hey|hi|hello|by the way|"
-    r"btw|fyi|in fact|of course|actually|maybe|perhaps|probably|I think|I guess|I believe|I suppose|apparently),?\s+"
+    r"btw|fyi|in fact|of course|actually|maybe|perhaps|probably|I think|I guess|I believe|I suppose|apparently|"
+    r"(?:from|since|starting|as of) (?:(?:next|this|last) )?\w+(?: on)?),?\s+"
 )
 _PART = re.compile(r"\{(\w+)\}|\[(\w+)\]|\((?!\?)|\s+")
 #: Endings of verb forms and adverbs that begin a sentence and are no names: `Looks like …`, `Winning must …`.
@@ -99,6 +102,8 @@ class Rule:
     confidence: float
     #: Whether the fact is no longer valid: `I used to live in …`.
     ended: bool
+    #: Predicate and object of a second fact, with placeholders: `a nurse at the clinic`.
+    also: tuple[str, str] | None
     #: Number of words of the pattern; longer patterns are more specific and are tried first.
     length: int
 
@@ -114,6 +119,8 @@ class RuleMatch:
     predicate: str
     #: The object of the rule, with the placeholders filled in.
     object: str
+    #: Predicate and object of a second fact; None: the rule has one.
+    also: tuple[str, str] | None
     #: Position in the sentence at which the clause begins.
     start: int
     #: Position after the match.
@@ -133,7 +140,7 @@ def rules() -> tuple[Rule, ...]:
 def matches(sentence: str) -> Iterator[RuleMatch]:
     """Yield the matches in a sentence with expanded contractions: at each clause, the most specific rule that matches."""
     end = 0
-    for begin in _BEGIN.finditer(sentence):
+    for begin in BEGIN.finditer(sentence):
         start = begin.end()
         if start < end:
             # The position lies within the last match.
@@ -142,11 +149,14 @@ def matches(sentence: str) -> Iterator[RuleMatch]:
         if match is not None:
             end = match.end
             yield match
+            if match.also is not None:
+                predicate, object = match.also
+                yield replace(match, predicate=predicate, object=object, also=None)
 
 
 def _match_at(sentence: str, start: int) -> RuleMatch | None:
     """Return the match of the first rule that fits the clause at the position `start`."""
-    subject = _WHO.match(sentence, start)
+    subject = WHO.match(sentence, start)
     for rule in rules():
         if rule.has_subject and subject is None:
             continue
@@ -156,13 +166,14 @@ def _match_at(sentence: str, start: int) -> RuleMatch | None:
         if subject is not None and rule.has_subject and not _agrees(subject["who"], match.group()):
             continue
         groups = match.groupdict() | ({"who": subject["who"]} if subject and rule.has_subject else {})
-        if all(_is_name(groups[group], at_start=start == 0) for group in ("name", "who") if groups.get(group)):
+        if all(is_name(groups[group], at_start=start == 0) for group in ("name", "who") if groups.get(group)):
             values = {name: " ".join(value.split()).strip(" ,") for name, value in groups.items() if value}
             return RuleMatch(
                 rule=rule,
                 subject=values.get("who", "I"),
                 predicate=_filled(rule.predicate, values),
                 object=_filled(rule.object, values),
+                also=None if rule.also is None else (rule.also[0], _filled(rule.also[1], values)),
                 start=start,
                 end=match.end(),
             )
@@ -176,18 +187,19 @@ def _compiled(kind: Kind, tables: list[dict[str, Any]]) -> Iterator[Rule]:
             placeholders: list[str] = [name for name in _PLACEHOLDER.findall(pattern) if name != "who"]
             yield Rule(
                 kind=kind,
-                pattern=re.compile(_regex(pattern.removeprefix("{who} ")) + r"(?=\W|$)"),
+                pattern=re.compile(clause_regex(pattern.removeprefix("{who} ")) + r"(?=\W|$)"),
                 has_subject=pattern.startswith("{who} "),
                 predicate=table["predicate"] if kind == "fact" else table["value"],
                 object=table.get("object") or "{" + placeholders[-1] + "}",
                 type=table.get("type", "fact"),
                 confidence=table.get("confidence", table.get("strength", 0.5)),
                 ended=table.get("ended", False),
+                also=(table["also"]["predicate"], table["also"]["object"]) if "also" in table else None,
                 length=len(pattern.split()),
             )
 
 
-def _regex(pattern: str) -> str:
+def clause_regex(pattern: str) -> str:
     """Return the regular expression of a pattern of `rules.toml`; its first letter may be a capital."""
 
     def part(match: re.Match[str]) -> str:
@@ -199,6 +211,9 @@ def _regex(pattern: str) -> str:
 
     first = pattern[0]
     regex = _PART.sub(part, pattern)
+    if first == "(":
+        # The words of the first group may begin the sentence: `(my|our)`.
+        return "(?i:" + regex.removeprefix("(?:")
     return f"[{first.upper()}{first}]" + regex[1:] if first.isalpha() and first != "I" else regex
 
 
@@ -212,7 +227,7 @@ def _agrees(subject: str, clause: str) -> bool:
     return subject in ("I", "we", "We") or clause.split(maxsplit=1)[0] not in vocabulary.FIRST_PERSON_VERBS
 
 
-def _is_name(subject: str, *, at_start: bool) -> bool:
+def is_name(subject: str, *, at_start: bool) -> bool:
     """Return whether a capitalised text is a name, and not just the first word of a sentence."""
     parts = subject.split()
     if parts[0] in ("I", "we", "We"):

@@ -27,7 +27,12 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "cli.md": {"commands": cli_page.render},
     "errors.md": {"errors": errors_page.render},
     "events.md": {"events": events_page.render},
-    "http.md": {"routes": http_page.routes, "request": http_page.request, "answer": http_page.answer},
+    "http.md": {
+        "routes": http_page.routes,
+        "request": http_page.request,
+        "answer": http_page.answer,
+        "filters": http_page.filters,
+    },
     "modules.md": {"modules": modules_page.render},
     "python.md": {"methods": python_page.render},
     "settings.md": {"settings": settings_page.render},

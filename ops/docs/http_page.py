@@ -15,6 +15,7 @@ from recollect.api.http.app import create_app
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.settings import load_settings
+from recollect.projections.queries.page_filters import FILTERS
 
 
 def openapi() -> dict[str, Any]:
@@ -49,6 +50,16 @@ def answer() -> str:
             f"`answer`:\n\n{_dataclass_table(AnswerGuidance)}",
         )
     )
+
+
+def filters() -> str:
+    """Return the filters of every list with what they select."""
+    rows = [
+        (f"`{name}`", f"`{'metadata.<name>' if key == 'metadata' else key}`", filter.summary, ", ".join(filter.choices))
+        for name, filters in FILTERS.items()
+        for key, filter in filters.items()
+    ]
+    return table(("list", "filter", "selects the items with", "values"), rows)
 
 
 def _meaning(route: dict[str, Any]) -> str:

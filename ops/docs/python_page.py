@@ -14,8 +14,10 @@ _SECTIONS = ("Parameters:", "Returns:", "Raises:")
 
 
 def public_methods(owner: type) -> Iterator[tuple[str, object]]:
-    """Yield the public methods and properties of a class, in the order of its source."""
-    for name, value in vars(owner).items():
+    """Yield the public methods and properties of a class and its bases, each in the order of its source."""
+    members = {name: value for base in owner.__mro__ if base is not object for name, value in vars(base).items()}
+    for name in members:
+        value = inspect.getattr_static(owner, name)
         if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
             yield name, value
 

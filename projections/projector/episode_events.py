@@ -15,6 +15,8 @@ from recollect.projections.text.prompt_fence import strip_recalled
 #: Values of JSON data that are read, and characters of the text that they give: enough for an error with its cause.
 _VALUES_MAX = 256
 _DETAILS_CHARS_MAX = 1_000
+#: Bytes of an action's details in the read model; larger ones, such as a log file, stay in the event log.
+_DETAILS_BYTES_MAX = 16 << 10
 #: The place between two words of a name in camel case: `customerName`, `HTTPStatus`.
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -34,6 +36,11 @@ class Episode(NamedTuple):
     caption: str | None = None
     #: Of an action.
     outcome: str | None = None
+    #: Labels of the producer.
+    metadata: dict[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+    #: The details of an action as JSON; None: no details, or over `_DETAILS_BYTES_MAX`.
+    details: str | None = None
     #: Words that find the episode and are not displayed: its tags, and the words of JSON data.
     terms: str = ""
 
@@ -56,7 +63,16 @@ def _message(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
     text = _text(payload)
     terms = _data_words(payload["data"]) if "data" in payload else ""
     importance = importance_of(text, role)
-    return Episode("conversation", speaker, text, importance, role=role, caption=caption, terms=terms)
+    return Episode(
+        "conversation",
+        speaker,
+        text,
+        importance,
+        role=role,
+        caption=caption,
+        metadata=payload.get("metadata"),
+        terms=terms,
+    )
 
 
 def _caption(attachments: list[dict[str, Any]]) -> str | None:
@@ -87,6 +103,14 @@ def _details(details: Any) -> str | None:
     """Return the details of an action as text, such as `exit code: 1, log: out of memory`; None without details."""
     lines = [f"{' '.join(_split_words(name)) or name}: {value}" if name else value for name, value in _leaves(details)]
     return ", ".join(line for line in lines if line)[:_DETAILS_CHARS_MAX] or None
+
+
+def _stored_details(details: Any) -> str | None:
+    """Return the details of an action as JSON; None without details, and for large ones."""
+    if details is None:
+        return None
+    encoded = orjson.dumps(details)
+    return encoded.decode() if len(encoded) <= _DETAILS_BYTES_MAX else None
 
 
 def _split_words(text: str) -> list[str]:
@@ -121,6 +145,9 @@ def _action(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
         importance=payload.get("importance", NEUTRAL_IMPORTANCE),
         caption=_details(payload.get("details")),
         outcome=payload.get("outcome"),
+        metadata=payload.get("metadata"),
+        tags=tuple(payload.get("tags", ())),
+        details=_stored_details(payload.get("details")),
         terms=" ".join(payload.get("tags", ())),
     )
 
@@ -132,6 +159,8 @@ def _observation(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
         speaker=event.actor or "observer",
         text=payload["text"],
         importance=payload.get("importance", NEUTRAL_IMPORTANCE),
+        metadata=payload.get("metadata"),
+        tags=tuple(payload.get("tags", ())),
         terms=" ".join(payload.get("tags", ())),
     )
 

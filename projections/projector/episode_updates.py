@@ -52,6 +52,19 @@ DELETE FROM mentions WHERE version = ?1
 AND NOT EXISTS (SELECT 1 FROM episodes WHERE version = ?1)
 AND NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = ?1)
 """
+_DELETE_METADATA = """
+DELETE FROM episode_metadata WHERE version = ?1
+AND NOT EXISTS (SELECT 1 FROM episodes WHERE version = ?1)
+AND NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = ?1)
+"""
+# The summaries of a source, with the number of their other active sources.
+_SUMMARIES_OF = """
+SELECT version, (
+    SELECT count(*) FROM episode_sources AS other
+    WHERE other.version = own.version AND other.id <> own.id AND other.status = 'active'
+) FROM episode_sources AS own WHERE id = ? AND version < ? ORDER BY version
+"""
+_FORGET_SUMMARY = "UPDATE episodes SET status = 'forgotten', terms = NULL WHERE version = ?"
 Status = Literal["active", "stale", "superseded", "invalidated", "rejected"]
 
 
@@ -80,6 +93,14 @@ class EpisodeUpdates:
     def pin(self, event: RecordedEvent, episode_id: str) -> None:
         """Pin an episode: compaction never removes it."""
         self._deferred.add(event, lambda: self._set(event, episode_id, "pinned", 1), episodes=True)
+
+    def unpin(self, event: RecordedEvent, episode_id: str) -> None:
+        """Remove the pin of an episode."""
+        self._deferred.add(event, lambda: self._set(event, episode_id, "pinned", 0), episodes=True)
+
+    def forget(self, event: RecordedEvent, episode_id: str) -> None:
+        """Remove an episode, and hide the summaries of it. A summary that follows may replace a hidden one."""
+        self._deferred.add(event, lambda: self._forget(event, episode_id), episodes=True)
 
     def set_short_form(self, event: RecordedEvent, episode_id: str, text: str) -> None:
         """Set the short form of a long episode."""
@@ -134,9 +155,33 @@ class EpisodeUpdates:
         sources = [source for version in removed for (source,) in self._connection.execute(_SOURCES, (version,))]
         for query in ("DELETE FROM episodes WHERE version = ?", "DELETE FROM episode_sources WHERE version = ?"):
             self._connection.executemany(query, [(version,) for version in sorted(removed)])
-        self._connection.executemany(_DELETE_MENTIONS, [(version,) for version in sorted(removed.union(sources))])
+        for query in (_DELETE_MENTIONS, _DELETE_METADATA):
+            self._connection.executemany(query, [(version,) for version in sorted(removed.union(sources))])
         self._connection.executemany(_INDEX, [(version,) for version in sorted(followers)])
         if removed:
+            self._connection.execute("UPDATE read_model SET last_removal_version = ?", (event.version,))
+
+    def _forget(self, event: RecordedEvent, episode_id: str) -> None:
+        """Remove an episode with its mentions and metadata, and hide its summaries, which may quote it."""
+        self._connection.execute(_SET_SOURCE_STATUS, ("forgotten", episode_id, event.version))
+        summaries: list[tuple[Any, ...]] = self._connection.execute(
+            _SUMMARIES_OF, (episode_id, event.version)
+        ).fetchall()
+        sources: list[tuple[Any, ...]] = self._connection.execute(
+            "SELECT DISTINCT source FROM episode_sources WHERE id = ?", (episode_id,)
+        ).fetchall()
+        own = [version for version, *_ in self._rows(event, [episode_id])]
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO forgotten_entities (entity_id) SELECT entity_id FROM mentions WHERE version = ?",
+            [*((version,) for version in own), *sources],
+        )
+        for version, _ in summaries:
+            self._connection.execute(_UNINDEX, (version,))
+            self._connection.execute(_FORGET_SUMMARY, (version,))
+        self._remove(event, [*own, *(version for version, others in summaries if not others)])
+        for table in ("mentions", "episode_metadata"):
+            self._connection.executemany(f"DELETE FROM {table} WHERE version = ?", sources)
+        if summaries:
             self._connection.execute("UPDATE read_model SET last_removal_version = ?", (event.version,))
 
     def _follower(self, version: int) -> int | None:

@@ -14,6 +14,7 @@ import orjson
 from recollect.events.envelope import RecordedEvent
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.knowledge_handlers import KNOWLEDGE_HANDLERS, Handler
+from recollect.projections.projector.memory_care import remaining_payload
 from recollect.projections.projector.write_batch import WriteBatch
 
 #: Roles of the participants of a conversation.
@@ -24,7 +25,11 @@ def apply_event(batch: WriteBatch, event: RecordedEvent) -> None:
     """Apply `event` to `batch`."""
     handler = _HANDLERS.get(event.type)
     if handler is not None:
-        handler(batch, event, event.data())
+        payload: dict[str, Any] | None = event.data()
+        if batch.forgotten:
+            payload = remaining_payload(event, payload, batch.forgotten)
+        if payload is not None:
+            handler(batch, event, payload)
     if event.type in KNOWLEDGE_HANDLERS:
         batch.knowledge_version = event.version
 

@@ -1,20 +1,25 @@
-"""Facts: merges each new fact with the facts of the read model.
+"""Facts: merges each new statement with the facts of the read model.
 
-A repeated fact strengthens the existing one. Of two conflicting facts, one supersedes the other: the better source wins
-(corrected, stated, observed, inferred), then the newer fact. The superseded fact keeps its row, with an end of
-validity. Facts that are extracted later do not override a correction or retraction by a user.
+A repeated fact strengthens the existing one. Facts that cannot both hold form a group, whose rows follow the timeline
+of what was said (`fact_timeline`): the newest statement of a person is active, and the value before it is superseded
+and keeps its row, with an end of validity. A message that arrives late finds its place in the past.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import apsw
 import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
-from recollect.projections.projector.predicates import canonical, has_one_value, normalised
+from recollect.projections.projector.fact_endings import Ending, FactEndings
+from recollect.projections.projector.fact_statements import ACT_RANK, FactStatements
+from recollect.projections.projector.fact_timeline import Kind, Span, Statement, timeline
+from recollect.projections.projector.predicates import counted_noun, normalised
+from recollect.projections.projector.stated_fact import StatedFact, group_of
 from recollect.projections.schema.time_to_live import TTL_DAYS
 
 #: Ranks of the source types; a better source has a higher rank (`003`).
@@ -30,77 +35,49 @@ INSERT OR IGNORE INTO facts (
     created_at_us, updated_at_us, topic, value
 ) VALUES (
     :id, :version, :entity_id, :subject, :predicate, :object, :type, :layer, :confidence, :source_type, :status, 0,
-    :superseded_by, :conflict_key, :valid_from_us, :valid_until_us, 1, :source_events, :ttl_days, :stale_at_us,
+    NULL, :conflict_key, :valid_from_us, :valid_until_us, 1, :source_events, :ttl_days, :stale_at_us,
     :occurred_at_us, :occurred_at_us, :topic, :value
 )
 """
 # Independent evidence makes a fact more certain, and active again.
 _STRENGTHEN = """
 UPDATE facts SET
-    confidence = :confidence, source_type = :source_type, evidence_count = evidence_count + 1,
-    source_events = :source_events, status = 'active', updated_at_us = max(updated_at_us, :occurred_at_us),
+    confidence = :confidence, source_type = :source_type, evidence_count = evidence_count + :evidence,
+    source_events = :source_events, status = iif(:reactivates, 'active', status),
+    superseded_by = iif(:reactivates, NULL, superseded_by),
+    valid_until_us = iif(:reactivates AND status NOT IN ('active', 'stale'), NULL, valid_until_us),
+    created_at_us = min(created_at_us, :occurred_at_us), updated_at_us = max(updated_at_us, :occurred_at_us),
     stale_at_us = max(stale_at_us, :occurred_at_us + ttl_days * :day_us)
 WHERE key = :key
 """
-# An existing fact that a user confirms by a correction.
-_CONFIRM = """
+_CONFIRM = "UPDATE facts SET source_type = 'corrected', status = 'active', confidence = 1 WHERE key = :key"
+_CLOSE = """
 UPDATE facts SET
-    source_type = 'corrected', status = 'active', confidence = 1, updated_at_us = :occurred_at_us,
-    stale_at_us = :occurred_at_us + ttl_days * :day_us
-WHERE key = :key
+    status = :status, superseded_by = :superseded_by, valid_until_us = :valid_until_us,
+    updated_at_us = max(updated_at_us, :occurred_at_us)
+WHERE key = :key AND status <> 'forgotten'
 """
-_INVALIDATE = """
+_OF_GROUP = "id IN (SELECT fact_id FROM fact_statements WHERE group_key = ? AND kind IN ('state', 'past', 'correct'))"
+# What the statements of a fact say after some of them moved to another fact.
+_SET_EVIDENCE = """
 UPDATE facts SET
-    status = 'invalidated', valid_until_us = coalesce(valid_until_us, :occurred_at_us), updated_at_us = :occurred_at_us
+    confidence = :confidence, source_type = :source_type, evidence_count = :evidence_count,
+    source_events = :source_events, created_at_us = :first_us, updated_at_us = :last_us,
+    stale_at_us = :last_us + ttl_days * :day_us
 WHERE id = :id
 """
-_SUPERSEDE = """
-UPDATE facts SET
-    status = 'superseded', superseded_by = :superseded_by, updated_at_us = :occurred_at_us,
-    valid_until_us = coalesce(valid_until_us, :valid_until_us)
-WHERE id = :id AND id <> :superseded_by
+# A second time of the same value, with the words of the first one.
+_COPY = """
+INSERT OR IGNORE INTO facts (
+    id, version, entity_id, subject, predicate, object, type, layer, confidence, source_type, status, pinned,
+    superseded_by, conflict_key, valid_from_us, valid_until_us, evidence_count, source_events, ttl_days, stale_at_us,
+    created_at_us, updated_at_us, topic, value
+)
+SELECT :id, version, entity_id, subject, predicate, object, type, layer, confidence, source_type, 'active', 0,
+    NULL, conflict_key, :valid_from_us, :valid_until_us, 1, source_events, ttl_days, stale_at_us, created_at_us,
+    updated_at_us, topic, value
+FROM facts WHERE id = :like
 """
-# The correction of this value, or else the one of the whole topic, whose value is empty.
-_CORRECTION = """
-SELECT coalesce(fact_id, '') FROM corrections WHERE topic = ? AND value IN (?, '') ORDER BY value DESC
-"""
-_SET_CORRECTION = "INSERT OR REPLACE INTO corrections (topic, value, fact_id) VALUES (?, ?, ?)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatedFact:
-    """A fact of an event, before it is merged into the table."""
-
-    id: str
-    #: The entity of its subject.
-    entity_id: int
-    #: Its fields in the event's payload.
-    payload: dict[str, Any]
-    #: inferred, observed, stated or corrected.
-    source_type: str
-    #: Whether it was extracted from other events; an extracted fact does not undo a retraction.
-    extracted: bool
-
-    @property
-    def topic(self) -> str:
-        """Return subject and predicate, normalised."""
-        return topic_of(self.payload)
-
-    @property
-    def value(self) -> str:
-        """Return the object, normalised."""
-        return normalised(self.payload["object"])
-
-    @property
-    def conflict_key(self) -> str | None:
-        """Return the key that only one active fact can have; None: the fact conflicts with no other."""
-        explicit = self.payload.get("conflict_key")
-        single = has_one_value(canonical(self.payload["predicate"]))
-        return normalised(explicit) if explicit else self.topic if single else None
-
-    def sources(self, event: RecordedEvent) -> list[str]:
-        """Return the ids of its source events; `event` itself when it names none."""
-        return list(self.payload.get("source_events") or [event.id])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,51 +89,48 @@ class _FactRow:
     confidence: float
     #: inferred, observed, stated or corrected.
     source_type: str
-    #: active, stale, superseded, invalidated or rejected.
+    #: active, stale, superseded, ended, invalidated or rejected.
     status: str
-    #: Start of validity; None: not stated.
-    valid_from_us: int | None
-    created_at_us: int
+    superseded_by: str | None
+    conflict_key: str | None
+    #: End of validity; None: still valid.
+    valid_until_us: int | None
     #: JSON list of event ids.
     source_events: str
+    #: Subject and predicate, normalised.
+    topic: str
     #: The object, normalised.
     value: str
+
+    @property
+    def group(self) -> str:
+        """Return the key of the facts that it is compared with."""
+        return group_of(self.topic, self.value, self.conflict_key)
 
 
 _COLUMNS = tuple(field.name for field in fields(_FactRow))
 
 
 class Facts:
-    """The tables `facts` and `corrections`, updated in the order of the log."""
+    """The tables `facts`, `fact_statements` and `fact_endings`, updated in the order of the log."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._statements = FactStatements(connection)
+        self._endings = FactEndings(connection)
 
     def upsert(self, event: RecordedEvent, fact: StatedFact) -> None:
-        """Add a fact, or strengthen the same one; a conflict decides whether it is active or superseded."""
-        correct_id = self._correction(fact)
-        if correct_id is not None and correct_id != fact.id:
-            self._upsert_corrected(event, fact, correct_id)
-            return
-        rows = self._rows("topic = ? AND value = ?", fact.topic, fact.value)
-        same = [row for row in rows if row.status != "rejected"]
-        alive = next((row for row in same if row.status in ("active", "stale")), None)
-        if alive is not None:
-            self._strengthen(event, fact, alive)
-            return
-        ended = parse_rfc3339(fact.payload.get("valid_until"))
-        if ended is not None and ended <= event.occurred_at_us:
-            # A fact of the past supersedes no fact and is superseded by none.
-            if not same:
-                self._insert(event, fact, "active")
-            return
-        holder = self._holder(fact)
-        if holder is None or self._wins(event, fact, holder):
-            self._insert(event, fact, "active")
-            if holder is not None:
-                self.supersede(event, holder.id, fact.id, parse_rfc3339(fact.payload.get("valid_from")))
-        elif not same:
-            self._insert(event, fact, "superseded", superseded_by=holder.id)
+        """Add a fact, or strengthen the same one; the time of each statement decides which fact is active."""
+        said_us = fact.said_us(event)
+        until_us = parse_rfc3339(fact.payload.get("valid_until"))
+        is_past = until_us is not None and until_us <= said_us
+        if not fact.extracted and not is_past:
+            # The producer states the retracted fact again, which undoes the retraction from then on.
+            self._statements.limit_retractions(fact.group, fact.value, said_us)
+        self._add(event, fact, "past" if is_past else "state", until_us)
+        for ending in self._endings.after(said_us, fact):
+            self._add_act(fact.group, ending.id, ending.kind, ending.at_us, ending.value_of(fact.value))
+        self._refresh(event, fact.group, fact.topic, fact)
 
     def reject(self, event: RecordedEvent, fact: StatedFact) -> None:
         """Add a fact that failed the quality gate, unless the table has it already."""
@@ -164,35 +138,32 @@ class Facts:
             self._insert(event, fact, "rejected")
 
     def correct(self, event: RecordedEvent, fact: StatedFact) -> None:
-        """Add a correction, which supersedes the wrong facts; only a later correction or retraction overrides it."""
-        wrong = self._rows("id = ?", fact.payload["corrects"]) if fact.payload.get("corrects") else []
-        whole_topic = not wrong or fact.conflict_key is not None
-        if whole_topic:
-            wrong += self._rows("topic = ? AND status IN ('active', 'stale')", fact.topic)
-            self._connection.execute("DELETE FROM corrections WHERE topic = ?", (fact.topic,))
-        same = next((row for row in wrong if row.value == fact.value and row.status in ("active", "stale")), None)
-        if same is None:
-            self._insert(event, fact, "active")
-        else:
-            bindings = {"occurred_at_us": event.occurred_at_us, "day_us": DAY_US, "key": same.key}
-            self._connection.execute(_CONFIRM, bindings)
-        correct_id = fact.id if same is None else same.id
-        for row in wrong:
-            if row.id != correct_id:
-                self.supersede(event, row.id, correct_id, parse_rfc3339(fact.payload.get("valid_from")))
-                if not whole_topic:
-                    self._set_correction(fact.topic, row.value, correct_id)
-        if whole_topic:
-            self._set_correction(fact.topic, "", correct_id)
+        """Add a correction, which supersedes what was said before it; what is said later supersedes the correction."""
+        said_us = fact.said_us(event)
+        wrong = self._wrong_group(fact)
+        self._add(event, fact, "correct", None)
+        self._refresh(event, fact.group, fact.topic, fact)
+        correct_id = self._statements.fact_id(fact.group, fact.id) or fact.id
+        until_us = parse_rfc3339(fact.payload.get("valid_from")) or said_us
+        if wrong is not None:
+            topic, value, group = wrong
+            if group != fact.group:
+                self._add_act(group, fact.id, "end", until_us, value, correct_id)
+                self._refresh(event, group, topic)
+        elif fact.conflict_key is None:
+            # Every other fact of the topic is wrong, also one that was said earlier and arrives later.
+            self._add_act(fact.topic, fact.id, "correct", until_us, fact.value, correct_id)
+            for row in self._rows("topic = ? AND status IN ('active', 'stale')", fact.topic):
+                if row.id != correct_id:
+                    self._refresh(event, row.group, row.topic)
 
     def retract(self, event: RecordedEvent, fact_id: str) -> None:
-        """Invalidate a fact; extraction does not add it again."""
-        row: Any = self._connection.execute("SELECT topic, value FROM facts WHERE id = ?", (fact_id,)).fetchone()
-        if row is not None:
-            topic, value = row
-            self._connection.execute(_INVALIDATE, {"occurred_at_us": event.occurred_at_us, "id": fact_id})
-            self._connection.execute("DELETE FROM corrections WHERE topic = ? AND fact_id = ?", (topic, fact_id))
-            self._set_correction(topic, value, None)
+        """Invalidate a fact; what was said up to now does not add it again."""
+        for row in self._rows("id = ?", fact_id):
+            self._add_act(row.group, event.id, "retract", event.occurred_at_us, row.value)
+            self._refresh(event, row.group, row.topic)
+            if row.status == "rejected":
+                self._close(event, row, "invalidated", None, event.occurred_at_us)
 
     def supersede(self, event: RecordedEvent, fact_id: str, by: str, until_us: int | None) -> None:
         """End a fact that the fact `by` replaces.
@@ -200,13 +171,33 @@ class Facts:
         Parameters:
             until_us: end of validity unless the fact has one; None: the time of the event.
         """
-        bindings = {
-            "superseded_by": by,
-            "occurred_at_us": event.occurred_at_us,
-            "valid_until_us": until_us or event.occurred_at_us,
-            "id": fact_id,
-        }
-        self._connection.execute(_SUPERSEDE, bindings)
+        for row in self._rows("id = ? AND id <> ?", fact_id, by):
+            self._add_act(row.group, event.id, "end", until_us or event.occurred_at_us, row.value, by)
+            self._refresh(event, row.group, row.topic)
+            if row.status in ("active", "stale"):
+                until_us = until_us or row.valid_until_us or event.occurred_at_us
+                self._close(event, row, "superseded", by, until_us)
+
+    def end(self, event: RecordedEvent, ending: Ending) -> None:
+        """End what an ending speaks of, also the facts that were said earlier and arrive later."""
+        self._endings.add(ending)
+        self._endings.apply_to_other_kinds(ending)
+        groups: dict[str, str] = {}
+        for row in self._endings.matching_facts(ending):
+            group = group_of(row.topic, row.value, row.conflict_key)
+            value = ending.value_of(row.value)
+            self._add_act(group, ending.id, ending.kind, ending.at_us, value)
+            groups[group] = row.topic
+        for group, topic in groups.items():
+            self._refresh(event, group, topic)
+
+    def end_fact(self, event: RecordedEvent, fact_id: str, ended_at_us: int) -> None:
+        """End one fact; what was said up to now does not make it active again."""
+        for row in self._rows("id = ?", fact_id):
+            self._add_act(row.group, event.id, "end", event.occurred_at_us, row.value)
+            self._refresh(event, row.group, row.topic)
+            if row.status in ("active", "stale"):
+                self._close(event, row, "ended", None, ended_at_us)
 
     def decay(self, event: RecordedEvent, fact_id: str, confidence: float) -> None:
         """Set the decayed confidence of a fact."""
@@ -215,62 +206,180 @@ class Facts:
             (confidence, event.occurred_at_us, fact_id),
         )
 
-    def _upsert_corrected(self, event: RecordedEvent, fact: StatedFact, correct_id: str) -> None:
-        """Add a fact that contradicts a correction or, when `correct_id` is empty, a retraction."""
-        holder = next(iter(self._rows("id = ?", correct_id)), None) if correct_id else None
-        if holder is not None and holder.value == fact.value:
-            self._strengthen(event, fact, holder)
-        elif not correct_id and not fact.extracted:
-            # The user states the retracted fact again, which undoes the retraction.
-            self._connection.execute("DELETE FROM corrections WHERE topic = ? AND value = ?", (fact.topic, fact.value))
-            self.upsert(event, fact)
-        elif not self._rows("topic = ? AND value = ?", fact.topic, fact.value):
-            status = "superseded" if correct_id else "invalidated"
-            self._insert(event, fact, status, superseded_by=correct_id or None)
-
-    def _correction(self, fact: StatedFact) -> str | None:
-        """Return the id of the fact that corrects this one; empty: this one was retracted; None: no correction."""
-        row: Any = self._connection.execute(_CORRECTION, (fact.topic, fact.value)).fetchone()
-        return None if row is None else row[0]
-
-    def _set_correction(self, topic: str, value: str, fact_id: str | None) -> None:
-        """Set the correct fact for a value; an empty `value` is the whole topic, no fact is a retraction."""
-        self._connection.execute(_SET_CORRECTION, (topic, value, fact_id))
-
-    def _holder(self, fact: StatedFact) -> _FactRow | None:
-        """Return the active fact that `fact` conflicts with, or None."""
-        if fact.conflict_key is None:
+    def _wrong_group(self, fact: StatedFact) -> tuple[str, str, str] | None:
+        """Return topic, value and group of the fact that a correction names; None: it corrects the whole topic."""
+        named = self._rows("id = ?", fact.payload["corrects"]) if fact.payload.get("corrects") else []
+        if named:
+            return named[0].topic, named[0].value, named[0].group
+        wrong: str | None = fact.payload.get("corrects_object")
+        if wrong is None or fact.conflict_key == fact.topic:
             return None
-        return next(iter(self._rows("conflict_key = ? AND status = 'active'", fact.conflict_key)), None)
+        value = normalised(wrong)
+        counted = counted_noun(value)
+        return fact.topic, value, group_of(fact.topic, value, f"{fact.topic}|{counted}" if counted else None)
 
-    def _wins(self, event: RecordedEvent, fact: StatedFact, holder: _FactRow) -> bool:
-        """Return whether a new fact supersedes the active one: better source first, then later start of validity."""
-        since_us = parse_rfc3339(fact.payload.get("valid_from")) or event.occurred_at_us
-        holder_since_us = holder.valid_from_us or holder.created_at_us
-        return (SOURCE_RANKS[fact.source_type], since_us) >= (SOURCE_RANKS[holder.source_type], holder_since_us)
+    def _add(self, event: RecordedEvent, fact: StatedFact, kind: Kind, until_us: int | None) -> None:
+        """Add the statement of a fact to its group."""
+        is_correction = kind == "correct"
+        statement = Statement(
+            id=fact.id,
+            kind=kind,
+            value=fact.value,
+            at_us=fact.said_us(event),
+            from_us=parse_rfc3339(fact.payload.get("valid_from")),
+            until_us=until_us,
+            is_assistant=fact.source_type == "inferred" or event.actor == "assistant",
+            rank=SOURCE_RANKS["corrected" if is_correction else fact.source_type],
+            key=0,
+            fact_id=None,
+        )
+        self._statements.add(
+            fact.group,
+            statement,
+            confidence=fact.payload.get("confidence", 1.0),
+            source_type=fact.source_type,
+            sources=fact.sources(event)[:SOURCES_MAX],
+        )
 
-    def _strengthen(self, event: RecordedEvent, fact: StatedFact, row: _FactRow) -> None:
+    def _add_act(
+        self, group: str, id: str, kind: Kind, at_us: int, value: str | None, fact_id: str | None = None
+    ) -> None:
+        """Add an end, a retraction or a correction of the whole topic to a group, unless the group has it."""
+        act = Statement(
+            id=id,
+            kind=kind,
+            value=value,
+            at_us=at_us,
+            from_us=None,
+            until_us=None,
+            is_assistant=False,
+            rank=ACT_RANK,
+            key=0,
+            fact_id=fact_id,
+        )
+        self._statements.add(group, act, confidence=1.0, source_type="stated", sources=[])
+
+    def _refresh(self, event: RecordedEvent, group: str, topic: str, fact: StatedFact | None = None) -> None:
+        """Write the rows of a group by its timeline.
+
+        Parameters:
+            fact: the fact that was stated just now, whose statement is in the group.
+        """
+        statements = self._statements.of_group(group, topic)
+        spans = timeline(_acting_on(statements, group, topic))
+        rows = {row.id: row for row in self._rows(_OF_GROUP, group)}
+        owners = _owners(spans, rows)
+        moved: set[str] = set()
+        for position, span in enumerate(spans):
+            owner = owners[position]
+            stated = (
+                fact if fact is not None and any(statement.id == fact.id for statement in span.statements) else None
+            )
+            if owner is None:
+                owner = self._insert_span(event, span, stated)
+                owners[position] = owner
+            elif stated is not None and owner in rows:
+                self._strengthen(event, stated, rows[owner], reactivates=span.status == "active")
+            for statement in span.statements:
+                if statement.fact_id != owner:
+                    self._statements.assign(group, statement.id, owner)
+                    moved |= {statement.fact_id, owner} if statement.fact_id else set()
+        for id in moved:
+            self._set_evidence(group, id)
+        self._close_spans(event, spans, [owner or "" for owner in owners])
+
+    def _insert_span(self, event: RecordedEvent, span: Span, stated: StatedFact | None) -> str:
+        """Add the row of a span: of the new fact, or of a fact whose time another statement cuts in two."""
+        if stated is not None:
+            self._insert(event, stated, "active")
+            return stated.id
+        first = min(span.statements, key=lambda statement: statement.key)
+        bindings = {
+            "id": first.id,
+            "like": first.fact_id,
+            "valid_from_us": first.from_us,
+            "valid_until_us": first.until_us,
+        }
+        self._connection.execute(_COPY, bindings)
+        return first.id
+
+    def _set_evidence(self, group: str, id: str) -> None:
+        """Compute the evidence of a fact from its statements."""
+        sources: list[str] = []
+        evidence = self._statements.evidence(group, id)
+        if not evidence:
+            return
+        doubt, count = 1.0, 0
+        for confidence, _, named, _ in evidence:
+            new = [source for source in named if source not in sources]
+            if new or not named:
+                doubt *= 1 - confidence
+                count += 1
+                sources += new
+        bindings = {
+            "id": id,
+            "confidence": 1 - doubt,
+            "source_type": max((entry[1] for entry in evidence), key=lambda name: SOURCE_RANKS[name]),
+            "evidence_count": max(count, 1),
+            "source_events": orjson.dumps(sources[:SOURCES_MAX]).decode(),
+            "first_us": min(entry[3] for entry in evidence),
+            "last_us": max(entry[3] for entry in evidence),
+            "day_us": DAY_US,
+        }
+        self._connection.execute(_SET_EVIDENCE, bindings)
+
+    def _close_spans(self, event: RecordedEvent, spans: Sequence[Span], owners: Sequence[str]) -> None:
+        """Set status and end of validity of the rows whose span has ended."""
+        ids = {id(span): owner for span, owner in zip(spans, owners, strict=True)}
+        for span, owner in zip(spans, owners, strict=True):
+            if span.status == "active":
+                continue
+            by = ids.get(id(span.replaced_by)) if isinstance(span.replaced_by, Span) else span.replaced_by
+            for row in self._rows("id = ?", owner):
+                present = (row.status, row.superseded_by, row.valid_until_us)
+                if row.status != "invalidated" and present != (span.status, by, span.end_us):
+                    self._close(event, row, span.status, by, span.end_us)
+
+    def _close(
+        self, event: RecordedEvent, row: _FactRow, status: str, superseded_by: str | None, until_us: int | None
+    ) -> None:
+        """Set status and end of validity of a row."""
+        bindings = {
+            "status": status,
+            "superseded_by": superseded_by,
+            "valid_until_us": until_us,
+            "occurred_at_us": event.occurred_at_us,
+            "key": row.key,
+        }
+        self._connection.execute(_CLOSE, bindings)
+
+    def _strengthen(self, event: RecordedEvent, fact: StatedFact, row: _FactRow, *, reactivates: bool) -> None:
         """Raise the confidence of a fact that was stated again, unless the sources are the same."""
+        said_us = fact.said_us(event)
+        if fact.source_type == "corrected":
+            self._connection.execute(_CONFIRM, {"key": row.key})
         old_sources: list[str] = orjson.loads(row.source_events)
         sources = [id for id in fact.sources(event) if id not in old_sources]
-        if not sources:
+        if not sources and not (reactivates and row.status not in ("active", "stale")):
             return
+        confidence = fact.payload.get("confidence", 1.0)
         bindings = {
-            "confidence": combined_confidence(row.confidence, fact.payload.get("confidence", 1.0)),
+            "confidence": combined_confidence(row.confidence, confidence) if sources else row.confidence,
             "source_type": max(row.source_type, fact.source_type, key=lambda name: SOURCE_RANKS[name]),
             "source_events": orjson.dumps([*old_sources, *sources][:SOURCES_MAX]).decode(),
-            "occurred_at_us": event.occurred_at_us,
+            "evidence": int(bool(sources)),
+            "occurred_at_us": said_us,
+            "reactivates": reactivates,
             "day_us": DAY_US,
             "key": row.key,
         }
         self._connection.execute(_STRENGTHEN, bindings)
 
-    def _insert(self, event: RecordedEvent, fact: StatedFact, status: str, *, superseded_by: str | None = None) -> None:
+    def _insert(self, event: RecordedEvent, fact: StatedFact, status: str) -> None:
         """Add a row for a fact; nothing when the table has a row with its id."""
-        payload, at_us = fact.payload, event.occurred_at_us
+        payload, at_us = fact.payload, fact.said_us(event)
         memory_type: str = payload.get("type", "fact")
         ttl_days: int = payload.get("ttl_days") or TTL_DAYS[memory_type]
-        ended = status in ("superseded", "invalidated")
         bindings = {
             "id": fact.id,
             "version": event.version,
@@ -283,10 +392,9 @@ class Facts:
             "confidence": payload.get("confidence", 1.0),
             "source_type": fact.source_type,
             "status": status,
-            "superseded_by": superseded_by,
             "conflict_key": fact.conflict_key,
             "valid_from_us": parse_rfc3339(payload.get("valid_from")),
-            "valid_until_us": parse_rfc3339(payload.get("valid_until")) or (at_us if ended else None),
+            "valid_until_us": parse_rfc3339(payload.get("valid_until")),
             "source_events": orjson.dumps(fact.sources(event)[:SOURCES_MAX]).decode(),
             "ttl_days": ttl_days,
             "stale_at_us": at_us + ttl_days * DAY_US,
@@ -304,9 +412,37 @@ class Facts:
         return [_FactRow(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
 
 
-def topic_of(payload: dict[str, Any]) -> str:
-    """Return subject and canonical predicate of a fact, normalised: facts with one topic are compared."""
-    return f"{normalised(payload['subject'])}|{canonical(payload['predicate'])}"
+def _acting_on(statements: Sequence[Statement], group: str, topic: str) -> list[Statement]:
+    """Return the statements of a group; a correction of the whole topic ends the other values of the group."""
+    if group == topic:
+        return [*statements]
+    acting: list[Statement] = []
+    for statement in statements:
+        if statement.kind == "correct" and statement.rank == ACT_RANK:
+            if group != group_of(topic, statement.value or "", None):
+                acting.append(replace(statement, kind="end", value=None))
+        else:
+            acting.append(statement)
+    return acting
+
+
+def _owners(spans: Sequence[Span], rows: Mapping[str, _FactRow]) -> list[str | None]:
+    """Return the id of the row of each span: the row that its first statement added; None: it has no row yet."""
+    founders = {
+        statement.fact_id: position
+        for position, span in enumerate(spans)
+        for statement in span.statements
+        if statement.id == statement.fact_id
+    }
+    owners: list[str | None] = [None] * len(spans)
+    for position, span in enumerate(spans):
+        for statement in sorted(span.statements, key=lambda statement: statement.key):
+            id = statement.fact_id
+            if id is None or id not in rows or founders.setdefault(id, position) != position:
+                continue
+            owners[position] = id
+            break
+    return owners
 
 
 def combined_confidence(first: float, second: float) -> float:

@@ -9,7 +9,9 @@ import apsw
 import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
+from recollect.projections.projector.fact_endings import FactEndings
 from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, combined_confidence
+from recollect.projections.projector.predicates import normalised
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.chunks import chunks
 from recollect.projections.text.tokens import estimate_tokens
@@ -26,6 +28,10 @@ RELATION_WEIGHTS = {
     "mentions": 0.35,
     "contradicts": 0.0,
 }
+#: Relationships of which a person has one at a time.
+PARTNER_TYPES = frozenset(
+    ("partner", "boyfriend", "girlfriend", "husband", "wife", "fiancé", "fiancée", "fiance", "fiancee")
+)
 #: Weight of any other type.
 RELATION_WEIGHT_DEFAULT = 0.5
 #: Weight of a procedure's first confidence, in uses, when its success rate is smoothed (Beta prior).
@@ -36,15 +42,16 @@ RATING_SCORES = {"useful": 1.0, "noise": -0.5, "misleading": -1.0}
 _MEMORY_TABLES = ("facts", "preferences", "procedures", "relationships")
 
 _ACTIVE_PREFERENCE = """
-SELECT id, value, source_type, updated_at_us FROM preferences WHERE category = ? AND name = ? AND status = 'active'
+SELECT id, value, source_type, updated_at_us FROM preferences
+WHERE subject = ? AND category = ? AND name = ? AND status = 'active'
 """
 _ADD_PREFERENCE = """
 INSERT OR IGNORE INTO preferences (
-    id, version, category, name, value, strength, standing, source_type, status, pinned, superseded_by, evidence_count,
-    source_events, stale_at_us, created_at_us, updated_at_us
+    id, version, subject, category, name, value, strength, standing, source_type, status, pinned, superseded_by,
+    evidence_count, source_events, stale_at_us, created_at_us, updated_at_us
 ) VALUES (
-    :id, :version, :category, :name, :value, :strength, :standing, :source_type, :status, 0, :superseded_by, 1,
-    :source_events, :stale_at_us, :occurred_at_us, :occurred_at_us
+    :id, :version, :subject, :category, :name, :value, :strength, :standing, :source_type, :status, 0, :superseded_by,
+    1, :source_events, :stale_at_us, :occurred_at_us, :occurred_at_us
 )
 """
 _ACTIVE_PROCEDURE = "SELECT id, steps FROM procedures WHERE name = ? COLLATE NOCASE AND status = 'active'"
@@ -57,7 +64,18 @@ INSERT OR IGNORE INTO procedures (
     0, :source_events, :stale_at_us, :occurred_at_us, :occurred_at_us
 )
 """
-_RELATIONSHIP = "SELECT id FROM relationships WHERE source_id = ? AND type = ? AND target_id = ?"
+_RELATIONSHIP = """
+SELECT id, status, updated_at_us FROM relationships WHERE source_id = ? AND type = ? AND target_id = ?
+"""
+_END_RELATIONSHIP = """
+UPDATE relationships SET status = 'ended' WHERE status IN ('active', 'stale') AND updated_at_us <= ?
+AND source_id = ? AND type = ? AND target_id = ?
+"""
+_ACTIVE_PARTNERS = f"""
+SELECT id, target_id, updated_at_us FROM relationships
+WHERE source_id = ? AND status = 'active' AND type IN ({", ".join("?" * len(PARTNER_TYPES))})
+ORDER BY updated_at_us DESC, key DESC
+"""
 _ADD_RELATIONSHIP = """
 INSERT OR IGNORE INTO relationships (
     id, version, source_id, type, target_id, weight, confidence, status, pinned, evidence_count, source_events,
@@ -100,9 +118,9 @@ class _ActivePreference(NamedTuple):
     source_type: str
     updated_at_us: int
 
-    def rank(self) -> tuple[int, int]:
-        """Return the rank of the source and the time: the greater one of two preferences is active."""
-        return SOURCE_RANKS[self.source_type], self.updated_at_us
+    def rank(self) -> tuple[bool, int]:
+        """Return whether a person stated it, and when: the greater one of two preferences is active."""
+        return preference_rank(self.source_type, self.updated_at_us)
 
 
 class Knowledge:
@@ -110,29 +128,35 @@ class Knowledge:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._endings = FactEndings(connection)
 
     # -- preferences --------------------------------------------------------------------------------------------------
 
     def upsert_preference(self, event: RecordedEvent, id: str, payload: dict[str, Any], source_type: str) -> None:
         """Add a preference, strengthen the same one, or let the better or newer one supersede the other."""
         category, name = payload.get("category", "other"), payload["key"]
-        row = self._row(_ACTIVE_PREFERENCE, category, name)
+        subject = normalised(payload.get("subject") or "")
+        row = self._row(_ACTIVE_PREFERENCE, subject, category, name)
         active = None if row is None else _ActivePreference(*row)
         if active is not None and active.value == payload["value"]:
             self._strengthen(event, "preferences", "strength", active.id, payload, payload.get("strength", 0.5))
             return
-        at_us = event.occurred_at_us
-        wins = active is None or (SOURCE_RANKS[source_type], at_us) >= active.rank()
+        at_us = _said_us(event, payload)
+        wins = active is None or preference_rank(source_type, at_us) >= active.rank()
+        over = any(
+            ending.ends_preference(f"{name} {payload['value']}") for ending in self._endings.since(subject, at_us)
+        )
         bindings = {
             "id": id,
             "version": event.version,
+            "subject": subject,
             "category": category,
             "name": name,
             "value": payload["value"],
             "strength": payload.get("strength", 0.5),
             "standing": int(payload.get("standing", False)),
             "source_type": source_type,
-            "status": "active" if wins else "superseded",
+            "status": "superseded" if not wins else "ended" if over else "active",
             "superseded_by": None if active is None or wins else active.id,
             "source_events": _sources(event, payload),
             "stale_at_us": at_us + TTL_DAYS["preference"] * DAY_US,
@@ -140,7 +164,7 @@ class Knowledge:
         }
         self._connection.execute(_ADD_PREFERENCE, bindings)
         if active is not None and wins:
-            self._supersede(event, "preferences", active.id, id)
+            self._supersede(at_us, "preferences", active.id, id)
 
     # -- procedures ---------------------------------------------------------------------------------------------------
 
@@ -166,7 +190,7 @@ class Knowledge:
         }
         self._connection.execute(_ADD_PROCEDURE, bindings)
         if active_id is not None:
-            self._supersede(event, "procedures", active_id, id)
+            self._supersede(at_us, "procedures", active_id, id)
 
     def use_procedure(self, event: RecordedEvent, payload: dict[str, Any]) -> None:
         """Count an outcome of a procedure. Its confidence is the smoothed success rate; a partial success is half."""
@@ -190,12 +214,24 @@ class Knowledge:
         self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
     ) -> None:
         """Add a relationship of two entities, or strengthen the existing one."""
-        kind = _relation_type(payload["type"])
+        kind, at_us = relation_type(payload["type"]), _said_us(event, payload)
         row = self._row(_RELATIONSHIP, source_id, kind, target_id)
-        if row is not None:
+        if row is None:
+            self._add_relationship(event, id, payload, source_id, target_id)
+        elif row[1] != "ended" or at_us > row[2]:
             self._strengthen(event, "relationships", "confidence", row[0], payload, payload.get("confidence", 1.0))
-            return
-        at_us = event.occurred_at_us
+        if any(
+            ending.ends_relation(kind, payload["target"]) for ending in self._endings.since(payload["source"], at_us)
+        ):
+            self._connection.execute(_END_RELATIONSHIP, (at_us, source_id, kind, target_id))
+        if kind in PARTNER_TYPES:
+            self._keep_newest_partner(source_id)
+
+    def _add_relationship(
+        self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
+    ) -> None:
+        """Add the row of a relationship."""
+        kind, at_us = relation_type(payload["type"]), _said_us(event, payload)
         bindings = {
             "id": id,
             "version": event.version,
@@ -209,6 +245,13 @@ class Knowledge:
             "occurred_at_us": at_us,
         }
         self._connection.execute(_ADD_RELATIONSHIP, bindings)
+
+    def _keep_newest_partner(self, source_id: int) -> None:
+        """Supersede all but the newest active partner of a person."""
+        partners: list[Any] = self._connection.execute(_ACTIVE_PARTNERS, (source_id, *sorted(PARTNER_TYPES))).fetchall()
+        for id, target_id, at_us in partners[1:]:
+            if target_id != partners[0][1]:
+                self._supersede(at_us, "relationships", id, partners[0][0])
 
     # -- documents ----------------------------------------------------------------------------------------------------
 
@@ -230,7 +273,7 @@ class Knowledge:
             _ADD_CHUNK, [(document_id, number, chunk) for number, chunk in enumerate(chunks(payload["text"]))]
         )
         relations = [
-            (_relation_type(relation["type"]), relation["target"], relation.get("weight"))
+            (relation_type(relation["type"]), relation["target"], relation.get("weight"))
             for relation in payload.get("relations", ())
         ]
         self._connection.executemany(
@@ -319,17 +362,17 @@ class Knowledge:
         for table in _MEMORY_TABLES:
             for merged_id in merged_ids:
                 if merged_id != kept_id:
-                    self._supersede(event, table, merged_id, kept_id)
+                    self._supersede(event.occurred_at_us, table, merged_id, kept_id)
 
     def _row(self, query: str, *values: str | int) -> tuple[Any, ...] | None:
         """Return the first row of a query, or None."""
         return self._connection.execute(query, values).fetchone()
 
-    def _supersede(self, event: RecordedEvent, table: str, memory_id: str, by: str) -> None:
+    def _supersede(self, at_us: int, table: str, memory_id: str, by: str) -> None:
         """End a memory that the memory `by` replaces."""
         self._connection.execute(
             f"UPDATE {table} SET status = 'superseded', superseded_by = ?, updated_at_us = ? WHERE id = ?",
-            (by, event.occurred_at_us, memory_id),
+            (by, at_us, memory_id),
         )
 
     def _strengthen(
@@ -343,7 +386,7 @@ class Knowledge:
         old_sources: list[str] = orjson.loads(old_sources_json)
         new_sources = [id for id in payload.get("source_events") or [event.id] if id not in old_sources]
         if new_sources:
-            at_us = event.occurred_at_us
+            at_us = _said_us(event, payload)
             kind = "preference" if table == "preferences" else "relationship"
             self._connection.execute(
                 f"UPDATE {table} SET {column} = ?, evidence_count = evidence_count + 1, source_events = ?, "
@@ -359,12 +402,22 @@ class Knowledge:
             )
 
 
+def preference_rank(source_type: str, at_us: int) -> tuple[bool, int]:
+    """Return whether a person stated a preference, and when: of two, the greater one is active."""
+    return SOURCE_RANKS[source_type] > SOURCE_RANKS["inferred"], at_us
+
+
+def _said_us(event: RecordedEvent, payload: dict[str, Any]) -> int:
+    """Return when a memory was said: the time of the message, not of the batch that it was read in."""
+    return parse_rfc3339(payload.get("stated_at")) or event.occurred_at_us
+
+
 def _sources(event: RecordedEvent, payload: dict[str, Any]) -> str:
     """Return the ids of a memory's source events as a JSON list; `event` itself when the payload names none."""
     return orjson.dumps(list(payload.get("source_events") or [event.id])[:SOURCES_MAX]).decode()
 
 
-def _relation_type(text: str) -> str:
+def relation_type(text: str) -> str:
     """Return the type of a relationship or of a document's relation, for comparison."""
     return " ".join(text.replace("_", " ").casefold().split())
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
-from recollect.projections.projector.facts import StatedFact
+from recollect.projections.projector.fact_endings import Ending
+from recollect.projections.projector.knowledge import relation_type
+from recollect.projections.projector.stated_fact import StatedFact
 from recollect.projections.projector.write_batch import WriteBatch
 
 #: Applies one event, given its payload, to a batch.
@@ -57,6 +59,8 @@ def _entity_described(batch: WriteBatch, event: RecordedEvent, payload: dict[str
         kind=payload.get("type", "other"),
         description=payload.get("description"),
         aliases=payload.get("aliases", []),
+        importance=payload.get("importance"),
+        metadata=payload.get("metadata"),
     )
 
 
@@ -103,6 +107,8 @@ def _facts_extracted(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
             batch, event, f"{event.id}#c{number}", correction | {"source_type": "corrected"}, extracted=True
         )
         batch.deferred.add(event, lambda right=right: batch.facts.correct(event, right))
+    for number, ending in enumerate(payload.get("endings", ())):
+        _end_facts(batch, event, f"{event.id}#e{number}", ending)
     for number, preference in enumerate(payload.get("preferences", ())):
         _upsert_preference(batch, event, f"{event.id}#p{number}", preference)
     for number, relationship in enumerate(payload.get("relationships", ())):
@@ -116,11 +122,13 @@ def _facts_extracted(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
 def _observations_recorded(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Add observations."""
     batch.deferred.add(event, lambda: batch.knowledge.add_observations(event, payload))
+    batch.deferred.add(event, lambda: batch.care.set_observation_sources(event, payload["source_events"]))
 
 
 def _observations_reflected(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Add observations that condense earlier ones."""
     batch.deferred.add(event, lambda: batch.knowledge.add_observations(event, payload, payload["source_events"]))
+    batch.deferred.add(event, lambda: batch.care.set_observation_sources(event, payload["source_events"]))
 
 
 def _memory_pinned(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -135,6 +143,39 @@ def _memory_invalidated(batch: WriteBatch, event: RecordedEvent, payload: dict[s
     batch.episode_updates.set_status(event, [memory_id], "invalidated")
     batch.deferred.add(event, lambda: batch.facts.retract(event, memory_id))
     batch.deferred.add(event, lambda: batch.knowledge.set_status(event, memory_id, "invalidated"))
+
+
+def _memory_unpinned(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Remove the pin of a memory."""
+    batch.episode_updates.unpin(event, payload["memory_id"])
+    batch.deferred.add(event, lambda: batch.care.unpin(payload["memory_id"]))
+
+
+def _memory_ended(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """End a memory, which was true until then."""
+    ended_at_us = parse_rfc3339(payload.get("ended_at")) or event.occurred_at_us
+    batch.deferred.add(event, lambda: batch.facts.end_fact(event, payload["memory_id"], ended_at_us))
+    batch.deferred.add(event, lambda: batch.care.end(event, payload["memory_id"]))
+
+
+def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Hide a memory and what was derived from it; a forgotten fact is also retracted."""
+    memory_id: str = payload["memory_id"]
+    kind = payload.get("kind", "memory")
+    if kind == "entity":
+        entity_id = batch.forget_entity(event, memory_id)
+        if entity_id is not None:
+            batch.deferred.add(event, lambda: batch.care.forget_entity(event, entity_id))
+        return
+    if kind == "document":
+        batch.deferred.add(event, lambda: batch.knowledge.remove_document(memory_id))
+        return
+    batch.forgotten.add(memory_id)
+    if event.session_id is not None:
+        batch.session(event, is_activity=False).summary = None
+    batch.episode_updates.forget(event, memory_id)
+    batch.deferred.add(event, lambda: batch.facts.retract(event, memory_id))
+    batch.deferred.add(event, lambda: batch.care.forget(event, memory_id))
 
 
 def _memory_status_changed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -170,6 +211,13 @@ def _upsert_fact(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict
     batch.deferred.add(event, lambda: batch.facts.upsert(event, fact))
 
 
+def _end_facts(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+    """End the facts, preferences and relationships that an ending speaks of, later in the batch."""
+    at_us = parse_rfc3339(payload.get("stated_at")) or event.occurred_at_us
+    ending = Ending.from_payload(id, payload, at_us)
+    batch.deferred.add(event, lambda: batch.facts.end(event, ending))
+
+
 def _upsert_preference(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
     """Upsert a preference later in the batch."""
     source_type = payload.get("source_type", "stated")
@@ -180,6 +228,9 @@ def _upsert_relationship(batch: WriteBatch, event: RecordedEvent, id: str, paylo
     """Upsert a relationship later in the batch; its source and target become entities."""
     source_id, target_id = (batch.entity_id(event, payload[end]) for end in ("source", "target"))
     batch.deferred.add(event, lambda: batch.knowledge.upsert_relationship(event, id, payload, source_id, target_id))
+    if properties := payload.get("properties"):
+        kind = relation_type(payload["type"])
+        batch.deferred.add(event, lambda: batch.care.set_properties(source_id, kind, target_id, properties))
 
 
 def _record_procedure(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
@@ -209,7 +260,10 @@ KNOWLEDGE_HANDLERS: dict[str, Handler] = {
     "observations.recorded": _observations_recorded,
     "observations.reflected": _observations_reflected,
     "memory.pinned": _memory_pinned,
+    "memory.unpinned": _memory_unpinned,
+    "memory.ended": _memory_ended,
     "memory.invalidated": _memory_invalidated,
+    "memory.forgotten": _memory_forgotten,
     "memory.status_changed": _memory_status_changed,
     "memories.merged": _memories_merged,
     "retrieval.rated": _retrieval_rated,

@@ -20,7 +20,12 @@ dating | is dating | partner is | boyfriend is | girlfriend is
 status | status is | state is
 uses | is using | use
 email is | email address is
-phone is | phone number is
+phone is | phone number is | number is | new number is
+rent is | pays rent
+diet is
+height is
+weight is
+salary is
 time zone is | timezone is
 native language is | mother tongue is
 due on | deadline is | is due on
@@ -58,6 +63,26 @@ def canonical(predicate: str) -> str:
     if favourite is not None:
         return f"favourite {favourite[1]} is"
     return _CANONICAL.get(name, name)
+
+
+#: A number and a noun, such as `two kids` or `about 17 goats`.
+_COUNTED = re.compile(
+    r"^(?:about |around |over |almost |only |still |just )?"
+    r"(?:\d{1,6}|no|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty)\s+"
+    r"(?P<noun>[^\W\d_][\w' -]{1,40})$"
+)
+#: Nouns that mean the same when they are counted.
+_SAME_NOUNS = {"kid": "child", "children": "child"}
+
+
+def counted_noun(value: str) -> str | None:
+    """Return what a normalised object such as `two kids` counts, in the singular; None: it counts nothing."""
+    match = _COUNTED.match(value)
+    if match is None:
+        return None
+    noun = match["noun"].strip()
+    singular = noun.removesuffix("s") if not noun.endswith("ss") else noun
+    return _SAME_NOUNS.get(singular, singular)
 
 
 def has_one_value(predicate: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import apsw
@@ -15,6 +15,15 @@ from recollect.projections.projector.episode_events import Episode
 from recollect.projections.projector.episode_updates import EpisodeUpdates
 from recollect.projections.projector.facts import Facts
 from recollect.projections.projector.knowledge import Knowledge
+from recollect.projections.projector.memory_care import MemoryCare
+from recollect.projections.projector.session_rows import (
+    SAVE_SESSION,
+    SELECT_SESSION,
+    SessionRow,
+    bindings,
+    new_session,
+    session_of,
+)
 from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.tokens import estimate_tokens
@@ -23,34 +32,28 @@ from recollect.projections.text.tokens import estimate_tokens
 _ADD_EPISODE = """
 INSERT INTO episodes (
     version, id, session_id, previous, occurred_at_us, type, role, speaker, text, caption, importance, outcome, tier,
-    token_count, status, pinned, terms
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, ?)
+    token_count, status, pinned, terms, actor, parent_id, tags, details, metadata
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, ?, ?, ?, ?, ?, ?)
 """
+_ADD_METADATA = "INSERT OR IGNORE INTO episode_metadata (name, value, version) VALUES (?, ?, ?)"
 _ADD_SUMMARY = """
 INSERT INTO episodes (
     version, id, session_id, occurred_at_us, type, speaker, text, importance, tier, token_count, status, pinned,
-    expires_at_us, source_tokens
+    expires_at_us, source_tokens, actor, tags
 ) VALUES (
     :version, :id, :session_id, :occurred_at_us, 'conversation', 'summary', :text, :importance, :tier, :token_count,
-    'active', 0, :expires_at_us, :source_tokens
+    'active', 0, :expires_at_us, :source_tokens, :actor, :tags
 )
-"""
-_SAVE_SESSION = """
-INSERT OR REPLACE INTO sessions (
-    id, channel, user_id, started_at_us, ended_at_us, last_at_us, last_version, episode_count, summary, metadata
-) VALUES (
-    :id, :channel, :user_id, :started_at_us, :ended_at_us, :last_at_us, :last_version, :episode_count, :summary,
-    :metadata
-)
-"""
-_SESSION = """
-SELECT id, channel, user_id, started_at_us, ended_at_us, last_at_us, last_version, episode_count, summary, metadata
-FROM sessions WHERE id = ?
 """
 # An entity that a text names for the first time.
 _ADD_ENTITY = """
-INSERT INTO entities (id, name, type, aliases, first_seen_us, last_seen_us, mention_count, spoken_count)
-VALUES (?, ?, 'other', '[]', ?, ?, 0, 0)
+INSERT INTO entities (
+    id, name, type, aliases, first_seen_us, last_seen_us, mention_count, spoken_count, forgotten_version
+) VALUES (?, ?, 'other', '[]', ?, ?, 0, 0, 0)
+"""
+_FORGET_ENTITY = """
+UPDATE entities SET forgotten_version = ?, description = NULL, aliases = '[]', importance = NULL, metadata = NULL
+WHERE id = ?
 """
 _ADD_NAME = "INSERT OR REPLACE INTO entity_names (name, entity_id) VALUES (?, ?)"
 _ADD_MENTION = "INSERT INTO mentions (entity_id, version) VALUES (?, ?)"
@@ -60,7 +63,11 @@ UPDATE entities SET
     spoken_count = spoken_count + ?
 WHERE id = ?
 """
-_DESCRIBE_ENTITY = "UPDATE entities SET type = ?, description = coalesce(?, description), aliases = ? WHERE id = ?"
+_DESCRIBE_ENTITY = """
+UPDATE entities SET type = ?, description = coalesce(?, description), aliases = ?,
+    importance = coalesce(?, importance), metadata = coalesce(?, metadata), forgotten_version = 0
+WHERE id = ?
+"""
 _MOVE_JOB_CURSOR = """
 INSERT INTO job_cursors (job, through) VALUES (?, ?)
 ON CONFLICT (job) DO UPDATE SET through = max(through, excluded.through)
@@ -69,29 +76,6 @@ _INDEX = (
     "INSERT INTO episodes_fts (rowid, text, caption, previous) "
     "SELECT version, text, caption, previous FROM episodes_search WHERE version >= ?"
 )
-
-
-@dataclass(slots=True, kw_only=True)
-class Session:
-    """A row of the table `sessions` while a batch changes it; every field has the name of its column."""
-
-    id: str
-    channel: str | None
-    user_id: str | None
-    started_at_us: int
-    #: None: the session has not ended.
-    ended_at_us: int | None
-    #: Time of the newest event.
-    last_at_us: int
-    #: Version of the newest episode.
-    last_version: int | None
-    episode_count: int
-    summary: str | None
-    #: JSON.
-    metadata: str | None
-
-
-_SESSION_COLUMNS = tuple(field.name for field in fields(Session))
 
 
 class _EntityCounts:
@@ -117,6 +101,10 @@ class _Description:
     description: str | None
     #: In order, as the keys of a dict.
     aliases: dict[str, None]
+    #: 1 to 10; None: the batch does not change it.
+    importance: int | None = None
+    #: JSON; None: the batch does not change it.
+    metadata: str | None = None
 
 
 class EntityNames(dict[str, int]):
@@ -148,14 +136,18 @@ class WriteBatch:
         self._first_new_id = names.next_id
         #: Bindings of `_ADD_EPISODE`; the first one is the version.
         self._episodes: list[tuple[Any, ...]] = []
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, SessionRow] = {}
         #: Bindings of `_ADD_ENTITY`.
         self._new_entities: list[tuple[int, str, int, int]] = []
         self._new_names: dict[str, int] = {}
         self._descriptions: dict[int, _Description] = {}
+        #: Version of the event that forgot the entity.
+        self._forgotten_entities: dict[int, int] = {}
         self._counts: dict[int, _EntityCounts] = {}
         #: Entity and version of the episode.
         self._mentions: list[tuple[int, int]] = []
+        #: Bindings of `_ADD_METADATA`.
+        self._metadata: list[tuple[str, str, int]] = []
         self._job_cursors: dict[str, int] = {}
         #: Bindings of `_ADD_SUMMARY`.
         self._summaries: list[dict[str, Any]] = []
@@ -166,13 +158,19 @@ class WriteBatch:
         self.episode_updates = EpisodeUpdates(connection, self.deferred)
         self.facts = Facts(connection)
         self.knowledge = Knowledge(connection)
+        self.care = MemoryCare(connection)
+        #: Ids of the memories that were forgotten before the next event.
+        self.forgotten: set[str] = set() if new else {id for (id,) in connection.execute("SELECT id FROM forgotten")}
 
     def set_job_cursor(self, job: str, through: int) -> None:
         """Move the cursor of `job`, which has read all events up to the version `through`."""
         self._job_cursors[job] = max(through, self._job_cursors.get(job, 0))
 
-    def session(self, event: RecordedEvent) -> Session:
+    def session(self, event: RecordedEvent, *, is_activity: bool = True) -> SessionRow:
         """Return the session of an event; a new one starts with the event.
+
+        Parameters:
+            is_activity: whether the event belongs to the conversation; other events do not change its last time.
 
         Raises:
             ValueError: the event has no session.
@@ -181,13 +179,11 @@ class WriteBatch:
             raise ValueError(f"{event.type} has no session_id")
         session = self._sessions.get(event.session_id)
         if session is None:
-            row = None if self._new else self._row(_SESSION, event.session_id)
-            if row is None:
-                session = _new_session(event.session_id, event.occurred_at_us)
-            else:
-                session = Session(**dict(zip(_SESSION_COLUMNS, row, strict=True)))
+            row = None if self._new else self._row(SELECT_SESSION, event.session_id)
+            session = new_session(event.session_id, event.occurred_at_us) if row is None else session_of(row)
             self._sessions[event.session_id] = session
-        session.last_at_us = max(session.last_at_us, event.occurred_at_us)
+        if is_activity:
+            session.last_at_us = max(session.last_at_us, event.occurred_at_us)
         return session
 
     def add_episode(self, event: RecordedEvent, episode: Episode) -> None:
@@ -215,8 +211,19 @@ class WriteBatch:
                 episode.outcome,
                 estimate_tokens(text),
                 _search_terms(episode),
+                event.actor,
+                event.causation_id,
+                _json(episode.tags) if episode.tags else None,
+                episode.details,
+                _json(episode.metadata) if episode.metadata else None,
             )
         )
+        if episode.metadata:
+            self._metadata += [
+                (name, orjson.dumps(value).decode(), version)
+                for name, value in episode.metadata.items()
+                if not isinstance(value, dict | list)
+            ]
         names = mentioned_names(text, self._names)
         if names:
             for entity_id in {self._entity(event, name) for name in names}:
@@ -238,6 +245,8 @@ class WriteBatch:
                 "token_count": estimate_tokens(text),
                 "expires_at_us": parse_rfc3339(payload.get("expires_at")),
                 "source_tokens": payload.get("source_tokens"),
+                "actor": event.actor,
+                "tags": _json(payload.get("tags")),
             }
         )
 
@@ -251,10 +260,26 @@ class WriteBatch:
         """Count a message by the speaker `name`."""
         self._count(event, self._entity(event, name)).spoken += 1
 
+    def forget_entity(self, event: RecordedEvent, name: str) -> int | None:
+        """Remove the description of an entity and hide it from the list; return its id, None for an unknown name."""
+        entity_id = self._names.get(name.casefold())
+        if entity_id is not None:
+            self._forgotten_entities[entity_id] = event.version
+            self._descriptions.pop(entity_id, None)
+        return entity_id
+
     def describe(
-        self, event: RecordedEvent, name: str, *, kind: str, description: str | None, aliases: Sequence[str]
+        self,
+        event: RecordedEvent,
+        name: str,
+        *,
+        kind: str,
+        description: str | None,
+        aliases: Sequence[str],
+        importance: int | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Set type and description of an entity, and add aliases. A later description replaces the earlier one."""
+        """Set the fields of an entity that are given, and add aliases. A later description replaces the earlier one."""
         entity_id = self._entity(event, name)
         self._count(event, entity_id)
         change = self._descriptions.get(entity_id)
@@ -263,6 +288,8 @@ class WriteBatch:
         change.type = kind
         if description is not None:
             change.description = description
+        change.importance = importance if importance is not None else change.importance
+        change.metadata = _json(metadata) or change.metadata
         change.aliases.update(dict.fromkeys(aliases))
         for alias in aliases:
             self._add_name(alias.casefold(), entity_id)
@@ -283,19 +310,31 @@ class WriteBatch:
         # Sorted by the primary key, so that SQLite visits each page once.
         self._mentions.sort()
         self._connection.executemany(_ADD_MENTION, self._mentions)
+        self._connection.executemany(_ADD_METADATA, self._metadata)
         self._episodes.clear()
         self._summaries.clear()
         self._mentions.clear()
+        self._metadata.clear()
 
     def write_sessions_and_entities(self) -> None:
         """Write sessions, entities and cursors, after the last episode."""
-        self._connection.executemany(_SAVE_SESSION, [_bindings(session) for session in self._sessions.values()])
+        self._connection.executemany(SAVE_SESSION, [bindings(session) for session in self._sessions.values()])
         self._connection.executemany(_ADD_ENTITY, self._new_entities)
         self._connection.executemany(_ADD_NAME, self._new_names.items())
         self._connection.executemany(
+            _FORGET_ENTITY, [(version, entity_id) for entity_id, version in self._forgotten_entities.items()]
+        )
+        self._connection.executemany(
             _DESCRIBE_ENTITY,
             [
-                (change.type, change.description, orjson.dumps(list(change.aliases)).decode(), entity_id)
+                (
+                    change.type,
+                    change.description,
+                    orjson.dumps(list(change.aliases)).decode(),
+                    change.importance,
+                    change.metadata,
+                    entity_id,
+                )
                 for entity_id, change in self._descriptions.items()
             ],
         )
@@ -340,7 +379,7 @@ class WriteBatch:
 
     def _aliases(self, entity_id: int) -> list[str]:
         """Return the aliases of an entity in the read model."""
-        if entity_id >= self._first_new_id:
+        if entity_id >= self._first_new_id or entity_id in self._forgotten_entities:
             return []
         row = self._row("SELECT aliases FROM entities WHERE id = ?", entity_id)
         return orjson.loads(row[0]) if row else []
@@ -356,27 +395,11 @@ def _search_terms(episode: Episode) -> str | None:
     return " ".join([*([episode.terms] if episode.terms else []), *search_segments(text)]) or None
 
 
+def _json(value: Any) -> str | None:
+    """Return a value as JSON; None when it is empty."""
+    return orjson.dumps(value).decode() if value else None
+
+
 def index_episodes(connection: apsw.Connection, first: int) -> None:
     """Add the episodes from the version `first` on to the keyword index."""
     connection.execute(_INDEX, (first,))
-
-
-def _new_session(id: str, occurred_at_us: int) -> Session:
-    """Return a session that starts with an event at this time."""
-    return Session(
-        id=id,
-        channel=None,
-        user_id=None,
-        started_at_us=occurred_at_us,
-        ended_at_us=None,
-        last_at_us=occurred_at_us,
-        last_version=None,
-        episode_count=0,
-        summary=None,
-        metadata=None,
-    )
-
-
-def _bindings(session: Session) -> dict[str, Any]:
-    """Return the bindings of `_SAVE_SESSION`."""
-    return {column: getattr(session, column) for column in _SESSION_COLUMNS}

@@ -23,8 +23,14 @@ SELECT id, subject, predicate, object, confidence, status, pinned, source_type, 
     valid_from_us, valid_until_us, entity_id, topic, type, layer, stale_at_us - ttl_days * ? AS confirmed_at_us
 FROM facts WHERE status IN ('active', 'stale') ORDER BY key
 """
+# An entity that is described by a relationship that ended is left out: `Ann's boyfriend`.
 _ENTITIES = """
-SELECT id, name, type, description, aliases, last_seen_us FROM entities WHERE description IS NOT NULL ORDER BY id
+SELECT id, name, type, description, aliases, last_seen_us FROM entities
+WHERE description IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM relationships AS r JOIN entities AS source ON source.id = r.source_id
+    WHERE r.target_id = entities.id AND r.status IN ('superseded', 'ended')
+    AND entities.description = source.name || '''s ' || r.type
+) ORDER BY id
 """
 _PREFERENCES = """
 SELECT id, category, name, value, strength, status, pinned, standing, source_type, source_events, version,
@@ -70,10 +76,12 @@ SELECT a.id AS id, a.title AS title, a.authority AS authority,
 FROM document_relations AS r JOIN authorities AS a ON a.id = r.document_id JOIN authorities AS b ON b.id = r.target
 WHERE r.type = 'contradicts' AND a.id <> b.id ORDER BY r.document_id, r.target
 """
-# Source events of facts that ended or were replaced. A fact that was merged into an equal one has no end of validity.
+# Source events of facts that ended or were replaced. A fact that was merged into an equal one has no end of validity; a
+# fact that was over when it was said (`I used to live in Oslo`) is not outdated.
 _OUTDATED_SOURCES = """
 SELECT DISTINCT source.value FROM facts, json_each(facts.source_events) AS source
 WHERE status = 'invalidated' OR (status = 'superseded' AND valid_until_us IS NOT NULL)
+OR (status = 'ended' AND valid_until_us > created_at_us)
 """
 # Ratings whose memory is an episode.
 _EPISODE_RATINGS = "SELECT version, rating FROM ratings JOIN episodes ON id = memory_id"
@@ -82,6 +90,11 @@ _LATEST_STATEMENTS = """
 SELECT session_id, speaker, subject, predicate, object FROM facts
 JOIN episodes ON episodes.id = json_extract(source_events, '$[0]')
 WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
+"""
+_OPEN_TASKS = """
+SELECT session_id, speaker, subject, predicate, object FROM facts
+JOIN episodes ON episodes.id = json_extract(source_events, '$[0]')
+WHERE facts.status = 'active' AND facts.type = 'task' ORDER BY facts.key DESC LIMIT ?
 """
 #: Statements for the memories that can become stale or be merged, by kind, with the columns of `ActiveMemory`.
 _ACTIVE_MEMORIES = {
@@ -237,6 +250,10 @@ class KnowledgeQueries:
     def latest_statements(self, limit: int) -> list[PriorStatement]:
         """Return the latest `limit` active facts with their speakers, oldest first."""
         return fetch_records(self._connection, PriorStatement, _LATEST_STATEMENTS, (limit,))[::-1]
+
+    def open_tasks(self, limit: int) -> list[PriorStatement]:
+        """Return the latest `limit` active tasks with their speakers, oldest first."""
+        return fetch_records(self._connection, PriorStatement, _OPEN_TASKS, (limit,))[::-1]
 
     def active_memories(self) -> list[ActiveMemory]:
         """Return the memories that can become stale or be merged, ordered by kind and id."""

@@ -6,30 +6,40 @@ from typing import Literal
 
 import apsw
 
-#: The kinds that an id in an event can refer to: `memory` is every kind that can be pinned, `item` every kind that a
-#: retrieval can return.
-Referent = Literal["fact", "procedure", "document", "memory", "item"]
+#: The kinds that an id in an event can refer to: `memory` is every kind that can be pinned, `forgettable` has the
+#: observations of jobs as well, `item` is every kind that a retrieval can return. None of them is forgotten.
+Referent = Literal["fact", "procedure", "document", "entity", "memory", "forgettable", "item"]
 
-_FACT = "SELECT 1 FROM facts WHERE id = ?1"
-_PROCEDURE = "SELECT 1 FROM procedures WHERE id = ?1"
+_FACT = "SELECT 1 FROM facts WHERE id = ?1 AND status <> 'forgotten'"
+_PROCEDURE = "SELECT 1 FROM procedures WHERE id = ?1 AND status <> 'forgotten'"
 _DOCUMENT = "SELECT 1 FROM documents WHERE id = ?1"
 #: Expired episodes still exist as the sources of a summary.
 _MEMORY = (
-    "SELECT 1 FROM episodes WHERE id = ?1 UNION ALL SELECT 1 FROM episode_sources WHERE id = ?1 "
+    "SELECT 1 FROM episodes WHERE id = ?1 AND status <> 'forgotten' "
+    "UNION ALL SELECT 1 FROM episode_sources WHERE id = ?1 AND status <> 'forgotten' "
     f"UNION ALL {_FACT} UNION ALL {_PROCEDURE} "
-    "UNION ALL SELECT 1 FROM preferences WHERE id = ?1 UNION ALL SELECT 1 FROM relationships WHERE id = ?1"
+    "UNION ALL SELECT 1 FROM preferences WHERE id = ?1 AND status <> 'forgotten' "
+    "UNION ALL SELECT 1 FROM relationships WHERE id = ?1 AND status <> 'forgotten'"
+)
+_ENTITY = "SELECT 1 FROM entities WHERE name = ?1"
+#: An observation has the id of its event, #o and its number within the event.
+_FORGETTABLE = (
+    f"{_MEMORY} UNION ALL SELECT 1 FROM observations "
+    "WHERE status <> 'forgotten' AND event_id = substr(?1, 1, max(instr(?1, '#o') - 1, 0))"
 )
 #: Retrievals return chunks, whose id is the document's id, # and a number, and entities, whose id is the name.
 _ITEM = (
     f"{_MEMORY} UNION ALL {_DOCUMENT} UNION ALL SELECT 1 FROM chunks WHERE document_id || '#' || number = ?1 "
-    "UNION ALL SELECT 1 FROM entities WHERE name = ?1"
+    f"UNION ALL {_ENTITY}"
 )
 #: The statement of each kind.
 _LOOK_UPS: dict[Referent, str] = {
     "fact": _FACT,
     "procedure": _PROCEDURE,
     "document": _DOCUMENT,
+    "entity": _ENTITY,
     "memory": _MEMORY,
+    "forgettable": _FORGETTABLE,
     "item": _ITEM,
 }
 

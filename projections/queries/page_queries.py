@@ -1,76 +1,124 @@
-"""Page queries: read the public lists of a read model in pages."""
+"""Page queries: read the public lists of a read model in pages, filtered, and single items by id."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
-from recollect.projections.queries.records import fetch_dicts
+from recollect.projections.queries.page_filters import FILTERS
+from recollect.projections.queries.records import fetch_dicts, fetch_value, fetch_values, placeholders
 
 #: Columns that all tables of memories have.
 _STATE = "status, pinned, superseded_by, source_events, stale_at_us, created_at_us, updated_at_us, version"
 
 
+# The id of an observation: that of its event, and its number within the event.
+_OBSERVATION_ID = """
+(event_id || '#o' || (
+    SELECT count(*) FROM observations AS other WHERE other.event_id = line.event_id AND other.key < line.key
+))"""
+
+
+# A forgotten entity is hidden until it is named again, and one that a forgotten memory named while nothing else does.
+_READABLE_ENTITY = """
+((forgotten_version = 0 AND (spoken_count > 0 OR description IS NOT NULL)) OR (
+    forgotten_version = 0 AND NOT EXISTS (SELECT 1 FROM forgotten_entities WHERE entity_id = entities.id)
+) OR EXISTS (SELECT 1 FROM mentions WHERE entity_id = entities.id AND version > forgotten_version) OR EXISTS (
+    SELECT 1 FROM facts WHERE entity_id = entities.id AND version > forgotten_version AND status <> 'forgotten'
+) OR EXISTS (
+    SELECT 1 FROM relationships
+    WHERE entities.id IN (source_id, target_id) AND version > forgotten_version AND status <> 'forgotten'
+))"""
+
+
+# Episodes with a value of metadata, and the summaries of such episodes.
+_WITH_METADATA = "SELECT version FROM episode_metadata WHERE name = ? AND value IN ({values})"
+_SUMMARIES_WITH_METADATA = "SELECT DISTINCT version FROM episode_sources WHERE source IN ({versions})"
+
+
+class Selection(NamedTuple):
+    """A filter of a list with the values that it selects: a row has one of them."""
+
+    #: A key of `FILTERS` of the list.
+    filter: str
+    #: Bound as the kind of the filter says.
+    values: tuple[str | int, ...]
+    #: Of metadata, the name of the value; None for other filters.
+    label: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageStatement:
-    """The statement that reads one list."""
+    """The parts of the statement that reads one list."""
 
-    #: Selects the rows after a cursor (first binding), up to a limit (second binding).
-    statement: str
+    columns: str
+    #: The tables.
+    source: str
     #: The column that orders the list; the next page begins after its last value.
     cursor: str
+    #: The condition of the rows that can be read.
+    readable: str = "TRUE"
+    #: The condition of the rows that are listed without a filter by status.
+    listed: str = "TRUE"
     #: Whether the cursor is a whole number.
     is_number: bool = True
     #: Whether the cursor column is not a field of the list's items.
     hides_cursor: bool = False
+    #: The name of the cursor column in SQL; `cursor` when None.
+    cursor_column: str | None = None
+    #: Expression of the id of an item; None: the items have no id.
+    id_column: str | None = None
 
 
 def _keyed(table: str, columns: str, source: str | None = None) -> PageStatement:
-    """Return the statement of a table with an ascending key."""
+    """Return the statement of a table of memories, which has an ascending key."""
     return PageStatement(
-        statement=f"SELECT {table}.key, {columns} FROM {source or table} WHERE {table}.key > ? "
-        f"ORDER BY {table}.key LIMIT ?",
+        columns=f"{table}.key, {columns}",
+        source=source or table,
+        readable=f"{table}.status <> 'forgotten'",
+        # What failed the quality gate is listed on request.
+        listed=f"{table}.status <> 'rejected'",
         cursor="key",
+        cursor_column=f"{table}.key",
         hides_cursor=True,
+        id_column=f"{table}.id",
     )
 
 
-_EPISODES = """
-SELECT version, id, session_id, occurred_at_us, type, role, speaker, text, caption, importance, outcome, tier, status,
-    pinned, expires_at_us, short, token_count
-FROM episodes WHERE version > ? ORDER BY version LIMIT ?
-"""
-_SESSIONS = """
-SELECT id, channel, user_id, started_at_us, ended_at_us, last_at_us, episode_count, summary, metadata
-FROM sessions WHERE id > ? ORDER BY id LIMIT ?
-"""
-_ENTITIES = """
-SELECT id, name, type, description, aliases, first_seen_us, last_seen_us, mention_count, spoken_count
-FROM entities WHERE id > ? ORDER BY id LIMIT ?
-"""
-_DOCUMENTS = """
-SELECT id, title, text, uri, metadata, added_at_us, version,
-    (SELECT json_group_array(json_object('number', number, 'text', chunks.text)) FROM chunks
-    WHERE document_id = documents.id) AS chunks,
-    (SELECT json_group_array(json_object('type', type, 'target', target, 'weight', weight)) FROM document_relations
-    WHERE document_id = documents.id) AS relations
-FROM documents WHERE id > ? ORDER BY id LIMIT ?
-"""
 #: The public lists of a read model, by name.
 LISTS: Mapping[str, PageStatement] = {
-    "episodes": PageStatement(statement=_EPISODES, cursor="version"),
-    "sessions": PageStatement(statement=_SESSIONS, cursor="id", is_number=False),
-    "entities": PageStatement(statement=_ENTITIES, cursor="id"),
+    "episodes": PageStatement(
+        columns="version, id, session_id, occurred_at_us, type, role, speaker, actor, text, caption, importance, "
+        "outcome, tags, details, metadata, parent_id, tier, status, pinned, expires_at_us, short, token_count",
+        source="episodes",
+        readable="status <> 'forgotten'",
+        cursor="version",
+        id_column="id",
+    ),
+    "sessions": PageStatement(
+        columns="id, channel, user_id, started_at_us, ended_at_us, last_at_us, episode_count, summary, metadata",
+        source="sessions",
+        cursor="id",
+        is_number=False,
+    ),
+    "entities": PageStatement(
+        columns="id, name, type, description, aliases, importance, metadata, first_seen_us, last_seen_us, "
+        "mention_count, spoken_count",
+        source="entities",
+        readable=_READABLE_ENTITY,
+        cursor="id",
+        id_column="name",
+    ),
     "facts": _keyed(
         "facts",
         "id, subject, predicate, object, type, layer, confidence, source_type, valid_from_us, valid_until_us, "
         f"conflict_key, evidence_count, {_STATE}",
     ),
     "preferences": _keyed(
-        "preferences", f"id, category, name, value, strength, standing, source_type, evidence_count, {_STATE}"
+        "preferences", f"id, subject, category, name, value, strength, standing, source_type, evidence_count, {_STATE}"
     ),
     "procedures": _keyed(
         "procedures",
@@ -80,14 +128,46 @@ LISTS: Mapping[str, PageStatement] = {
     "relationships": _keyed(
         "relationships",
         "relationships.id, source.name AS source, relationships.type, target.name AS target, weight, confidence, "
-        f"evidence_count, {_STATE}",
+        f"properties, evidence_count, {_STATE}",
         "relationships JOIN entities AS source ON source.id = source_id "
         "JOIN entities AS target ON target.id = target_id",
     ),
-    "documents": PageStatement(statement=_DOCUMENTS, cursor="id", is_number=False),
-    "observations": _keyed("observations", "event_id, session_id, text, token_count, occurred_at_us, status"),
-    "questions": _keyed("questions", "event_id, text"),
-    "dates": _keyed("date_mentions", "event_id, text, start_us, end_us"),
+    "documents": PageStatement(
+        columns="""id, title, text, uri, metadata, added_at_us, version,
+    (SELECT json_group_array(json_object('number', number, 'text', chunks.text)) FROM chunks
+    WHERE document_id = documents.id) AS chunks,
+    (SELECT json_group_array(json_object('type', type, 'target', target, 'weight', weight)) FROM document_relations
+    WHERE document_id = documents.id) AS relations""",
+        source="documents",
+        cursor="id",
+        is_number=False,
+        id_column="id",
+    ),
+    "observations": PageStatement(
+        columns=f"key, {_OBSERVATION_ID} AS id, event_id, session_id, text, token_count, occurred_at_us, status, "
+        "source_events",
+        source="observations AS line",
+        readable="line.status <> 'forgotten'",
+        cursor="key",
+        cursor_column="line.key",
+        hides_cursor=True,
+        id_column=_OBSERVATION_ID,
+    ),
+    "questions": PageStatement(columns="key, event_id, text", source="questions", cursor="key", hides_cursor=True),
+    "dates": PageStatement(
+        columns="key, event_id, text, start_us, end_us", source="date_mentions", cursor="key", hides_cursor=True
+    ),
+}
+#: The lists whose items are memories with an id, with the kind of an item, in the order in which an id is looked up.
+KINDS: Mapping[str, str] = {
+    "episodes": "episode",
+    "facts": "fact",
+    "preferences": "preference",
+    "procedures": "procedure",
+    "relationships": "relationship",
+    "documents": "document",
+    "observations": "observation",
+    "entities": "entity",
 }
 
 
@@ -97,6 +177,72 @@ class PageQueries:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
-    def rows(self, name: str, after: str | int, *, limit: int) -> list[dict[str, Any]]:
+    def rows(
+        self, name: str, after: str | int, *, limit: int, selections: Sequence[Selection] = ()
+    ) -> list[dict[str, Any]]:
         """Return up to `limit` rows of the list `name` after the cursor `after`, as dicts by column name."""
-        return list(fetch_dicts(self._connection, LISTS[name].statement, (after, limit)))
+        definition = LISTS[name]
+        conditions = [definition.readable]
+        if not any(selection.filter == "status" for selection in selections):
+            conditions.append(definition.listed)
+        selected, bindings = _conditions(name, selections)
+        conditions += selected
+        cursor = definition.cursor_column or definition.cursor
+        statement = (
+            f"SELECT {definition.columns} FROM {definition.source} WHERE {' AND '.join(conditions)} AND {cursor} > ? "
+            f"ORDER BY {cursor} LIMIT ?"
+        )
+        return list(fetch_dicts(self._connection, statement, (*bindings, after, limit)))
+
+    def row(self, name: str, id: str) -> dict[str, Any] | None:
+        """Return the row of the list `name` with an id; None when the list has no such row."""
+        definition = LISTS[name]
+        statement = (
+            f"SELECT {definition.columns} FROM {definition.source} "
+            f"WHERE {definition.readable} AND {definition.id_column} = ? LIMIT 1"
+        )
+        return next(fetch_dicts(self._connection, statement, (id,)), None)
+
+    def passes(self, kind: str, id: str, selections: Sequence[Selection]) -> bool:
+        """Return whether the memory of a kind (`KINDS`) with an id passes all filters."""
+        name = next(name for name, own_kind in KINDS.items() if own_kind == kind)
+        conditions, bindings = _conditions(name, selections)
+        statement = (
+            f"SELECT 1 FROM {LISTS[name].source} WHERE {' AND '.join(['TRUE', *conditions])} "
+            f"AND {LISTS[name].id_column} = ? LIMIT 1"
+        )
+        return fetch_value(self._connection, statement, (*bindings, id)) is not None
+
+    def episodes_with_metadata(self, selection: Selection, *, summaries: bool) -> list[int]:
+        """Return the versions of the episodes, or of their summaries, that a selection by metadata selects."""
+        statement = _WITH_METADATA.format(values=placeholders(len(selection.values)))
+        statement = _SUMMARIES_WITH_METADATA.format(versions=statement) if summaries else statement
+        return fetch_values(self._connection, statement, (selection.label, *selection.values))
+
+    def entity_name(self, name: str) -> str | None:
+        """Return the name of the entity with this name, alias or number; None when there is none."""
+        statement = (
+            "SELECT entities.name FROM entities JOIN entity_names ON entity_id = id WHERE entity_names.name = ?1 "
+            "UNION ALL SELECT name FROM entities WHERE CAST(id AS TEXT) = ?1 LIMIT 1"
+        )
+        return fetch_value(self._connection, statement, (name.casefold(),))
+
+    def summary_ids(self, source_id: str) -> list[str]:
+        """Return the ids of the active summaries of a message, ordered by version; empty when it is in none."""
+        statement = (
+            "SELECT episodes.id FROM episode_sources JOIN episodes USING (version) "
+            "WHERE episode_sources.id = ? AND episode_sources.status <> 'forgotten' "
+            "AND episodes.status = 'active' ORDER BY version"
+        )
+        return fetch_values(self._connection, statement, (source_id,))
+
+
+def _conditions(name: str, selections: Sequence[Selection]) -> tuple[list[str], list[str | int]]:
+    """Return the conditions of the filters of the list `name`, and their bindings in order."""
+    conditions: list[str] = []
+    bindings: list[str | int] = []
+    for selection in selections:
+        condition = FILTERS[name][selection.filter].condition
+        conditions.append(condition.format(values=placeholders(len(selection.values))))
+        bindings += [*([] if selection.label is None else [selection.label]), *selection.values]
+    return conditions, bindings

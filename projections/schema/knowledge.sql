@@ -14,7 +14,7 @@ CREATE TABLE facts (
     layer          TEXT    NOT NULL,     -- episodic, procedural, conversational, proactive
     confidence     REAL    NOT NULL,
     source_type    TEXT    NOT NULL,     -- corrected, stated, observed, inferred
-    status         TEXT    NOT NULL,     -- active, stale, superseded, invalidated, rejected
+    status         TEXT    NOT NULL,     -- active, stale, superseded, ended, invalidated, rejected, forgotten
     pinned         INTEGER NOT NULL,
     superseded_by  TEXT,
     conflict_key   TEXT,                 -- of two active facts with one key, one supersedes the other
@@ -32,20 +32,44 @@ CREATE TABLE facts (
 CREATE INDEX facts_by_topic ON facts (topic, value);
 CREATE INDEX facts_by_conflict ON facts (conflict_key) WHERE status = 'active';
 
--- Corrections and retractions by a user; facts extracted later do not override them. The empty value matches every
--- value of the topic.
-CREATE TABLE corrections (
-    topic   TEXT NOT NULL,
-    value   TEXT NOT NULL,
-    fact_id TEXT,                        -- the correct fact; NULL: the value was retracted
-    PRIMARY KEY (topic, value)
-) STRICT, WITHOUT ROWID;
+-- What was said about each group of facts: those that cannot both hold, or else those of one value.
+CREATE TABLE fact_statements (
+    key           INTEGER PRIMARY KEY,
+    group_key     TEXT    NOT NULL,      -- conflict key, or topic and value; the topic for a correction of all values
+    id            TEXT    NOT NULL,      -- of the event, with a number when the event states several facts
+    kind          TEXT    NOT NULL,      -- state, past, correct, end, retract
+    value         TEXT,                  -- NULL: every value of the group
+    at_us         INTEGER NOT NULL,      -- when it was said
+    from_us       INTEGER,
+    until_us      INTEGER,
+    is_assistant  INTEGER NOT NULL,
+    rank          INTEGER NOT NULL,      -- decides between statements of one time
+    fact_id       TEXT,                  -- the fact that it states; of an end, the fact that replaces the value
+    confidence    REAL    NOT NULL,
+    source_type   TEXT    NOT NULL,
+    source_events TEXT    NOT NULL       -- JSON list of event ids
+) STRICT;
+CREATE INDEX fact_statements_by_group ON fact_statements (group_key, id);
+
+-- Endings such as `I quit my job`, which also end facts that were said earlier and arrive later.
+CREATE TABLE fact_endings (
+    key        INTEGER PRIMARY KEY,
+    id         TEXT    NOT NULL,
+    subject    TEXT    NOT NULL,         -- normalised
+    predicates TEXT    NOT NULL,         -- JSON list of canonical predicates; empty: all
+    types      TEXT    NOT NULL,         -- JSON list of types of facts; empty: all
+    about      TEXT    NOT NULL,         -- JSON list of stems; empty: all values of the predicates
+    kind       TEXT    NOT NULL,         -- end, retract
+    at_us      INTEGER NOT NULL
+) STRICT;
+CREATE INDEX fact_endings_by_subject ON fact_endings (subject, at_us);
 
 -- Preferences of users: a category, a name and a value.
 CREATE TABLE preferences (
     key            INTEGER PRIMARY KEY,
     id             TEXT    NOT NULL UNIQUE,
     version        INTEGER NOT NULL,
+    subject        TEXT    NOT NULL,     -- whose it is, normalised; empty: the user's
     category       TEXT    NOT NULL,
     name           TEXT    NOT NULL,     -- the key in the event's payload
     value          TEXT    NOT NULL,
@@ -61,7 +85,7 @@ CREATE TABLE preferences (
     created_at_us  INTEGER NOT NULL,
     updated_at_us  INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX preferences_by_name ON preferences (category, name) WHERE status = 'active';
+CREATE INDEX preferences_by_name ON preferences (subject, category, name) WHERE status = 'active';
 
 -- Procedures: the steps of a task, with the outcomes of their uses.
 CREATE TABLE procedures (
@@ -98,6 +122,7 @@ CREATE TABLE relationships (
     type           TEXT    NOT NULL,
     target_id      INTEGER NOT NULL,
     weight         REAL    NOT NULL,     -- strength of the edge in graph walks: 0 to 1
+    properties     TEXT,                 -- JSON object; NULL: none
     confidence     REAL    NOT NULL,
     status         TEXT    NOT NULL,
     pinned         INTEGER NOT NULL,
@@ -143,7 +168,8 @@ CREATE TABLE observations (
     text           TEXT    NOT NULL,
     token_count    INTEGER NOT NULL,
     occurred_at_us INTEGER NOT NULL,
-    status         TEXT    NOT NULL      -- active, superseded
+    status         TEXT    NOT NULL,     -- active, superseded, forgotten
+    source_events  TEXT                  -- JSON list of the ids of the events that it is derived from
 ) STRICT;
 CREATE INDEX observations_by_session ON observations (session_id, status);
 CREATE INDEX observations_by_event ON observations (event_id);

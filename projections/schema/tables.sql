@@ -29,9 +29,14 @@ CREATE TABLE episodes (
     caption        TEXT,                 -- the captions of its attachments; the details of an action
     importance     INTEGER NOT NULL,     -- 1 to 10
     outcome        TEXT,                 -- of an action
+    actor          TEXT,                 -- the user, agent or tool that caused the event
+    parent_id      TEXT,                 -- the id of the event that caused it
+    tags           TEXT,                 -- JSON list; NULL: none
+    details        TEXT,                 -- JSON: the details of an action; NULL: none, or too large
+    metadata       TEXT,                 -- JSON object: labels of the producer; NULL: none
     tier           TEXT    NOT NULL,     -- raw, compressed, distilled
     token_count    INTEGER NOT NULL,
-    status         TEXT    NOT NULL,     -- active, stale, superseded, invalidated, rejected
+    status         TEXT    NOT NULL,     -- active, stale, superseded, invalidated, rejected, forgotten
     pinned         INTEGER NOT NULL,     -- 1: compaction never removes it
     expires_at_us  INTEGER,              -- the first compaction after it removes the episode; NULL: never
     short          TEXT,                 -- short form of a long message
@@ -47,6 +52,25 @@ CREATE TABLE episode_sources (
     status  TEXT    NOT NULL,            -- of the source, also after it has expired: active, stale, invalidated …
     PRIMARY KEY (version, source)
 ) STRICT, WITHOUT ROWID;
+
+-- The metadata of each episode, one row for each value that is not an object or a list. They stay as long as a summary
+-- has the episode as a source.
+CREATE TABLE episode_metadata (
+    name    TEXT    NOT NULL,
+    value   TEXT    NOT NULL,            -- as JSON
+    version INTEGER NOT NULL,            -- of the episode
+    PRIMARY KEY (name, value, version)
+) STRICT, WITHOUT ROWID;
+
+-- The memories that a producer asked to forget. What is derived from them later is left out.
+CREATE TABLE forgotten (
+    id TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+-- The entities that a forgotten memory named. Lists hide them unless something else names them.
+CREATE TABLE forgotten_entities (
+    entity_id INTEGER PRIMARY KEY
+) STRICT;
 
 -- The cursor of each job that reads every event once: `extraction`.
 CREATE TABLE job_cursors (
@@ -78,7 +102,10 @@ CREATE TABLE entities (
     first_seen_us INTEGER NOT NULL,
     last_seen_us  INTEGER NOT NULL,
     mention_count INTEGER NOT NULL,
-    spoken_count  INTEGER NOT NULL      -- messages it wrote; a participant has more than 0
+    spoken_count  INTEGER NOT NULL,     -- messages it wrote; a participant has more than 0
+    importance    INTEGER,              -- 1 to 10; NULL: not stated
+    metadata      TEXT,                 -- JSON object: labels of the producer; NULL: none
+    forgotten_version INTEGER NOT NULL  -- of the event that forgot it; lists hide it until it is mentioned again; 0: none
 ) STRICT;
 
 -- The names and aliases of the entities, case folded.

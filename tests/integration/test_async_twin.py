@@ -20,7 +20,8 @@ _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 def methods(owner: type) -> dict[str, inspect.Signature]:
     """Return the public methods of a class with their signatures, annotations as they are written."""
-    found = {name: member for name, member in vars(owner).items() if inspect.isfunction(member) and name[0] != "_"}
+    members = inspect.getmembers(owner, inspect.isfunction)
+    found = {name: member for name, member in members if name[0] != "_"}
     assert all(member.__doc__ for member in found.values())
     return {name: inspect.signature(member) for name, member in found.items()}
 
@@ -31,8 +32,8 @@ def test_both_have_the_same_methods_with_the_same_signatures() -> None:
 
 
 def test_every_method_of_the_async_one_is_awaited_and_no_method_of_the_other() -> None:
-    assert all(inspect.iscoroutinefunction(vars(AsyncRecollect)[name]) for name in methods(AsyncRecollect))
-    assert not any(inspect.iscoroutinefunction(vars(Recollect)[name]) for name in methods(Recollect))
+    assert all(inspect.iscoroutinefunction(getattr(AsyncRecollect, name)) for name in methods(AsyncRecollect))
+    assert not any(inspect.iscoroutinefunction(getattr(Recollect, name)) for name in methods(Recollect))
 
 
 @pytest.fixture

@@ -229,7 +229,7 @@ def test_every_error_is_in_the_reference() -> None:
 
 def test_every_method_is_in_the_reference() -> None:
     text = (REFERENCE / "python.md").read_text(encoding="utf-8")
-    for name in vars(Recollect):
+    for name in dir(Recollect):
         assert name.startswith("_") or f"### {name}\n" in text
 
 

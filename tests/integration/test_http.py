@@ -253,13 +253,17 @@ def test_every_post_route_reads_json_whatever_its_content_type_says(
         "events": orjson.dumps(message("I love tea", session_id="s1")),
         "retrieve": b'{"query": "tea"}',
         "sessions/s1/window": b'{"budget_tokens": 4000}',
+        "messages": b'{"messages": [{"role": "user", "content": "I love tea", "id": "m1"}]}',
+        "memories/m1/pin": b'{"reason": "important"}',
+        "memories/m1/unpin": b'{"reason": "unimportant"}',
     }
     described = http.get("/openapi.json").json()["paths"]
     posts = {
         path.removeprefix("/v1/namespaces/{namespace}/") for path, methods in described.items() if "post" in methods
     }
-    # `settle` takes no body.
-    assert posts == {"events", "retrieve", "sessions/{session_id}/window", "settle"}
+    # `settle` takes no body, and a message has no end.
+    memories = {f"memories/{{memory_id}}/{change}" for change in ("pin", "unpin", "end")}
+    assert posts == {"events", "messages", "retrieve", "sessions/{session_id}/window", "settle"} | memories
     for route, body in bodies.items():
         answer = http.post(f"{home}/{route}", content=body, headers=headers)
         assert answer.status_code in (200, 201), (route, answer.text)

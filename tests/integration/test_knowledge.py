@@ -83,12 +83,36 @@ def test_what_is_told_late_about_earlier_does_not_win(tell: Tell, models: ReadMo
     assert facts(models) == [("Lisbon", "active"), ("Porto", "superseded")]
 
 
-@pytest.mark.parametrize(
-    ("better", "worse"), [("corrected", "stated"), ("stated", "observed"), ("observed", "inferred")]
-)
-def test_the_better_source_wins_whatever_came_last(better: str, worse: str, tell: Tell, models: ReadModels) -> None:
-    tell(fact("Porto", source_type=better), fact("Lisbon", source_type=worse, day=5))
-    assert facts(models) == [("Porto", "active"), ("Lisbon", "superseded")]
+@pytest.mark.parametrize("better", ["corrected", "stated", "observed"])
+def test_the_newest_statement_of_a_person_wins_over_any_older_one(better: str, tell: Tell, models: ReadModels) -> None:
+    tell(fact("Porto", source_type=better), fact("Lisbon", source_type="observed", day=5))
+    assert facts(models) == [("Porto", "superseded"), ("Lisbon", "active")]
+
+
+@pytest.mark.parametrize("day", [1, 5, 9])
+def test_what_the_assistant_inferred_never_replaces_what_a_person_said(
+    day: int, tell: Tell, models: ReadModels
+) -> None:
+    tell(fact("Lisbon", source_type="inferred", day=day), fact("Porto", day=5))
+    tell(fact("Faro", day=7, source_type="inferred"), fact("Braga", day=8) | {"actor": "assistant"})
+    assert rows(models, "SELECT object FROM facts WHERE status = 'active'") == [("Porto",)]
+
+
+def test_a_late_message_cuts_the_time_of_a_value_in_two(tell: Tell, models: ReadModels) -> None:
+    tell(fact("Porto", source_events=["m1"]), fact("Porto", day=9, source_events=["m9"]), fact("Lisbon", day=5))
+    query = "SELECT object, status, source_events FROM facts ORDER BY created_at_us"
+    assert rows(models, query) == [
+        ("Porto", "superseded", '["m1"]'),
+        ("Lisbon", "superseded", '["e3"]'),
+        ("Porto", "active", '["m9"]'),
+    ]
+
+
+def test_numbers_of_one_thing_replace_each_other(tell: Tell, models: ReadModels) -> None:
+    for day, object in enumerate(("two kids", "one cat", "Three children", "17 goats", "13 goats"), start=1):
+        tell(fact(object, predicate="has", day=day))
+    active = rows(models, "SELECT object FROM facts WHERE status = 'active' ORDER BY key")
+    assert active == [("one cat",), ("Three children",), ("13 goats",)]
 
 
 def test_what_can_be_many_adds_up(tell: Tell, models: ReadModels) -> None:
@@ -104,8 +128,7 @@ def test_a_conflict_key_makes_one_of_what_could_be_many(tell: Tell, models: Read
 
 def test_what_once_was_ends_nothing(tell: Tell, models: ReadModels) -> None:
     tell(fact("Lisbon"), fact("Porto", day=5, valid_until=at(2)))
-    assert facts(models) == [("Lisbon", "active"), ("Porto", "active")]
-    assert rows(models, "SELECT object FROM facts WHERE status = 'active' AND valid_until_us IS NULL") == [("Lisbon",)]
+    assert facts(models) == [("Lisbon", "active"), ("Porto", "ended")]
 
 
 def test_someone_who_comes_back_has_a_new_period(tell: Tell, models: ReadModels) -> None:
@@ -121,12 +144,14 @@ def test_a_correction_ends_what_was_wrong(tell: Tell, models: ReadModels) -> Non
 
 def test_a_correction_of_one_of_many_leaves_the_others(tell: Tell, models: ReadModels) -> None:
     tell(fact("tea", predicate="likes"), fact("boats", predicate="likes"))
-    tell(correction("coffee", predicate="likes", corrects="e1", day=2), fact("tea", predicate="likes", day=3))
+    tell(correction("coffee", predicate="likes", corrects="e1", day=2), fact("tea", predicate="likes"))
     assert facts(models) == [("tea", "superseded"), ("boats", "active"), ("coffee", "active")]
+    tell(fact("tea", predicate="likes", day=3))
+    assert facts(models)[-1] == ("tea", "active")
 
 
 def test_a_later_correction_replaces_an_earlier_one(tell: Tell, models: ReadModels) -> None:
-    tell(correction("Lisbon"), correction("Faro", day=2), extracted(fact("Lisbon"), day=3))
+    tell(correction("Lisbon"), correction("Faro", day=2), extracted(fact("Lisbon", stated_at=at(1)), day=3))
     assert facts(models) == [("Lisbon", "superseded"), ("Faro", "active")]
 
 
@@ -300,6 +325,13 @@ def _events(draw: st.DrawFn) -> Event:
     return draw(st.sampled_from(events))
 
 
+def _said(event: Event) -> tuple[str, str] | None:
+    """Return time and object of what a person says about the home; None: something else, or the assistant's."""
+    payload = event["payload"]["facts"][0] if "facts" in event["payload"] else event["payload"]
+    is_home = payload["predicate"] == "lives in" and payload["source_type"] != "inferred"
+    return (event["occurred_at"], payload["object"]) if is_home else None
+
+
 @pytest.fixture
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Iterator[ReadModels]]:
     def fresh(**batches: int) -> Iterator[ReadModels]:
@@ -333,16 +365,20 @@ def test_any_history_replays_to_what_was_folded_live(
 
 @_SETTINGS
 @given(before=st.lists(_statements(), max_size=4), after=st.lists(_statements(), max_size=6))
-def test_a_correction_holds_whatever_is_stated_or_extracted_before_and_after(
+def test_a_correction_holds_until_a_person_says_something_else_later(
     before: list[Event], after: list[Event], fresh: Callable[..., Iterator[ReadModels]]
 ) -> None:
     for models in fresh():
         models.log.append("a", drafts([*before, correction("Sintra", day=5), *after]))
         models.catch_up("a")
         now = "SELECT object FROM facts WHERE status = 'active' AND predicate = 'lives in'"
-        assert rows(models, now) == [("Sintra",)]
+        said = [one for one in map(_said, [*before, *after]) if one is not None and one[0] > at(5)]
+        newest = {object for day, object in said if day == max(said)[0]} or {"Sintra"}
+        assert {object for (object,) in rows(models, now)} <= newest
+        found = rows(models, now)
+        assert len(found) == 1
         assert models.replay("a")
-        assert rows(models, now) == [("Sintra",)]
+        assert rows(models, now) == found
 
 
 @_SETTINGS

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from recollect.api.http.routes.dependencies import AsOfText, Limit, Memory, memory_of
 from recollect.api.http.routes.json_bodies import json_response, read_body
+from recollect.api.http.routes.query_parameters import METADATA_PREFIX, read_metadata, refuse_unknown
 from recollect.api.memory.async_recollect import AsyncRecollect
+from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS
 from recollect.api.retrieval.append_retrieval import turn_request
 from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -22,14 +24,25 @@ from recollect.events.validation import drafts_from_json
 
 EVENTS_PATH = "/v1/namespaces/{namespace}/events"
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(refuse_unknown)])
 
 
 async def append(request: Request) -> Response:
     """Append one event or a batch; with ``?retrieve=true`` return the memories for its last message too."""
     namespace = check_namespace(request.path_params["namespace"])
-    memory = AsyncRecollect.over(await memory_of(request))
     drafts, expected_version = drafts_from_json(await read_body(request))
+    return await append_response(request, await memory_of(request), namespace, drafts, expected_version)
+
+
+async def append_response(
+    request: Request, synchronous: Recollect, namespace: str, drafts: Sequence[EventDraft], expected_version: int | None
+) -> Response:
+    """Append `drafts`, and retrieve for the last message when the query of the request asks for it.
+
+    Raises:
+        InvalidInput: a query parameter is wrong; nothing is appended then.
+    """
+    memory = AsyncRecollect.over(synchronous)
     is_retrieval_wanted, retrieve_request = _parse_retrieval(request, drafts)
     recorded = await memory.append_drafts(namespace, drafts, expected_version=expected_version)
     answer: dict[str, Any] = {
@@ -74,7 +87,16 @@ def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bo
     if wanted not in ("true", "false"):
         raise InvalidInput("give true or false", field="retrieve")
     if wanted == "false":
+        if options:
+            raise InvalidInput(
+                "without retrieve=true, retrieve is the only parameter; with it, the fields of a retrieval are, too",
+                field=next(iter(options)),
+            )
         return False, None
+    metadata = read_metadata(request)
+    if metadata:
+        options = {name: value for name, value in options.items() if not name.startswith(METADATA_PREFIX)}
+        options["metadata"] = metadata
     for name in ("also", "kinds"):
         if name in options:
             options[name] = request.query_params.getlist(name)

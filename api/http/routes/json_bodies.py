@@ -31,15 +31,18 @@ async def read_body(request: Request) -> bytes:
     return b"".join(chunks)
 
 
-async def parse_body(model: type[Body], request: Request) -> Body:
+async def parse_body(model: type[Body], request: Request, *, optional: bool = False) -> Body:
     """Return the body of a request as `model`. Any content type is read as JSON, because `curl -d` names a form's.
+
+    Parameters:
+        optional: whether an empty body stands for the defaults of all fields.
 
     Raises:
         InvalidInput: it does not fit `model`. TooLarge: it is over `REQUEST_BYTES_MAX`.
     """
     body = await read_body(request)
     try:
-        return model.model_validate_json(body)
+        return model.model_validate_json(b"{}" if optional and not body.strip() else body)
     except ValidationError as error:
         raise first_problem(error, root="body") from None
 
@@ -49,7 +52,7 @@ def json_response(body: dict[str, Any], *, status: int = 200) -> Response:
     return Response(orjson.dumps(body), status_code=status, media_type="application/json")
 
 
-def body_reference(schema: str) -> dict[str, Any]:
-    """Return the fields of an OpenAPI operation that declare a required JSON body of `schema`."""
+def body_reference(schema: str, *, required: bool = True) -> dict[str, Any]:
+    """Return the fields of an OpenAPI operation that declare a JSON body of `schema`."""
     reference = {"$ref": f"#/components/schemas/{schema}"}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": reference}}}}
+    return {"requestBody": {"required": required, "content": {"application/json": {"schema": reference}}}}

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from recollect.api.http.routes.dependencies import After, AsOfText, Limit, Memory
 from recollect.api.http.routes.json_bodies import json_response
+from recollect.api.http.routes.query_parameters import filter_parameters, read_filters, refuse_unknown
 from recollect.api.pages.list_pages import PAGE_ITEMS
 from recollect.projections.queries.page_queries import LISTS
 
-router = APIRouter(tags=["lists"])
+router = APIRouter(tags=["lists"], dependencies=[Depends(refuse_unknown)])
 
 
 @router.get("/v1/namespaces", name="namespaces")
@@ -46,9 +47,15 @@ def _list_route(name: str) -> Callable[..., Awaitable[Response]]:
     """Return the route of the list `name`."""
 
     async def list_rows(
-        memory: Memory, namespace: str, after: After = "", limit: Limit = PAGE_ITEMS, as_of: AsOfText = None
+        memory: Memory,
+        namespace: str,
+        request: Request,
+        after: After = "",
+        limit: Limit = PAGE_ITEMS,
+        as_of: AsOfText = None,
     ) -> Response:
-        page = run_in_threadpool(memory.list, namespace, name, after=after, limit=limit, as_of=as_of)
+        filters = read_filters(request)
+        page = run_in_threadpool(memory.list, namespace, name, after=after, limit=limit, as_of=as_of, filters=filters)
         return json_response(await page)
 
     return list_rows
@@ -56,5 +63,9 @@ def _list_route(name: str) -> Callable[..., Awaitable[Response]]:
 
 for _name in LISTS:
     router.add_api_route(
-        f"/v1/namespaces/{{namespace}}/{_name}", _list_route(_name), name=_name, summary=f"List the {_name}"
+        f"/v1/namespaces/{{namespace}}/{_name}",
+        _list_route(_name),
+        name=_name,
+        summary=f"List the {_name}",
+        openapi_extra={"parameters": filter_parameters(_name)},
     )

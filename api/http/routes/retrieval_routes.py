@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from recollect.api.http.routes.dependencies import After, Limit, Memory
 from recollect.api.http.routes.json_bodies import body_reference, json_response, parse_body
+from recollect.api.http.routes.query_parameters import refuse_unknown
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.limits import check_namespace
 
-router = APIRouter(tags=["retrieval"])
+router = APIRouter(tags=["retrieval"], dependencies=[Depends(refuse_unknown)])
 
 Wait = Annotated[bool, Query(description="wait for the embedding model while it loads, and embed new messages first")]
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import orjson
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from recollect.api.as_of import AsOfField
 from recollect.api.settings import CONTEXT_TOKENS, CONTEXT_TOKENS_MAX, LIMIT_MAX, RECALL_LIMIT, RetrievalSettings
+from recollect.events.catalogue import Name
 from recollect.events.envelope import microseconds
 from recollect.events.errors import RecollectError
 from recollect.events.limits import check_namespace
+from recollect.projections.queries.page_queries import Selection
 
 #: The kinds of items in a result.
 Kind = Literal["episode", "fact", "entity", "relationship", "preference", "procedure", "document"]
@@ -21,6 +24,11 @@ Mode = Literal["active", "passive"]
 Ranking = Literal["weighted", "rrf", "seeds", "keyword", "semantic"]
 #: The format of the context: Markdown (`000`, section 5), the preamble of `002`, or JSON.
 Format = Literal["markdown", "preamble", "json"]
+
+
+#: A value of metadata, and the values that a filter accepts.
+MetadataValue = Annotated[str, Field(max_length=10_000)] | int | float | bool | None
+MetadataValues = MetadataValue | Annotated[list[MetadataValue], Field(min_length=1, max_length=100)]
 
 
 def _checked_namespace(name: str) -> str:
@@ -51,6 +59,9 @@ class RetrieveRequest(BaseModel):
     until: AwareDatetime | None = None
     #: Active: only episodes of this session. Passive: the running conversation.
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    #: Only memories that messages with this metadata state, and documents with it: each name has the value, or one of a
+    #: list of values.
+    metadata: Annotated[dict[Name, MetadataValues], Field(max_length=20)] = {}
     #: A past version or time: events that were recorded later are ignored.
     as_of: AsOfField = None
     #: Further namespaces to search, such as a team's, or a curated knowledge base.
@@ -72,6 +83,17 @@ class RetrieveRequest(BaseModel):
         """Return whether the time `at_us` is between `since` and `until`."""
         return (self.since is None or at_us >= microseconds(self.since)) and (
             self.until is None or at_us < microseconds(self.until)
+        )
+
+    def metadata_selections(self) -> tuple[Selection, ...]:
+        """Return the selections of `metadata`, one for each name."""
+        return tuple(
+            Selection(
+                "metadata",
+                tuple(orjson.dumps(value).decode() for value in (values if isinstance(values, list) else [values])),
+                name,
+            )
+            for name, values in self.metadata.items()
         )
 
     def with_defaults(self, settings: RetrievalSettings) -> RetrieveRequest:

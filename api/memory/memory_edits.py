@@ -1,0 +1,207 @@
+"""Memory edits: the events that update, pin, end or forget one memory, by its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from recollect.events.backends.log import EventLog
+from recollect.events.envelope import EventDraft, rfc3339
+from recollect.events.errors import InvalidEvent, InvalidInput, NotFound
+from recollect.events.validation import producer_drafts
+
+#: The fields of each kind that an update can change. `text` is the field that follows it.
+UPDATABLE: Mapping[str, tuple[str, ...]] = {
+    "episode": ("text", "metadata"),
+    "fact": ("text", "object", "valid_from"),
+    "preference": ("text", "value", "strength", "standing"),
+    "procedure": ("trigger", "steps", "context", "confidence"),
+    "relationship": ("source", "type", "target", "properties"),
+    "document": ("text", "title", "uri", "metadata", "relations"),
+    "entity": ("text", "description", "type", "aliases", "importance", "metadata"),
+    "observation": (),
+}
+#: The field of a payload that is the text of a memory.
+_TEXT_FIELDS = {"fact": "object", "preference": "value", "entity": "description"}
+#: Kinds with a pin, and kinds that can end.
+_PINNABLE = frozenset(("episode", "fact", "preference", "procedure", "relationship"))
+_ENDING = _PINNABLE - {"episode"}
+
+
+def changes_of(kind: str, text: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the changed fields of the payload of a memory, by name.
+
+    Raises:
+        InvalidInput: nothing changes, or memories of this kind have no such field.
+    """
+    updatable = UPDATABLE[kind]
+    given = ({} if text is None else {"text": text}) | dict(changes)
+    if not updatable:
+        raise InvalidInput(f"a memory of the kind {kind} cannot be updated; forget it", field="id")
+    if not given:
+        raise InvalidInput(f"give at least one of {', '.join(updatable)}", field="text")
+    for name in given:
+        if name not in updatable:
+            raise InvalidInput(f"a memory of the kind {kind} has {', '.join(updatable)} to update", field=name)
+    if text == "":
+        raise InvalidInput("give a text, or forget the memory", field="text")
+    own_text = _TEXT_FIELDS.get(kind, "text")
+    if "text" in given and own_text != "text":
+        if own_text in given:
+            raise InvalidInput(f"give text or {own_text}, which are the same field of a {kind}", field="text")
+        given[own_text] = given.pop("text")
+    return given
+
+
+def update_events(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the events that change a memory which is not an episode; the last one states its new fields."""
+    return _UPDATES[memory["kind"]](memory, changes)
+
+
+def _fact(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the correction of a fact."""
+    own = {"subject": memory["subject"], "predicate": memory["predicate"], "object": memory["object"]}
+    return [{"type": "fact.corrected", "payload": own | {"corrects": memory["id"]} | changes}]
+
+
+def _preference(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the preference with other fields. One with the same value would strengthen the old one, so that ends."""
+    own = {name: memory[name] for name in ("category", "value", "strength", "standing")}
+    payload = own | {"key": memory["name"], "source_type": "corrected"} | changes
+    if memory.get("subject"):
+        payload["subject"] = memory["subject"]
+    replaced = [] if payload["value"] != memory["value"] else [_invalidated(memory)]
+    return [*replaced, {"type": "preference.stated", "payload": payload}]
+
+
+def _procedure(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the procedure with other fields. Its name stays, so that it replaces the old one, as a rule."""
+    own = {name: memory[name] for name in ("name", "trigger", "steps", "context", "confidence")}
+    payload = own | changes
+    replaced = [] if payload["steps"] != memory["steps"] else [_invalidated(memory)]
+    return [*replaced, {"type": "procedure.recorded", "payload": payload}]
+
+
+def _relationship(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the relationship with other ends or another type in place of the old one, or with more properties."""
+    own = {name: memory[name] for name in ("source", "type", "target", "confidence")}
+    properties: dict[str, Any] = {**(memory["properties"] or {}), **changes.get("properties", {})}
+    payload: dict[str, Any] = own | changes | ({"properties": properties} if properties else {})
+    moved = any(payload[name] != memory[name] for name in ("source", "type", "target"))
+    return [*([_invalidated(memory)] if moved else []), {"type": "relationship.stated", "payload": payload}]
+
+
+def _document(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the document with other fields, under the same id."""
+    own = {name: memory[name] for name in ("title", "text", "uri", "metadata", "relations")}
+    return [{"type": "document.added", "payload": own | {"document_id": memory["id"]} | changes}]
+
+
+def _entity(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the description of an entity with other fields. Aliases are added."""
+    return [{"type": "entity.described", "payload": {"name": memory["name"], "type": memory["type"]} | changes}]
+
+
+_UPDATES = {
+    "fact": _fact,
+    "preference": _preference,
+    "procedure": _procedure,
+    "relationship": _relationship,
+    "document": _document,
+    "entity": _entity,
+}
+
+
+def _invalidated(memory: dict[str, Any]) -> dict[str, Any]:
+    """Return the event that invalidates a memory that is updated."""
+    return {"type": "memory.invalidated", "payload": {"memory_id": memory["id"], "reason": "updated"}}
+
+
+def new_message(log: EventLog, namespace: str, memory: dict[str, Any], id: str, changes: dict[str, Any]) -> Any:
+    """Return the message, action or observation with other text or metadata, as a new event `id` caused by the old one.
+
+    Raises:
+        NotFound: the log does not have the event. InvalidInput: it is a summary, which a job writes.
+    """
+    event = log.find(namespace, memory["id"])
+    if event is None:
+        raise NotFound(f"the log has no event {memory['id']!r}", field="id")
+    if memory["tier"] != "raw":
+        raise InvalidInput("a summary cannot be updated; update the messages that `sources` returns", field="id")
+    payload = event.data() | dict(changes)
+    if "text" in changes:
+        # A message has exactly one of text, turns and data.
+        payload = {name: value for name, value in payload.items() if name not in ("turns", "data")}
+    return {
+        "id": id,
+        "type": event.type,
+        "session_id": event.session_id,
+        "occurred_at": rfc3339(event.occurred_at_us),
+        "actor": event.actor,
+        "causation_id": event.id,
+        "correlation_id": event.correlation_id,
+        "payload": payload,
+    }
+
+
+def forget_event(memory: dict[str, Any], reason: str | None) -> dict[str, Any]:
+    """Return the event that forgets a memory."""
+    kind = memory["kind"]
+    own_kind = {"kind": kind} if kind in ("document", "entity") else {}
+    return {
+        "type": "memory.forgotten",
+        "session_id": memory["session_id"] if kind == "episode" else None,
+        "payload": {"memory_id": memory["name"] if kind == "entity" else memory["id"], "reason": reason, **own_kind},
+    }
+
+
+def pin_event(memory: dict[str, Any], event_type: str, reason: str | None) -> dict[str, Any]:
+    """Return the event that pins or unpins a memory; raise `InvalidInput` for a kind without a pin."""
+    if memory["kind"] not in _PINNABLE:
+        raise InvalidInput(f"a memory of the kind {memory['kind']} does not age, so it has no pin", field="id")
+    return {"type": event_type, "payload": {"memory_id": memory["id"], "reason": reason}}
+
+
+def end_event(memory: dict[str, Any], ended_at: datetime | str | None, reason: str | None) -> dict[str, Any]:
+    """Return the event that ends a memory; raise `InvalidInput` for a kind that has no end."""
+    if memory["kind"] not in _ENDING:
+        raise InvalidInput(f"a memory of the kind {memory['kind']} has no end; forget it, or update it", field="id")
+    payload = {"memory_id": memory["id"], "reason": reason, "ended_at": ended_at}
+    return {"type": "memory.ended", "payload": payload}
+
+
+def edit_drafts(events: list[dict[str, Any]]) -> list[EventDraft]:
+    """Return the events as drafts; raise `InvalidInput` with the field that the caller gave."""
+    try:
+        return producer_drafts([_without_none(event) for event in events])
+    except InvalidEvent as error:
+        raise InvalidInput(error.reason, field=error.field.partition(".payload.")[2] or error.field) from None
+
+
+def _without_none(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event without the fields that are None. Its payload must be JSON."""
+    payload = {name: value for name, value in event["payload"].items() if value is not None}
+    return {name: value for name, value in event.items() if value is not None} | {"payload": payload}
+
+
+def expired_memory(event_json: dict[str, Any], turn: Any) -> dict[str, Any]:
+    """Return a message that the log alone still has, in the form of the list `episodes`."""
+    payload: dict[str, Any] = event_json["payload"]
+    return {
+        "kind": "episode",
+        "version": event_json["version"],
+        "id": event_json["id"],
+        "session_id": event_json["session_id"],
+        "occurred_at": event_json["occurred_at"],
+        "role": turn.role,
+        "speaker": turn.speaker,
+        "actor": event_json["actor"],
+        "text": turn.text,
+        "caption": turn.caption,
+        "importance": turn.importance,
+        "metadata": payload.get("metadata"),
+        "tier": "raw",
+        "status": "expired",
+        "pinned": False,
+    }

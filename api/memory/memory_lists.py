@@ -1,0 +1,93 @@
+"""Memory lists: the methods of `Recollect` that list what a namespace holds, in pages."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+
+from recollect.api.as_of import AsOf
+from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, Page, list_rows
+from recollect.projections.queries.snapshot import Snapshot
+
+
+class MemoryLists(ABC):
+    """Lists the memories of a namespace. `Recollect` has the other lists, which no filter narrows."""
+
+    @abstractmethod
+    def _reading(self, namespace: str, as_of: AsOf = None) -> AbstractContextManager[Snapshot]:
+        """Open the read model."""
+
+    def episodes(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
+        """Return a page of episodes, in the order of the log."""
+        return self.list(namespace, "episodes", after=after, limit=limit, as_of=as_of, filters=filters)
+
+    def sessions(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
+        """Return a page of sessions, by id."""
+        return self.list(namespace, "sessions", after=after, limit=limit, as_of=as_of, filters=filters)
+
+    def entities(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
+        """Return a page of entities, by first appearance."""
+        return self.list(namespace, "entities", after=after, limit=limit, as_of=as_of, filters=filters)
+
+    def facts(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
+        """Return a page of facts, in the order of the log. An outdated fact has another status than active."""
+        return self.list(namespace, "facts", after=after, limit=limit, as_of=as_of, filters=filters)
+
+    def list(
+        self,
+        namespace: str,
+        name: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
+        """Return a page of the list `name`, such as ``facts``; [http.md](http.md#lists) has all with their filters.
+
+        Parameters:
+            as_of: a version, an aware time, or either as text: the list as of then. The first call for a version
+                builds its read model, which takes as long as a replay; later calls reuse it.
+            filters: such as ``{"status": "active", "metadata": {"channel": "email"}}``: the items that pass all of
+                them. Of several values in a list, an item has one. What failed the quality gate is listed for
+                ``{"status": "rejected"}`` alone.
+
+        Raises:
+            InvalidInput: no list or no filter has this name, a parameter is wrong, or `as_of` lies in the future.
+            InvalidNamespace: the name. ProjectionFailed: the read model of that version cannot be built.
+            StorageError: the disk.
+        """
+        with self._reading(namespace, as_of) as snapshot:
+            return list_rows(snapshot, name, after, limit, filters)

@@ -1,0 +1,247 @@
+"""Endings: finds what no longer holds in a sentence: `I quit my job`, `we don't live in Oslo any more`, `forget …`.
+
+An ending names a subject, the predicates that it may end, and the words of what ends; `Facts.end` matches it with the
+facts of the subject. A negated sentence is read by the rules of facts without its negation, so that an ending
+understands every statement that a fact does.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from recollect.jobs.extraction.rules import BEGIN, WHO, clause_regex, matches
+from recollect.jobs.extraction.rules import is_name as is_name_of_subject
+from recollect.projections.projector.fact_endings import shares_words
+from recollect.projections.projector.predicates import canonical, has_one_value
+from recollect.projections.queries.knowledge_queries import PriorStatement
+from recollect.projections.text.stems import content_stems
+
+#: A word for `from now on not`; without one, a negation ends only the value that it names.
+_CUE = re.compile(r"\b(?:any ?more|any longer|no longer|used to|stopped|quit|gave up)\b", re.IGNORECASE)
+_TRAILING_CUE = re.compile(r"(?<=\w),?+\s++(?:any ?more|any longer)\b", re.IGNORECASE)
+#: The negations of a clause, with its verb.
+_NEGATIONS = (
+    re.compile(r"\b(?P<be>am|is|are)\s+(?:not|no longer)\s+(?=\S)"),
+    re.compile(r"\b(?P<do>do|does)\s+(?:not|no longer)\s+(?:really\s+|even\s+)?(?P<verb>[a-z]+)\b"),
+    re.compile(r"\b(?:no longer|used to)\s+(?P<verb>[a-z]+)\b"),
+    re.compile(r"\b(?:have |has )?(?:stopped|quit|gave up)\s+(?P<gerund>[a-z]{2,}ing)\b"),
+)
+#: What precedes the verb when it needs no `s`.
+_FIRST_PERSON = re.compile(r"\b(?:I|[Ww]e)\s+(?:\w+\s+)?$")
+_FORGET = re.compile(
+    r"^(?:ok(?:ay)?,?\s+|oh,?\s+|ah,?\s+|actually,?\s+|please,?\s+|and\s+|so\s+|you can\s+)*"
+    r"(?:forget|never ?mind|ignore|disregard|scratch)\b\s*(?P<rest>.{0,200})$",
+    re.IGNORECASE,
+)
+#: Words between `forget` and what is to be forgotten.
+_SAYING = re.compile(
+    r"^(?:about|that|what|the thing|everything|anything|I|you|we|ever|just|have|had|said|told|mentioned|wrote|know|"
+    r"knew|to|of|me)\b\s*",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[,;]\s|(?<=\S)\s++(?:but|because|since|and (?:I|we|she|he|they))\b")
+#: Sentences about what is still to be done.
+_UNDONE = re.compile(
+    r"\b(?:need|have|has|want|going|about|try|trying|plan|remember|forgot|supposed)\s+to\b|"
+    r"\b(?:will|must|should|would|could|not|never|todo|remind|if|when)\b",
+    re.IGNORECASE,
+)
+#: Words of a task that `I renewed my passport` must share with it: the verb and the thing.
+_TASK_WORDS_MIN = 2
+#: Words of what an ending is about; a longer text names too much.
+_ABOUT_WORDS_MAX = 12
+
+#: What a person no longer has after death.
+_ENDED_BY_DEATH = ("lives in", "lives with", "works at", "works as", "studies at", "age is")
+
+Item = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _EndingRule:
+    """A pattern of `[[ending]]` in `rules.toml`."""
+
+    pattern: re.Pattern[str]
+    #: Whether the pattern follows a subject; a sentence without one (`sold the car`) is about the speaker.
+    has_subject: bool
+    #: The predicates of the facts that it ends; empty: all.
+    ends: tuple[str, ...]
+    #: The types of the facts that it ends; empty: all.
+    types: tuple[str, ...]
+    #: The placeholder that names what ends; `who`: the subject is what ends. None: the value of `ends`.
+    about: str | None
+    #: Whether only a name counts as `about`; `the bank` may be any employer.
+    names_only: bool
+
+
+@cache
+def _ending_rules() -> tuple[_EndingRule, ...]:
+    """Return the rules of endings in the order of the file."""
+    tables = tomllib.loads(files(__package__).joinpath("rules.toml").read_text(encoding="utf-8"))["ending"]
+    return tuple(_compiled(tables))
+
+
+def _compiled(tables: list[dict[str, Any]]) -> Iterator[_EndingRule]:
+    """Yield the rules of the tables of `rules.toml`: one rule for each pattern of a table."""
+    yield from (
+        _EndingRule(
+            pattern=re.compile(
+                r"(?:(?:have|has|had|just|finally|already|recently|now|officially)\s+)*"
+                + clause_regex(pattern.removeprefix("{who} "))
+                + r"(?=\W|$)"
+            ),
+            has_subject=pattern.startswith("{who} "),
+            ends=tuple(table.get("ends", ())),
+            types=tuple(table.get("types", ())),
+            about=table.get("about"),
+            names_only=table.get("names_only", False),
+        )
+        for table in tables
+        for pattern in table["say"]
+    )
+
+
+def find_endings(sentence: str, before: Sequence[PriorStatement]) -> Iterator[Item]:
+    """Yield the endings in a sentence with expanded contractions: predicates, types, `about`, words of the subject.
+
+    Parameters:
+        before: earlier statements of the speaker, oldest first.
+    """
+    forget = _FORGET.match(sentence)
+    if forget is not None:
+        yield from _forgotten(forget["rest"], before)
+        return
+    seen: set[frozenset[str]] = set()
+    for item in [*_by_rules(sentence), *_negated(sentence), *_completed_tasks(sentence, before)]:
+        stems = frozenset(content_stems(item.get("about", "")))
+        if not stems or stems not in seen:
+            yield item
+        seen.add(stems)
+
+
+def _forgotten(rest: str, before: Sequence[PriorStatement]) -> Iterator[Item]:
+    """Yield what `forget …` retracts: what it names, or the last statement for `forget that`."""
+    about = _CLAUSE_END.split(rest, maxsplit=1)[0].strip()
+    while (saying := _SAYING.match(about)) is not None:
+        about = about[saying.end() :]
+    if content_stems(about):
+        if len(about.split()) <= _ABOUT_WORDS_MAX:
+            yield {"who": "I", "about": about, "retracted": True}
+    elif rest and before:
+        yield {"who": "I", "predicates": [before[-1].predicate], "about": before[-1].object, "retracted": True}
+
+
+def _by_rules(sentence: str) -> Iterator[Item]:
+    """Yield the endings of the patterns of `rules.toml`: at each clause, those of the first table that matches."""
+    end = 0
+    for begin in BEGIN.finditer(sentence):
+        start = begin.end()
+        if start < end:
+            continue
+        subject = WHO.match(sentence, start)
+        for rule in _ending_rules():
+            match = None
+            if rule.has_subject and subject is not None and is_name_of_subject(subject["who"], at_start=start == 0):
+                match = rule.pattern.match(sentence, subject.end())
+            if match is None:
+                match = rule.pattern.match(sentence, start)
+                subject_words = "I"
+            else:
+                subject_words = subject["who"] if subject is not None else "I"
+            if match is not None:
+                end = match.end()
+                yield _item(rule, subject_words, match)
+                if rule.about == "who":
+                    yield {"who": subject_words, "predicates": [*_ENDED_BY_DEATH]}
+                break
+
+
+def _item(rule: _EndingRule, subject: str, match: re.Match[str]) -> Item:
+    """Return the ending of a match."""
+    item: Item = {"who": subject}
+    about = subject if rule.about == "who" else match.groupdict().get(rule.about or "")
+    if rule.about == "who":
+        item["who"] = "I"
+    if rule.ends:
+        item["predicates"] = [*rule.ends]
+    if rule.types:
+        item["types"] = [*rule.types]
+    if about and not (rule.names_only and about == about.lower()):
+        item["about"] = about.strip()
+    return item
+
+
+def _negated(sentence: str) -> Iterator[Item]:
+    """Yield the endings of statements that the sentence negates."""
+    has_cue = _CUE.search(sentence) is not None
+    positive = _TRAILING_CUE.sub("", sentence)
+    for pattern in _NEGATIONS:
+        match = pattern.search(positive)
+        if match is None:
+            continue
+        for verb in _verb_forms(match, positive):
+            text = f"{positive[: match.start()]}{verb} {positive[match.end() :].lstrip()}"
+            facts = [fact for fact in matches(text) if fact.rule.kind == "fact" and fact.rule.type != "event"]
+            for fact in facts:
+                is_name = fact.object != fact.object.lower()
+                has_one = has_one_value(canonical(fact.predicate))
+                about = {} if has_cue and has_one and not is_name else {"about": fact.object}
+                yield {"who": fact.subject, "predicates": [fact.predicate], **about}
+            if facts:
+                return
+        if has_cue:
+            yield from _negated_anything(positive, match)
+        return
+
+
+def _verb_forms(match: re.Match[str], text: str) -> list[str]:
+    """Return the positive forms of a negated verb."""
+    groups = match.groupdict()
+    if groups.get("be"):
+        return [groups["be"]]
+    if groups.get("gerund"):
+        base = groups["gerund"].removesuffix("ing")
+        forms = [base, base + "e", base[:-1]]
+    else:
+        forms = [groups["verb"]]
+    if _FIRST_PERSON.search(text[: match.start()]):
+        return forms
+    # `no longer works` is inflected already, `used to work` is not.
+    return [*forms, *map(_third_person, forms)]
+
+
+def _third_person(verb: str) -> str:
+    """Return a verb in the third person."""
+    if verb == "have":
+        return "has"
+    return verb + ("es" if verb.endswith(("s", "sh", "ch", "x", "o")) else "s")
+
+
+def _negated_anything(positive: str, match: re.Match[str]) -> Iterator[Item]:
+    """Yield the ending of a negated statement that no rule reads: `Lindiwe doesn't go to the choir any more`."""
+    clause_start = max((begin.end() for begin in BEGIN.finditer(positive) if begin.end() <= match.start()), default=0)
+    subject = WHO.match(positive, clause_start)
+    if subject is None or not is_name_of_subject(subject["who"], at_start=clause_start == 0):
+        return
+    verb = match.groupdict().get("verb") or match.groupdict().get("gerund") or ""
+    about = _CLAUSE_END.split(f"{verb} {positive[match.end() :]}", maxsplit=1)[0].strip()
+    if content_stems(about) and len(about.split()) <= _ABOUT_WORDS_MAX:
+        yield {"who": subject["who"], "about": about}
+
+
+def _completed_tasks(sentence: str, before: Sequence[PriorStatement]) -> Iterator[Item]:
+    """Yield the ending of a task that the sentence says is done: `I renewed my passport today`."""
+    if _UNDONE.search(sentence):
+        return
+    tasks = [prior for prior in before if prior.predicate == "needs to"]
+    words = content_stems(sentence) if tasks else set[str]()
+    for prior in tasks:
+        shared = len(words & content_stems(prior.object))
+        if shared >= _TASK_WORDS_MIN and shares_words(frozenset(words), prior.object):
+            yield {"who": "I", "types": ["task"], "about": prior.object}

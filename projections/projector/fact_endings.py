@@ -1,0 +1,184 @@
+"""Fact endings: matches what ends (`I quit my job`, `I sold the car`) with the facts of the same subject."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import apsw
+import orjson
+
+from recollect.projections.projector.predicates import canonical, normalised
+from recollect.projections.projector.stated_fact import StatedFact
+from recollect.projections.text.stems import content_stems
+
+#: Facts of one subject that an ending is compared with, newest first: it bounds the time of one ending.
+FACTS_MAX = 2_000
+#: Endings of one subject that a fact is compared with, newest first.
+ENDINGS_MAX = 100
+#: Share of the content words of the ending or of the object, whichever has fewer, that both must have.
+SHARED_MIN = 0.7
+
+#: Types of facts that end; an event or a commit is over when it is stated.
+_ENDABLE_TYPES = ("fact", "decision", "problem", "task")
+
+_ADD = """
+INSERT INTO fact_endings (id, subject, predicates, types, about, kind, at_us) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_AFTER = """
+SELECT id, subject, predicates, types, about, kind, at_us FROM fact_endings
+WHERE subject = ? AND at_us >= ? ORDER BY at_us DESC, key DESC LIMIT ?
+"""
+_FACTS_OF_SUBJECT = """
+SELECT topic, predicate, type, value, conflict_key FROM facts
+WHERE topic >= ? AND topic < ? AND status <> 'rejected' ORDER BY key DESC LIMIT ?
+"""
+_PREFERENCES_BEFORE = """
+SELECT id, name || ' ' || value FROM preferences
+WHERE subject IN (?, '') AND status IN ('active', 'stale') AND updated_at_us <= ?
+"""
+_RELATIONSHIPS_BEFORE = """
+SELECT r.id, r.type, target.name FROM relationships AS r
+JOIN entities AS source ON source.id = r.source_id JOIN entities AS target ON target.id = r.target_id
+WHERE source.name = ? COLLATE NOCASE AND r.status IN ('active', 'stale') AND r.updated_at_us <= ?
+"""
+
+
+class FactOfSubject(NamedTuple):
+    """A fact that an ending is compared with; the fields are the columns of `_FACTS_OF_SUBJECT`."""
+
+    topic: str
+    predicate: str
+    type: str
+    value: str
+    conflict_key: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """An ending of facts of one subject."""
+
+    id: str
+    #: The subject, normalised.
+    subject: str
+    #: Canonical predicates of the facts that it ends; empty: all.
+    predicates: tuple[str, ...]
+    #: Types of the facts that it ends; empty: all.
+    types: tuple[str, ...]
+    #: Stems of the words that name what ends; empty: all values of the predicates.
+    about: frozenset[str]
+    #: end: it no longer holds. retract: it is to be forgotten.
+    kind: Literal["end", "retract"]
+    at_us: int
+
+    @classmethod
+    def from_payload(cls, id: str, payload: dict[str, Any], at_us: int) -> Ending:
+        """Return the ending of an item of `facts.extracted`."""
+        return cls(
+            id=id,
+            subject=normalised(payload["subject"]),
+            predicates=tuple(canonical(predicate) for predicate in payload.get("predicates", ())),
+            types=tuple(payload.get("types", ())),
+            about=frozenset(content_stems(payload.get("about") or "")),
+            kind="retract" if payload.get("retracted") else "end",
+            at_us=at_us,
+        )
+
+    def value_of(self, value: str) -> str | None:
+        """Return the value that it ends; None: every value of the group."""
+        return value if self.about or self.kind == "retract" else None
+
+    def matches(self, fact: FactOfSubject) -> bool:
+        """Return whether it ends a fact of its subject."""
+        predicate = canonical(fact.predicate)
+        if self.predicates and predicate not in self.predicates:
+            return False
+        if fact.type not in (self.types or _ENDABLE_TYPES) and self.kind == "end":
+            return False
+        if not self.about:
+            return bool(self.predicates)
+        if shares_words(self.about, fact.value):
+            return True
+        # `Forget my phone number` names the predicate.
+        return self.kind == "retract" and shares_words(self.about, predicate)
+
+    def ends_preference(self, text: str) -> bool:
+        """Return whether it ends a preference with this name and value."""
+        return not self.types and not self.predicates and bool(self.about) and shares_words(self.about, text)
+
+    def ends_relation(self, kind: str, target: str) -> bool:
+        """Return whether it ends a relationship of its subject."""
+        if kind not in self.predicates:
+            return False
+        return not self.about or shares_words(self.about, target)
+
+
+class FactEndings:
+    """The table `fact_endings`."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def add(self, ending: Ending) -> None:
+        """Store an ending for facts that were said earlier and arrive later."""
+        lists: list[Sequence[str]] = [ending.predicates, ending.types, sorted(ending.about)]
+        texts = [orjson.dumps(list(values)).decode() for values in lists]
+        self._connection.execute(_ADD, (ending.id, ending.subject, *texts, ending.kind, ending.at_us))
+
+    def apply_to_other_kinds(self, ending: Ending) -> None:
+        """End the preferences and relationships that an ending speaks of; `Facts.end` ends the facts."""
+        status = "invalidated" if ending.kind == "retract" else "ended"
+        before = (ending.subject, ending.at_us)
+        preferences: list[Any] = self._connection.execute(_PREFERENCES_BEFORE, before).fetchall()
+        for id, text in preferences:
+            if ending.ends_preference(text):
+                self._connection.execute("UPDATE preferences SET status = ? WHERE id = ?", (status, id))
+        relationships: list[Any] = self._connection.execute(_RELATIONSHIPS_BEFORE, before).fetchall()
+        for id, kind, target in relationships:
+            if ending.ends_relation(kind, target):
+                self._connection.execute(
+                    "UPDATE relationships SET status = ?, updated_at_us = ? WHERE id = ?", (status, ending.at_us, id)
+                )
+
+    def after(self, said_us: int, fact: StatedFact) -> list[Ending]:
+        """Return the endings at or after a time that end a fact of that time."""
+        stated = FactOfSubject(
+            topic=fact.topic,
+            predicate=fact.payload["predicate"],
+            type=fact.payload.get("type", "fact"),
+            value=fact.value,
+            conflict_key=fact.conflict_key,
+        )
+        endings = self.since(fact.payload["subject"], said_us)
+        return [ending for ending in endings if ending.matches(stated)]
+
+    def since(self, subject: str, at_us: int) -> list[Ending]:
+        """Return the endings of a subject at or after a time, newest first."""
+        rows: list[Any] = self._connection.execute(_AFTER, (normalised(subject), at_us, ENDINGS_MAX)).fetchall()
+        return [
+            Ending(
+                id=id,
+                subject=subject,
+                predicates=tuple(orjson.loads(predicates)),
+                types=tuple(orjson.loads(types)),
+                about=frozenset(orjson.loads(about)),
+                kind=kind,
+                at_us=at_us,
+            )
+            for id, subject, predicates, types, about, kind, at_us in rows
+        ]
+
+    def matching_facts(self, ending: Ending) -> list[FactOfSubject]:
+        """Return the facts of its subject that it ends, of any status."""
+        topics = (f"{ending.subject}|", f"{ending.subject}}}", FACTS_MAX)
+        rows: list[Any] = self._connection.execute(_FACTS_OF_SUBJECT, topics).fetchall()
+        facts = dict.fromkeys(FactOfSubject(*row) for row in rows)
+        return [fact for fact in facts if ending.matches(fact)]
+
+
+def shares_words(about: frozenset[str], object: str) -> bool:
+    """Return whether the words of an ending and of an object name the same thing."""
+    named = content_stems(object)
+    shared = len(about & named)
+    return shared > 0 and shared >= SHARED_MIN * min(len(about), len(named))

@@ -1,0 +1,173 @@
+"""Fact timeline: orders the statements about one subject and predicate by time, and returns which value held when.
+
+The result depends on the times of the statements and not on the order in which they arrive: a chat that is imported
+late changes the past only. The newest statement of a person wins, also over an older correction; a statement of the
+assistant never replaces one of a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+#: state: the value holds. past: the value held before the statement. correct: the value holds, and what was said before
+#: is wrong. end: the value no longer holds. retract: the value never held.
+Kind = Literal["state", "past", "correct", "end", "retract"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement about the facts of one group, which have the same subject and predicate."""
+
+    #: The id of the event, with a number when the event has several statements.
+    id: str
+    kind: Kind
+    #: The object, normalised; None: every value of the group.
+    value: str | None
+    #: When it was said.
+    at_us: int
+    #: Start of validity; None: not said.
+    from_us: int | None
+    #: End of validity; None: not said.
+    until_us: int | None
+    #: Whether the assistant inferred it.
+    is_assistant: bool
+    #: corrected 3, stated 2, observed 1, inferred 0: of two statements at one time, the higher rank wins.
+    rank: int
+    #: Position in the log.
+    key: int
+    #: The fact that the statement belongs to; None: none yet.
+    fact_id: str | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Span:
+    """A time for which one value held: one row of the table `facts`."""
+
+    value: str
+    statements: list[Statement]
+    #: Whether only the assistant stated it.
+    is_assistant: bool
+    start_us: int
+    #: active, superseded, ended or invalidated.
+    status: str = "active"
+    end_us: int | None = None
+    #: The span, or the id of the fact, that replaces it.
+    replaced_by: Span | str | None = field(default=None, repr=False)
+
+    def close(self, status: str, end_us: int, replaced_by: Span | str | None = None) -> None:
+        """End the span at `end_us`, but not before its start."""
+        self.status, self.replaced_by = status, replaced_by
+        self.end_us = max(end_us, self.start_us)
+
+
+def timeline(statements: Iterable[Statement]) -> list[Span]:
+    """Return the spans of one group of statements, of which at most one is active, ordered by their start."""
+    ordered = sorted(statements, key=lambda statement: (statement.at_us, statement.rank, statement.key))
+    builder = _Timeline()
+    for statement in _positioned(ordered):
+        builder.add(statement)
+    return builder.spans
+
+
+def _positioned(ordered: list[Statement]) -> list[Statement]:
+    """Return the statements in the order of the times from which they hold.
+
+    A statement holds from its start of validity, but not from before the correction that it follows: what is said after
+    a correction is newer than the correction.
+    """
+    positions: list[tuple[int, int, int, Statement]] = []
+    corrected_us = -(1 << 62)
+    for statement in ordered:
+        position = statement.at_us
+        if statement.kind == "state" and statement.from_us is not None:
+            position = max(statement.from_us, corrected_us)
+        if statement.kind == "correct":
+            corrected_us = statement.at_us
+        positions.append((position, statement.rank, statement.key, statement))
+    return [statement for *_, statement in sorted(positions, key=lambda entry: entry[:3])]
+
+
+class _Timeline:
+    """The spans of the statements so far."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self._active: Span | None = None
+
+    def add(self, statement: Statement) -> None:
+        """Apply the next statement in the order of time."""
+        if statement.kind == "state":
+            self._state(statement)
+        elif statement.kind == "correct":
+            self._hold(statement)
+        elif statement.kind == "past":
+            self._past(statement)
+        elif statement.kind == "end":
+            self._end(statement)
+        else:
+            self._retract(statement)
+
+    def _state(self, statement: Statement) -> None:
+        """The value holds, unless the assistant says so against a person."""
+        active = self._active
+        against = active is not None and active.value != statement.value and not active.is_assistant
+        if active is not None and against and statement.is_assistant:
+            self._refuse(statement, active)
+        else:
+            self._hold(statement)
+
+    def _hold(self, statement: Statement) -> None:
+        """The value holds from now on, in place of another one."""
+        active, value = self._active, statement.value
+        if active is not None and active.value == value:
+            active.statements.append(statement)
+            active.is_assistant &= statement.is_assistant
+            return
+        start_us = statement.at_us if statement.from_us is None else statement.from_us
+        span = Span(value=value or "", statements=[statement], is_assistant=statement.is_assistant, start_us=start_us)
+        span.end_us = statement.until_us
+        if active is not None:
+            active.close("superseded", start_us, span)
+        self._active = span
+        self.spans.append(span)
+
+    def _refuse(self, statement: Statement, holder: Span) -> None:
+        """Add a statement of the assistant that contradicts the person's."""
+        same = (span for span in self.spans if span.value == statement.value and span.replaced_by is holder)
+        span = next(same, None)
+        if span is not None and span.is_assistant and span.start_us >= holder.start_us:
+            span.statements.append(statement)
+            return
+        span = Span(value=statement.value or "", statements=[statement], is_assistant=True, start_us=statement.at_us)
+        span.close("superseded", statement.at_us, holder)
+        self.spans.append(span)
+
+    def _past(self, statement: Statement) -> None:
+        """The value held before: it ends when it was active, and replaces no other."""
+        until_us = statement.at_us if statement.until_us is None else statement.until_us
+        if self._active is not None and self._active.value == statement.value:
+            self._active.close("ended", until_us)
+            self._active = None
+        elif all(span.value != statement.value for span in self.spans):
+            start_us = until_us if statement.from_us is None else min(statement.from_us, until_us)
+            span = Span(value=statement.value or "", statements=[statement], is_assistant=False, start_us=start_us)
+            span.close("ended", until_us)
+            self.spans.append(span)
+
+    def _end(self, statement: Statement) -> None:
+        """The active value no longer holds."""
+        active = self._active
+        if active is not None and statement.value in (None, active.value):
+            active.close("superseded" if statement.fact_id else "ended", statement.at_us, statement.fact_id)
+            self._active = None
+
+    def _retract(self, statement: Statement) -> None:
+        """The value never held."""
+        for span in self.spans:
+            if span.value == statement.value and span.status != "invalidated":
+                span.status, span.replaced_by = "invalidated", None
+                span.end_us = statement.at_us if span.end_us is None else span.end_us
+        if self._active is not None and self._active.value == statement.value:
+            self._active = None

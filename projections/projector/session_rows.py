@@ -1,0 +1,68 @@
+"""Session rows: the table of sessions, one row for each conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+SAVE_SESSION = """
+INSERT OR REPLACE INTO sessions (
+    id, channel, user_id, started_at_us, ended_at_us, last_at_us, last_version, episode_count, summary, metadata
+) VALUES (
+    :id, :channel, :user_id, :started_at_us, :ended_at_us, :last_at_us, :last_version, :episode_count, :summary,
+    :metadata
+)
+"""
+SELECT_SESSION = """
+SELECT id, channel, user_id, started_at_us, ended_at_us, last_at_us, last_version, episode_count, summary, metadata
+FROM sessions WHERE id = ?
+"""
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionRow:
+    """A row of the table `sessions` while a batch changes it; every field has the name of its column."""
+
+    id: str
+    channel: str | None
+    user_id: str | None
+    started_at_us: int
+    #: None: the session has not ended.
+    ended_at_us: int | None
+    #: Time of the newest event.
+    last_at_us: int
+    #: Version of the newest episode.
+    last_version: int | None
+    episode_count: int
+    summary: str | None
+    #: JSON.
+    metadata: str | None
+
+
+_SESSION_COLUMNS = tuple(field.name for field in fields(SessionRow))
+
+
+def session_of(row: tuple[Any, ...]) -> SessionRow:
+    """Return the session of a row of `SELECT_SESSION`."""
+    return SessionRow(**dict(zip(_SESSION_COLUMNS, row, strict=True)))
+
+
+def new_session(id: str, occurred_at_us: int) -> SessionRow:
+    """Return a session that starts with an event at this time."""
+    return SessionRow(
+        id=id,
+        channel=None,
+        user_id=None,
+        started_at_us=occurred_at_us,
+        ended_at_us=None,
+        last_at_us=occurred_at_us,
+        last_version=None,
+        episode_count=0,
+        summary=None,
+        metadata=None,
+    )
+
+
+def bindings(session: SessionRow) -> dict[str, Any]:
+    """Return the bindings of `SAVE_SESSION`."""
+    return {column: getattr(session, column) for column in _SESSION_COLUMNS}

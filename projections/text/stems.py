@@ -1,0 +1,50 @@
+"""Stems: reduces English words to a common form: `renewed my passport` and `renew the passport` compare equal."""
+
+from __future__ import annotations
+
+import re
+
+from recollect.projections.text.words import distinct_words
+
+#: Irregular forms of common verbs and nouns, each with its stem.
+_IRREGULAR = {
+    form: words.split()[0]
+    for words in """
+    buy bought|send sent|pay paid|write wrote written|make made|take took taken|give gave given|sell sold|find found
+    |bring brought|see saw seen|meet met|leave left|lose lost|speak spoke|drive drove driven|eat ate eaten|ride rode
+    |teach taught|sing sang sung|swim swam|run ran|build built|choose chose chosen|hang hung|tell told|know knew
+    |read reading|child children kid kids|mom mum mother|dad father|bike bicycle|appointment appt
+    """.split("|")
+    for form in words.split()
+}
+_SUFFIXES = (
+    (re.compile(r"^(\w{2,})'?s'?$"), r"\1"),
+    (re.compile(r"^(\w{2,})i(?:ed|es)$"), r"\1y"),
+    (re.compile(r"^(\w{3,})(?:ed|ing)$"), r"\1"),
+)
+#: `stopp` of `stopped`, `cancell` of `cancelled`, and also `call`.
+_DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")
+#: Words that tell when something was done and not what.
+_TIMES = frozenset(
+    """
+    today yesterday tonight tomorrow morning afternoon evening week weekend month year last next ago recently already
+    finally new old anymore longer day days monday tuesday wednesday thursday friday saturday sunday thing things stuff
+    """.split()
+)
+
+
+def stem(word: str) -> str:
+    """Return the common form of a case folded word."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    for pattern, replacement in _SUFFIXES:
+        if pattern.match(word) and not word.endswith("ss"):
+            word = pattern.sub(replacement, word)
+            break
+    word = _IRREGULAR.get(word, word.removesuffix("e") if len(word) > 3 else word)
+    return _DOUBLED.sub(r"\1", word)
+
+
+def content_stems(text: str) -> set[str]:
+    """Return the stems of the words of `text` that name something."""
+    return {stem(word) for word in distinct_words(text) if word not in _TIMES}
