@@ -16,7 +16,15 @@ from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.operations.model_change import change_model, embed_missing, undo_change, wait_for_model
 from recollect.api.pages.entity_neighbourhood import entity_neighbourhood
-from recollect.api.pages.list_pages import PAGE_ITEMS, Page, checked_limit, list_events, list_namespaces, list_rows
+from recollect.api.pages.list_pages import (
+    PAGE_ITEMS,
+    Page,
+    checked_limit,
+    list_events,
+    list_fact_history,
+    list_namespaces,
+    list_rows,
+)
 from recollect.api.retrieval.answer.expansion import read_sources
 from recollect.api.retrieval.answer.trace_store import find_trace, list_traces
 from recollect.api.retrieval.append_retrieval import turn_request
@@ -209,6 +217,15 @@ class Recollect:
     def facts(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
         """Return a page of facts, in the order of the log. An outdated fact has another status than active."""
         return self.list(namespace, "facts", after=after, limit=limit, as_of=as_of)
+
+    def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page:
+        """Return the values that held in turn with a fact, oldest first, each with its validity and status.
+
+        Raises:
+            NotFound: there is no such fact; other errors are those of `list`.
+        """
+        with self._reading(namespace, as_of) as snapshot:
+            return list_fact_history(snapshot, fact_id)
 
     def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
         """Return the entities and documents within `depth` steps (1 to 5) of an entity; errors are those of `list`."""
