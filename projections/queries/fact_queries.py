@@ -26,7 +26,7 @@ class FactQueries:
         self._connection = connection
 
     def history(self, fact_id: str, limit: int) -> list[dict[str, Any]]:
-        """Return the facts that held in turn with a fact, by start of validity; an empty list: there is no such fact."""
+        """Return the facts that held in turn with a fact, by start of validity; an empty list: no such fact."""
         fact: tuple[str, str, str | None] | None = self._connection.execute(_FACT, (fact_id,)).fetchone()
         if fact is None:
             return []
