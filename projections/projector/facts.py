@@ -50,7 +50,7 @@ UPDATE facts SET
     stale_at_us = max(stale_at_us, :occurred_at_us + ttl_days * :day_us)
 WHERE key = :key
 """
-_CONFIRM = "UPDATE facts SET source_type = 'corrected', status = 'active', confidence = 1 WHERE key = :key"
+_CONFIRM = "UPDATE facts SET source_type = 'corrected', confidence = 1 WHERE key = :key"
 _CLOSE = """
 UPDATE facts SET
     status = :status, superseded_by = :superseded_by, valid_until_us = :valid_until_us,
@@ -58,10 +58,11 @@ UPDATE facts SET
 WHERE key = :key
 """
 _OF_GROUP = "id IN (SELECT fact_id FROM fact_statements WHERE group_key = ? AND kind IN ('state', 'past', 'correct'))"
-# A fact that was merged into another one, whose time another statement cuts in two later.
+# A fact that another one of its group superseded, which a later event undoes.
 _REOPEN = """
 UPDATE facts SET status = 'active', superseded_by = NULL, valid_until_us = :valid_until_us
 WHERE id = :id AND status = 'superseded'
+AND superseded_by IN (SELECT fact_id FROM fact_statements WHERE group_key = :group)
 """
 # What the statements of a fact say after some of them moved to another fact.
 _SET_EVIDENCE = """
@@ -281,11 +282,10 @@ class Facts:
                     moved |= {statement.fact_id: owner} if statement.fact_id else {}
         for id in {*moved, *moved.values()}:
             self._set_evidence(group, id)
-        for id in moved.keys() - set(owners):
-            if id in rows:
-                # All its statements are in another span now.
-                self._close(event, rows[id], "superseded", moved[id], None)
-        self._close_spans(event, spans, [owner or "" for owner in owners])
+        for id in (moved.keys() & rows.keys()) - set(owners):
+            # All its statements are in another span now.
+            self._close(event, rows[id], "superseded", moved[id], None)
+        self._close_spans(event, group, spans, [owner or "" for owner in owners])
 
     def _insert_span(self, event: RecordedEvent, span: Span, stated: StatedFact | None) -> str:
         """Add the row of a span: of the new fact, or of a fact whose time another statement cuts in two."""
@@ -300,7 +300,6 @@ class Facts:
             "valid_until_us": first.until_us,
         }
         self._connection.execute(_COPY, bindings)
-        self._connection.execute(_REOPEN, {"id": first.id, "valid_until_us": first.until_us})
         return first.id
 
     def _set_evidence(self, group: str, id: str) -> None:
@@ -328,11 +327,12 @@ class Facts:
         }
         self._connection.execute(_SET_EVIDENCE, bindings)
 
-    def _close_spans(self, event: RecordedEvent, spans: Sequence[Span], owners: Sequence[str]) -> None:
-        """Set status and end of validity of the rows whose span has ended."""
+    def _close_spans(self, event: RecordedEvent, group: str, spans: Sequence[Span], owners: Sequence[str]) -> None:
+        """Set status and end of validity of the rows by their spans."""
         ids = {id(span): owner for span, owner in zip(spans, owners, strict=True)}
         for span, owner in zip(spans, owners, strict=True):
             if span.status == "active":
+                self._connection.execute(_REOPEN, {"id": owner, "valid_until_us": span.end_us, "group": group})
                 continue
             by = ids.get(id(span.replaced_by)) if isinstance(span.replaced_by, Span) else span.replaced_by
             for row in self._rows("id = ?", owner):
