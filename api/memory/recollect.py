@@ -23,6 +23,7 @@ from recollect.api.pages.list_pages import (
     Page,
     checked_limit,
     list_events,
+    list_fact_history,
     list_namespaces,
 )
 from recollect.api.retrieval.answer.expansion import read_sources
@@ -201,6 +202,15 @@ class Recollect(MemoryLists, MemoryEditing):
         """Return a page of the log: events with versions over `after`, recorded up to `as_of`."""
         check_namespace(namespace)
         return list_events(self.parts.log, namespace, str(after), limit, self.version(namespace, as_of))
+
+    def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page:
+        """Return the values that held in turn with a fact, oldest first, each with its validity and status.
+
+        Raises:
+            NotFound: there is no such fact; other errors are those of `list`.
+        """
+        with self._reading(namespace, as_of) as snapshot:
+            return list_fact_history(snapshot, fact_id)
 
     def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
         """Return the entities and documents within `depth` steps (1 to 5) of an entity; errors are those of `list`."""

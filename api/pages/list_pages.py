@@ -10,7 +10,7 @@ import orjson
 
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import microseconds, rfc3339
-from recollect.events.errors import InvalidInput
+from recollect.events.errors import InvalidInput, NotFound
 from recollect.projections.queries.page_filters import FILTERS, Filter
 from recollect.projections.queries.page_queries import KINDS, LISTS, Selection
 from recollect.projections.queries.snapshot import Snapshot
@@ -63,6 +63,18 @@ def list_rows(snapshot: Snapshot, name: str, after: str, limit: int, filters: Fi
         for row in rows:
             del row[definition.cursor]
     return {"items": [_item(row) for row in rows], "next": following}
+
+
+def list_fact_history(snapshot: Snapshot, fact_id: str) -> Page:
+    """Return the facts that held in turn with a fact, oldest first, at most `PAGE_ITEMS_MAX`.
+
+    Raises:
+        NotFound: there is no such fact.
+    """
+    rows = snapshot.facts.history(fact_id, PAGE_ITEMS_MAX)
+    if not rows:
+        raise NotFound(f"there is no fact {fact_id!r}; the list of facts has their ids", field="fact_id")
+    return {"items": [_item(row) for row in rows], "next": None}
 
 
 def find_memory(snapshot: Snapshot, memory_id: str) -> dict[str, Any] | None:

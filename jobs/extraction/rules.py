@@ -59,6 +59,7 @@ _PLACEHOLDERS = {
     "play": rf"(?P<play>{_list_of(vocabulary.PLAYS)})",
     "children": rf"(?P<children>{_any(vocabulary.CHILDREN)})",
     "count": rf"(?P<count>{_any(vocabulary.COUNTS)})",
+    "many": rf"(?P<many>{_any([count for count in vocabulary.COUNTS if count not in ('a', 'no')])})",
     "phone": r"(?P<phone>\+?\d[\d /()-]{4,18}\d)",
     "amount": r"(?P<amount>[$€£]?\d[\d.,]*(?:\s?(?:[$€£]|[a-z]{3,10}\b(?<!month)(?<!from)))?)",
     "email": r"(?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)",

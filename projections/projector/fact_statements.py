@@ -60,6 +60,12 @@ class FactStatements:
         }
         self._connection.execute(_ADD, bindings)
 
+    def has(self, group: str, statement: Statement) -> bool:
+        """Return whether a group has a statement of this id, kind and value."""
+        query = "SELECT 1 FROM fact_statements WHERE group_key = ? AND id = ? AND kind = ? AND value IS ?"
+        row = self._connection.execute(query, (group, statement.id, statement.kind, statement.value)).fetchone()
+        return row is not None
+
     def of_group(self, group: str, topic: str) -> list[Statement]:
         """Return the statements of a group. A correction of the whole topic ends every other value of it."""
         rows: list[tuple[Any, ...]] = self._connection.execute(_GROUP, (group, topic)).fetchall()

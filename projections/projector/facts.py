@@ -50,7 +50,7 @@ UPDATE facts SET
     stale_at_us = max(stale_at_us, :occurred_at_us + ttl_days * :day_us)
 WHERE key = :key
 """
-_CONFIRM = "UPDATE facts SET source_type = 'corrected', status = 'active', confidence = 1 WHERE key = :key"
+_CONFIRM = "UPDATE facts SET source_type = 'corrected', confidence = 1 WHERE key = :key"
 _CLOSE = """
 UPDATE facts SET
     status = :status, superseded_by = :superseded_by, valid_until_us = :valid_until_us,
@@ -58,6 +58,12 @@ UPDATE facts SET
 WHERE key = :key AND status <> 'forgotten'
 """
 _OF_GROUP = "id IN (SELECT fact_id FROM fact_statements WHERE group_key = ? AND kind IN ('state', 'past', 'correct'))"
+# A fact that another one of its group superseded, which a later event undoes.
+_REOPEN = """
+UPDATE facts SET status = 'active', superseded_by = NULL, valid_until_us = :valid_until_us
+WHERE id = :id AND status = 'superseded'
+AND superseded_by IN (SELECT fact_id FROM fact_statements WHERE group_key = :group)
+"""
 # What the statements of a fact say after some of them moved to another fact.
 _SET_EVIDENCE = """
 UPDATE facts SET
@@ -128,8 +134,6 @@ class Facts:
             # The producer states the retracted fact again, which undoes the retraction from then on.
             self._statements.limit_retractions(fact.group, fact.value, said_us)
         self._add(event, fact, "past" if is_past else "state", until_us)
-        for ending in self._endings.after(said_us, fact):
-            self._add_act(fact.group, ending.id, ending.kind, ending.at_us, ending.value_of(fact.value))
         self._refresh(event, fact.group, fact.topic, fact)
 
     def reject(self, event: RecordedEvent, fact: StatedFact) -> None:
@@ -139,12 +143,11 @@ class Facts:
 
     def correct(self, event: RecordedEvent, fact: StatedFact) -> None:
         """Add a correction, which supersedes what was said before it; what is said later supersedes the correction."""
-        said_us = fact.said_us(event)
         wrong = self._wrong_group(fact)
         self._add(event, fact, "correct", None)
         self._refresh(event, fact.group, fact.topic, fact)
         correct_id = self._statements.fact_id(fact.group, fact.id) or fact.id
-        until_us = parse_rfc3339(fact.payload.get("valid_from")) or said_us
+        until_us = parse_rfc3339(fact.payload.get("valid_from")) or fact.said_us(event)
         if wrong is not None:
             topic, value, group = wrong
             if group != fact.group:
@@ -219,7 +222,7 @@ class Facts:
         return fact.topic, value, group_of(fact.topic, value, f"{fact.topic}|{counted}" if counted else None)
 
     def _add(self, event: RecordedEvent, fact: StatedFact, kind: Kind, until_us: int | None) -> None:
-        """Add the statement of a fact to its group."""
+        """Add the statement of a fact to its group, and the endings that were said after it."""
         is_correction = kind == "correct"
         statement = Statement(
             id=fact.id,
@@ -228,7 +231,7 @@ class Facts:
             at_us=fact.said_us(event),
             from_us=parse_rfc3339(fact.payload.get("valid_from")),
             until_us=until_us,
-            is_assistant=fact.source_type == "inferred" or event.actor == "assistant",
+            is_assistant=not is_correction and (fact.source_type == "inferred" or event.actor == "assistant"),
             rank=SOURCE_RANKS["corrected" if is_correction else fact.source_type],
             key=0,
             fact_id=None,
@@ -240,6 +243,8 @@ class Facts:
             source_type=fact.source_type,
             sources=fact.sources(event)[:SOURCES_MAX],
         )
+        for ending in self._endings.after(statement.at_us, fact):
+            self._add_act(fact.group, ending.id, ending.kind, ending.at_us, ending.value_of(fact.value))
 
     def _add_act(
         self, group: str, id: str, kind: Kind, at_us: int, value: str | None, fact_id: str | None = None
@@ -257,7 +262,8 @@ class Facts:
             key=0,
             fact_id=fact_id,
         )
-        self._statements.add(group, act, confidence=1.0, source_type="stated", sources=[])
+        if not self._statements.has(group, act):
+            self._statements.add(group, act, confidence=1.0, source_type="stated", sources=[])
 
     def _refresh(self, event: RecordedEvent, group: str, topic: str, fact: StatedFact | None = None) -> None:
         """Write the rows of a group by its timeline.
@@ -269,12 +275,10 @@ class Facts:
         spans = timeline(_acting_on(statements, group, topic))
         rows = {row.id: row for row in self._rows(_OF_GROUP, group)}
         owners = _owners(spans, rows)
-        moved: set[str] = set()
+        moved: dict[str, str] = {}
         for position, span in enumerate(spans):
             owner = owners[position]
-            stated = (
-                fact if fact is not None and any(statement.id == fact.id for statement in span.statements) else None
-            )
+            stated = fact if fact is not None and fact.id in {statement.id for statement in span.statements} else None
             if owner is None:
                 owner = self._insert_span(event, span, stated)
                 owners[position] = owner
@@ -283,10 +287,13 @@ class Facts:
             for statement in span.statements:
                 if statement.fact_id != owner:
                     self._statements.assign(group, statement.id, owner)
-                    moved |= {statement.fact_id, owner} if statement.fact_id else set()
-        for id in moved:
+                    moved |= {statement.fact_id: owner} if statement.fact_id else {}
+        for id in {*moved, *moved.values()}:
             self._set_evidence(group, id)
-        self._close_spans(event, spans, [owner or "" for owner in owners])
+        for id in (moved.keys() & rows.keys()) - set(owners):
+            # All its statements are in another span now.
+            self._close(event, rows[id], "superseded", moved[id], None)
+        self._close_spans(event, group, spans, [owner or "" for owner in owners])
 
     def _insert_span(self, event: RecordedEvent, span: Span, stated: StatedFact | None) -> str:
         """Add the row of a span: of the new fact, or of a fact whose time another statement cuts in two."""
@@ -328,11 +335,12 @@ class Facts:
         }
         self._connection.execute(_SET_EVIDENCE, bindings)
 
-    def _close_spans(self, event: RecordedEvent, spans: Sequence[Span], owners: Sequence[str]) -> None:
-        """Set status and end of validity of the rows whose span has ended."""
+    def _close_spans(self, event: RecordedEvent, group: str, spans: Sequence[Span], owners: Sequence[str]) -> None:
+        """Set status and end of validity of the rows by their spans."""
         ids = {id(span): owner for span, owner in zip(spans, owners, strict=True)}
         for span, owner in zip(spans, owners, strict=True):
             if span.status == "active":
+                self._connection.execute(_REOPEN, {"id": owner, "valid_until_us": span.end_us, "group": group})
                 continue
             by = ids.get(id(span.replaced_by)) if isinstance(span.replaced_by, Span) else span.replaced_by
             for row in self._rows("id = ?", owner):

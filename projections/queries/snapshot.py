@@ -12,6 +12,7 @@ import apsw
 
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeQueries, EpisodesWithTurns
+from recollect.projections.queries.fact_queries import FactQueries
 from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.queries.knowledge_queries import KnowledgeQueries
 from recollect.projections.queries.memory_id_queries import MemoryIdQueries
@@ -60,6 +61,11 @@ class Snapshot:
     def knowledge(self) -> KnowledgeQueries:
         """Return the queries on facts, preferences, procedures, relationships and documents."""
         return KnowledgeQueries(self._connection)
+
+    @cached_property
+    def facts(self) -> FactQueries:
+        """Return the queries on the history of facts."""
+        return FactQueries(self._connection)
 
     @cached_property
     def memory_ids(self) -> MemoryIdQueries:

@@ -30,7 +30,7 @@ CREATE TABLE facts (
     value          TEXT    NOT NULL      -- object, normalised
 ) STRICT;
 CREATE INDEX facts_by_topic ON facts (topic, value);
-CREATE INDEX facts_by_conflict ON facts (conflict_key) WHERE status = 'active';
+CREATE INDEX facts_by_conflict ON facts (conflict_key) WHERE conflict_key IS NOT NULL;
 
 -- What was said about each group of facts: those that cannot both hold, or else those of one value.
 CREATE TABLE fact_statements (

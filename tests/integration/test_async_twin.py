@@ -79,6 +79,8 @@ async def test_facts_the_graph_and_versions_are_those_of_a_moment(memory: AsyncR
     await memory.append("a", [stated, knows])
     assert [fact["object"] for fact in (await memory.facts("a", as_of=1))["items"]] == ["Porto"]
     assert (await memory.facts("a", as_of=0))["items"] == []
+    fact_id = (await memory.facts("a"))["items"][0]["id"]
+    assert [fact["object"] for fact in (await memory.fact_history("a", fact_id))["items"]] == ["Porto"]
     assert (await memory.graph("a", "Ann", depth=1))["nodes"] == ["Ann", "Bob"]
     assert (await memory.graph("a", "Ann", depth=1, as_of=1))["nodes"] != ["Ann", "Bob"]
     assert (await memory.version("a", 1), await memory.version("a", None)) == (1, None)

@@ -99,6 +99,21 @@ def test_lists_come_in_pages(http: httpx.Client, home: str, name: str) -> None:
     assert len(seen) == len(set(seen)) == 5
 
 
+def test_the_history_of_a_fact_lists_its_values_oldest_first(http: httpx.Client, home: str) -> None:
+    for day, object in enumerate(("Porto", "Lisbon", "Faro"), start=1):
+        payload = {"subject": "Ann", "predicate": "lives in", "object": object}
+        event = {"id": f"e{day}", "type": "fact.stated", "payload": payload, "occurred_at": f"2026-01-0{day}T00:00:00Z"}
+        http.post(f"{home}/events", json=event)
+    items = http.get(f"{home}/facts/e2/history").json()["items"]
+    assert [(item["object"], item["status"]) for item in items] == [
+        ("Porto", "superseded"),
+        ("Lisbon", "superseded"),
+        ("Faro", "active"),
+    ]
+    assert [item["valid_until"] for item in items] == [items[1]["valid_from"], items[2]["valid_from"], None]
+    assert_problem(http.get(f"{home}/facts/nothing/history"), 404)
+
+
 def test_namespaces_are_listed_with_their_heads(http: httpx.Client, home: str) -> None:
     http.post(f"{home}/events", json=message("hello"))
     items = http.get("/v1/namespaces", params={"limit": 1000}).json()["items"]

@@ -31,6 +31,12 @@ async def list_sources(memory: Memory, namespace: str, episode_id: str) -> Respo
     return json_response({"items": [source.as_json() for source in sources], "next": None})
 
 
+@router.get("/v1/namespaces/{namespace}/facts/{fact_id:path}/history", name="fact history")
+async def list_fact_history(memory: Memory, namespace: str, fact_id: str, as_of: AsOfText = None) -> Response:
+    """List the values that held in turn with a fact, oldest first, each with its validity and status."""
+    return json_response(await run_in_threadpool(memory.fact_history, namespace, fact_id, as_of=as_of))
+
+
 @router.get("/v1/namespaces/{namespace}/graph", name="graph")
 async def read_graph(
     memory: Memory,

@@ -1,0 +1,88 @@
+"""The timeline of facts: what holds follows from the times of the statements, in any order of arrival."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.projections.projector.fact_timeline import Kind, Span, Statement, timeline
+
+
+def statement(
+    number: int, kind: Kind = "state", value: str | None = "Porto", *, at: int | None = None, assistant: bool = False
+) -> Statement:
+    return Statement(
+        id=f"e{number}",
+        kind=kind,
+        value=value,
+        at_us=number if at is None else at,
+        from_us=None,
+        until_us=None,
+        is_assistant=assistant,
+        rank=0 if assistant else 9 if kind in ("end", "retract") else 2,
+        key=number,
+        fact_id=None,
+    )
+
+
+def shown(spans: list[Span]) -> list[tuple[str, str, int, int | None]]:
+    return [(span.value, span.status, span.start_us, span.end_us) for span in spans]
+
+
+@st.composite
+def _lives(draw: st.DrawFn) -> list[Statement]:
+    kinds: list[Kind] = ["state", "state", "state", "state", "past", "correct", "end", "retract"]
+    life: list[Statement] = []
+    for number in range(draw(st.integers(1, 12))):
+        kind = draw(st.sampled_from(kinds))
+        assistant = kind == "state" and draw(st.integers(0, 4)) == 0
+        life.append(statement(number, kind, draw(st.sampled_from(["Porto", "Lisbon", "Faro"])), assistant=assistant))
+    return life
+
+
+@given(life=_lives(), data=st.data())
+def test_the_order_of_arrival_changes_nothing(life: list[Statement], data: st.DataObject) -> None:
+    shuffled = data.draw(st.permutations(life))
+    assert shown(timeline(shuffled)) == shown(timeline(life))
+
+
+@given(life=_lives())
+def test_one_value_is_active_and_the_others_end_before_it_begins(life: list[Statement]) -> None:
+    spans = timeline(life)
+    active = [span for span in spans if span.status == "active"]
+    assert len(active) <= 1
+    for span in spans:
+        assert span.status == "active" or span.end_us is not None
+        # A statement of the assistant that is refused, and one about the past, have no length.
+        lasted = span.end_us is not None and span.end_us > span.start_us
+        assert not lasted or all((span.end_us or 0) <= other.start_us for other in active)
+
+
+@given(life=_lives())
+def test_the_newest_statement_of_a_person_holds(life: list[Statement]) -> None:
+    life = [*life, statement(99, value="Braga")]
+    assert [(span.value, span.start_us) for span in timeline(life) if span.status == "active"] == [("Braga", 99)]
+
+
+@given(life=_lives(), at=st.integers(0, 12))
+def test_a_statement_before_a_correction_never_overrides_it(life: list[Statement], at: int) -> None:
+    life = [*(one for one in life if one.at_us < 12), statement(50, "correct", "Braga", at=12)]
+    again = [*life, statement(60, value="Lisbon", at=min(at, 11))]
+    assert [span.value for span in timeline(again) if span.status == "active"] == ["Braga"]
+
+
+@given(life=_lives())
+def test_the_assistant_never_replaces_the_words_of_a_person(life: list[Statement]) -> None:
+    people = [one for one in life if not (one.is_assistant and one.kind == "state")]
+    active = {span.value for span in timeline(people) if span.status == "active"}
+    if active:
+        assert active == {span.value for span in timeline(life) if span.status == "active"}
+
+
+def test_a_return_is_a_span_of_its_own() -> None:
+    life = [statement(1), statement(3, value="Lisbon"), statement(5), statement(4, "end", "Lisbon")]
+    assert shown(timeline(life)) == [
+        ("Porto", "superseded", 1, 3),
+        ("Lisbon", "ended", 3, 4),
+        ("Porto", "active", 5, None),
+    ]
