@@ -263,7 +263,7 @@ def _merged(
     merged = [*episodes, *knowledge_items]
     if knowledge_items:
         # All that is known of a topic is what an overview asks for.
-        shares = {} if context.query.intent.overview else _KNOWLEDGE_SHARES
+        shares: Mapping[str, float] = {} if context.query.intent.overview else _KNOWLEDGE_SHARES
         merged.sort(key=lambda item: -item.score * shares.get(item.kind, 1.0))
         # Scores never rise along the order, so that an order by score is the same order.
         scores = np.minimum.accumulate([item.score for item in merged])

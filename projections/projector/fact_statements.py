@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import apsw
 import orjson
 
 from recollect.projections.projector.fact_timeline import Statement
+from recollect.projections.projector.stated_fact import group_of
 
 #: Statements of one group that are kept. The rows of the table `facts` that only older ones state stay as they are.
 #: It bounds the time of one statement: a group is read as a whole.
@@ -112,3 +114,17 @@ class FactStatements:
             "UPDATE fact_statements SET at_us = min(at_us, ?) WHERE group_key = ? AND kind = 'retract' AND value = ?",
             (before_us - 1, group, value),
         )
+
+
+def acting_on(statements: Sequence[Statement], group: str, topic: str) -> list[Statement]:
+    """Return the statements of a group; a correction of the whole topic ends the other values of the group."""
+    if group == topic:
+        return [*statements]
+    acting: list[Statement] = []
+    for statement in statements:
+        if statement.kind == "correct" and statement.rank == ACT_RANK:
+            if group != group_of(topic, statement.value or "", None):
+                acting.append(replace(statement, kind="end", value=None))
+        else:
+            acting.append(statement)
+    return acting

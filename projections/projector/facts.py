@@ -8,7 +8,7 @@ and keeps its row, with an end of validity. A message that arrives late finds it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import apsw
@@ -16,10 +16,10 @@ import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
 from recollect.projections.projector.fact_endings import Ending, FactEndings
-from recollect.projections.projector.fact_statements import ACT_RANK, FactStatements
+from recollect.projections.projector.fact_statements import ACT_RANK, FactStatements, acting_on
 from recollect.projections.projector.fact_timeline import Kind, Span, Statement, timeline
 from recollect.projections.projector.predicates import counted_noun, normalised
-from recollect.projections.projector.stated_fact import StatedFact, group_of
+from recollect.projections.projector.stated_fact import StatedFact, combined_confidence, group_of
 from recollect.projections.schema.time_to_live import TTL_DAYS
 
 #: Ranks of the source types; a better source has a higher rank (`003`).
@@ -272,7 +272,7 @@ class Facts:
             fact: the fact that was stated just now, whose statement is in the group.
         """
         statements = self._statements.of_group(group, topic)
-        spans = timeline(_acting_on(statements, group, topic))
+        spans = timeline(acting_on(statements, group, topic))
         rows = {row.id: row for row in self._rows(_OF_GROUP, group)}
         owners = _owners(spans, rows)
         moved: dict[str, str] = {}
@@ -420,20 +420,6 @@ class Facts:
         return [_FactRow(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
 
 
-def _acting_on(statements: Sequence[Statement], group: str, topic: str) -> list[Statement]:
-    """Return the statements of a group; a correction of the whole topic ends the other values of the group."""
-    if group == topic:
-        return [*statements]
-    acting: list[Statement] = []
-    for statement in statements:
-        if statement.kind == "correct" and statement.rank == ACT_RANK:
-            if group != group_of(topic, statement.value or "", None):
-                acting.append(replace(statement, kind="end", value=None))
-        else:
-            acting.append(statement)
-    return acting
-
-
 def _owners(spans: Sequence[Span], rows: Mapping[str, _FactRow]) -> list[str | None]:
     """Return the id of the row of each span: the row that its first statement added; None: it has no row yet."""
     founders = {
@@ -451,8 +437,3 @@ def _owners(spans: Sequence[Span], rows: Mapping[str, _FactRow]) -> list[str | N
             owners[position] = id
             break
     return owners
-
-
-def combined_confidence(first: float, second: float) -> float:
-    """Return the confidence in a memory that two independent sources state (noisy or)."""
-    return 1 - (1 - first) * (1 - second)

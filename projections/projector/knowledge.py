@@ -10,8 +10,9 @@ import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
 from recollect.projections.projector.fact_endings import FactEndings
-from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX, combined_confidence
+from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX
 from recollect.projections.projector.predicates import normalised
+from recollect.projections.projector.stated_fact import combined_confidence
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.chunks import chunks
 from recollect.projections.text.tokens import estimate_tokens

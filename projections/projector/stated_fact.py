@@ -66,3 +66,8 @@ def group_of(topic: str, value: str, conflict_key: str | None) -> str:
 def topic_of(payload: dict[str, Any]) -> str:
     """Return subject and canonical predicate of a fact, normalised: facts with one topic are compared."""
     return f"{normalised(payload['subject'])}|{canonical(payload['predicate'])}"
+
+
+def combined_confidence(first: float, second: float) -> float:
+    """Return the confidence in a memory that two independent sources state (noisy or)."""
+    return 1 - (1 - first) * (1 - second)
