@@ -94,7 +94,7 @@ def test_any_words_about_time_give_ranges_that_end_after_they_begin(text: str, s
         assert timedelta() < date.end - date.start <= timedelta(days=36_525)
         assert text[date.position : date.position + len(date.text)] == date.text
     for date in question_times(text, said_at).ranges:
-        assert timedelta() < date.end - date.start <= timedelta(days=45_000)
+        assert date.start < date.end
 
 
 @pytest.mark.parametrize(
