@@ -303,6 +303,7 @@ def _candidates_with_signals(
         in_span=in_span,
         near_span=near_span_mask(episodes, query.time_ranges),
         versions_naming_span=database_signals.versions_naming_span,
+        outdated_versions=context.index.knowledge.outdated_versions,
         ratings=context.index.knowledge.episode_ratings,
         asked_at_us=context.asked_at_us,
     )

@@ -21,7 +21,7 @@ _ACTS = (
     r"give(?! up| in\b)|make sure|keep(?! (?:going|it up|at it|on|up|trying|fighting|smiling|pushing|dreaming|in touch))|"
     r"be (?:more |less |very )?(?:brief|concise|short|formal|informal|polite|direct|honest|critical|strict|precise|funny|casual))\b"
 )
-_PLEASE = r"(?:please,? |can you |could you |would you |will you |i (?:want|would like|need) you to |you (?:should|must|can) )?"
+_PLEASE = r"(?:(?:one thing|by the way|btw|also|and|oh|ok|so|well|note)[,:]? )?(?:please,? |can you |could you |would you |will you |i (?:want|would like|need) you to |you (?:should|must|can) )?"
 _FROM_NOW = (
     r"(?:from now on|from (?:today|here) on|in (?:the )?future|going forward|for all (?:my|future) \w+|every time|next time|"
     r"in (?:all|every|each of) (?:your|my) \w+)"

@@ -19,7 +19,14 @@ from recollect.projections.embeddings.token_codes import Vector
 
 #: Features that no data set has labels for; their weights are set by hand. Of what the assistant said, the collections
 #: mark the question that led to it.
-_BY_HAND = {"importance": 0.3, "phrase": 1.0, "rating": 2.0, "from_assistant_recalled": 2.0}
+_BY_HAND = {
+    "importance": 0.3,
+    "phrase": 1.0,
+    "rating": 2.0,
+    "from_assistant_recalled": 2.0,
+    "change_present": 0.8,
+    "outdated_present": -3.0,
+}
 #: Features with another weight for long messages; the others keep the weight of a question.
 _MIXED = (
     "bm25_turn",

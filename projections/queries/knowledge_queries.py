@@ -12,6 +12,7 @@ import orjson
 from recollect.events.envelope import DAY_US
 from recollect.projections.queries.records import fetch_dicts, fetch_records, fetch_tuples, fetch_values
 from recollect.projections.schema.time_to_live import TTL_DAYS
+from recollect.projections.text.statement_lines import fact_line, preference_line, relationship_line
 
 #: The kinds of knowledge items.
 Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "document"]
@@ -33,7 +34,7 @@ WHERE description IS NOT NULL AND NOT EXISTS (
 ) ORDER BY id
 """
 _PREFERENCES = """
-SELECT id, category, name, value, strength, status, pinned, standing, source_type, source_events, version,
+SELECT id, subject, category, name, value, strength, status, pinned, standing, source_type, source_events, version,
     updated_at_us, stale_at_us - ? AS confirmed_at_us
 FROM preferences WHERE status IN ('active', 'stale') ORDER BY key
 """
@@ -84,6 +85,7 @@ WHERE status = 'invalidated' OR (status = 'superseded' AND valid_until_us IS NOT
 OR (status = 'ended' AND valid_until_us > created_at_us)
 UNION SELECT source.value FROM relationships, json_each(relationships.source_events) AS source WHERE status = 'ended'
 """
+_OUTDATED_VERSIONS = f"SELECT version FROM episodes WHERE id IN ({_OUTDATED_SOURCES}) ORDER BY version"
 # Ratings whose memory is an episode.
 _EPISODE_RATINGS = "SELECT version, rating FROM ratings JOIN episodes ON id = memory_id"
 # The latest facts, with speaker and session of the first source: a correction may refer to them.
@@ -240,6 +242,10 @@ class KnowledgeQueries:
         """Return the ids of the source events of superseded and invalidated facts."""
         return frozenset(fetch_values(self._connection, _OUTDATED_SOURCES))
 
+    def outdated_versions(self) -> list[int]:
+        """Return the versions of the episodes among `outdated_sources`, ascending."""
+        return fetch_values(self._connection, _OUTDATED_VERSIONS)
+
     def ratings(self) -> dict[str, float]:
         """Return the ratings of memories by id."""
         return dict(fetch_tuples(self._connection, "SELECT memory_id, rating FROM ratings"))
@@ -268,11 +274,11 @@ class KnowledgeQueries:
 def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
     """Yield the active and stale facts."""
     for row in fetch_dicts(connection, _FACTS, (DAY_US,)):
-        text = f"{row['subject']} {row['predicate']} {row['object']}"
+        line = fact_line(row["subject"], row["predicate"], row["object"])
         yield KnowledgeItem(
             kind="fact",
-            text=text,
-            line=text,
+            text=line,
+            line=line,
             source_type=row["source_type"],
             valid_from_us=row["valid_from_us"],
             valid_until_us=row["valid_until_us"],
@@ -309,7 +315,7 @@ def _preferences(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
         yield KnowledgeItem(
             kind="preference",
             text=f"{name} {value}" if row["category"] == "other" else f"{row['category']}: {name} {value}",
-            line=value if row["standing"] else f"{row['category']}.{name}: {value}",
+            line=value if row["standing"] else preference_line(row["subject"], row["category"], name, value),
             standing=bool(row["standing"]),
             source_type=row["source_type"],
             titles=(name,),
@@ -334,11 +340,11 @@ def _procedures(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
 def _relationships(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
     """Yield the active and stale relationships."""
     for row in fetch_dicts(connection, _RELATIONSHIPS, (TTL_DAYS["relationship"] * DAY_US,)):
-        text = f"{row['source']} {row['type']} {row['target']}"
+        line = relationship_line(row["source"], row["type"], row["target"])
         yield KnowledgeItem(
             kind="relationship",
-            text=text,
-            line=text,
+            text=line,
+            line=line,
             entities=(row["source_id"], row["target_id"]),
             predicate=row["type"],
             weight=row["weight"],

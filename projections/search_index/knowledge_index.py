@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 
+import numpy as np
+
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.search_index.knowledge_graph import KnowledgeGraph, build_graph
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import distinct_words
@@ -33,6 +36,8 @@ class KnowledgeIndex:
     terms: Sequence[Mapping[str, int]]
     #: Ids of the source events whose facts are no longer valid.
     outdated: frozenset[str] = frozenset()
+    #: Versions of the episodes among them, ascending.
+    outdated_versions: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     #: Ratings that users gave to retrieved memories, by id of the memory.
     ratings: Mapping[str, float] = field(default_factory=dict[str, float])
     #: Ratings that users gave to retrieved episodes, by version.
@@ -91,6 +96,7 @@ def load_knowledge_index(snapshot: Snapshot, stems: StemCache) -> KnowledgeIndex
         items,
         stems.of([item.text for item in items], stem),
         snapshot.knowledge.outdated_sources(),
+        np.array(snapshot.knowledge.outdated_versions(), np.int64),
         snapshot.knowledge.ratings(),
         snapshot.knowledge.episode_ratings(),
         build_graph(items, snapshot.entities.names_in_knowledge(), snapshot.entities.document_relations(), stem),

@@ -17,6 +17,7 @@ from recollect.api.retrieval.search.keyword_search import KeywordScores
 from recollect.api.retrieval.search.semantic_search import SemanticScores
 from recollect.api.retrieval.understanding.query import Query, TimeRange
 from recollect.api.retrieval.understanding.question_intent import (
+    CHANGE,
     NAMING,
     NUMBER,
     PREFERENCE,
@@ -63,6 +64,8 @@ BINARY_FEATURES = (
     "name_asked",
     "tells_name",
     "liking_preference",
+    "change_present",
+    "outdated_present",
     "said_in_span",
     "said_near_span",
     "tells_of_span",
@@ -112,6 +115,8 @@ class SearchSignals:
     near_span: Mask | None
     #: Versions of the episodes whose text names a date within a time range of the query.
     versions_naming_span: Ints
+    #: Versions of the episodes that state what was replaced or has ended.
+    outdated_versions: Ints
     #: Ratings of retrieved episodes by feedback, -1 to 1, by version.
     ratings: Mapping[int, float]
     #: The time of the query, in microseconds since 1970 UTC.
@@ -291,6 +296,8 @@ def _binary_columns(
         "number_count": ((flags & NUMBER) > 0) & intent.count,
         "number_figure": ((flags & NUMBER) > 0) & intent.figure,
         "liking_preference": ((flags & PREFERENCE) > 0) & intent.preference,
+        "change_present": ((flags & CHANGE) > 0) & intent.present,
+        "outdated_present": np.isin(arrays.versions[rows], signals.outdated_versions) & intent.present,
         "tells_of_span": np.isin(arrays.versions[rows], signals.versions_naming_span),
         "graph": np.zeros(len(rows)) if signals.graph is None else signals.graph[rows],
         "rating": np.clip([signals.ratings.get(int(version), 0.0) for version in arrays.versions[rows]], -1, 1),
@@ -315,6 +322,7 @@ def _required_flags(intent: QuestionIntent) -> int:
         | NUMBER * (intent.count or intent.figure)
         | PREFERENCE * intent.preference
         | NAMING * intent.called
+        | CHANGE * intent.present
     )
 
 

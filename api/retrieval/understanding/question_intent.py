@@ -100,7 +100,7 @@ _POSSESSIVE = re.compile(r"\b(?:my|our)\b", re.I)
 _IMPERSONAL = re.compile(r"\bhow (?:do|does|can|could|should|would|to) (?:i|we|one|you)\b|\"[^\"]{1,80}\"", re.I)
 
 #: Flags of a text, as bits, which `ranking.features` combines with the intent of the query.
-QUESTION, TIME, NUMBER, PREFERENCE, NAMING = 1, 2, 4, 8, 32
+QUESTION, TIME, NUMBER, PREFERENCE, NAMING, CHANGE = 1, 2, 4, 8, 32, 64
 _TIME_WORDS = re.compile(
     r"\b(?:\d{1,2}:\d\d|noon|midnight|yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekend|months?|years?|"
     r"january|february|march|april|may|june|july|august|september|october|november|december|summer|winter|spring|fall|"
@@ -114,6 +114,12 @@ _NUMBER_WORDS = re.compile(
 _PREFERENCE_WORDS = re.compile(r"\b(?:prefer\w*|favou?rite|love|like|enjoy|hate|always|never|usually|want)\b", re.I)
 _NAMING_WORDS = re.compile(
     r"\b(?i:called|named|names?(?:['’]s| is| was| are))\b|\b(?i:i['’]m|i am|call (?:me|him|her|it|them|us)) [A-Z]"
+)
+#: Something is told that replaces what was told before.
+_CHANGE_WORDS = re.compile(
+    r"\b(?:actually|instead|after all|no longer|no more|any ?more|changed|moved (?:me|us|it|to)|now|new|again|update|"
+    r"from now|switched|raised|lowered|postponed|rescheduled|cancel\w{0,6}|picked up|is done|correction|not \w+ but)\b",
+    re.I,
 )
 
 
@@ -205,6 +211,7 @@ def text_flags(text: str, required: int) -> int:
         (NUMBER, _NUMBER_WORDS),
         (PREFERENCE, _PREFERENCE_WORDS),
         (NAMING, _NAMING_WORDS),
+        (CHANGE, _CHANGE_WORDS),
     ):
         if required & flag and pattern.search(text) is not None:
             flags |= flag

@@ -1,0 +1,82 @@
+"""Statement lines: writes facts, preferences and relationships as a person would: `Ann adopted a greyhound`.
+
+What people say of themselves is kept in their words, "adopted a greyhound for my son"; a line speaks about them.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: Predicates after `is` or `was`.
+_AFTER_IS = re.compile(r"^(?:allergic|married|engaged|related|interested|afraid|dating|vegan|vegetarian)\b")
+_AFTER_WAS = re.compile(r"^born\b")
+#: Predicates of the extraction that a colon follows.
+_BEFORE_COLON = {"decided": "decided", "has problem": "has a problem"}
+#: Values of preferences that are verbs.
+_VERBS = frozenset(("likes", "dislikes", "prefers", "loves", "hates", "wants", "avoids", "enjoys", "needs"))
+#: Words of the first person, and those that speak about the person.
+_THIRD_PERSON = {
+    "i am": "they are",
+    "i'm": "they're",
+    "i was": "they were",
+    "am": "are",
+    "i": "they",
+    "we": "they",
+    "me": "them",
+    "us": "them",
+    "my": "their",
+    "our": "their",
+    "mine": "theirs",
+    "ours": "theirs",
+    "myself": "themselves",
+    "ourselves": "themselves",
+}
+#: "us" in capitals is a country.
+_FIRST_PERSON = re.compile(
+    r"\b(?!US\b)(?:" + "|".join(sorted(_THIRD_PERSON, key=len, reverse=True)) + r")(?![\w'’-])", re.IGNORECASE
+)
+
+
+def fact_line(subject: str, predicate: str, object: str) -> str:
+    """Return a fact as a sentence without its end sign."""
+    told = _FIRST_PERSON.sub(lambda match: _THIRD_PERSON[match.group().lower()], object)
+    if predicate == "did":
+        return f"{subject} {told}"
+    if predicate in _BEFORE_COLON:
+        return f"{subject} {_BEFORE_COLON[predicate]}: {told}"
+    if predicate.endswith(" is"):
+        return f"{subject}'s {predicate} {object}"
+    if _AFTER_IS.match(predicate):
+        return f"{subject} is {predicate} {told}"
+    if _AFTER_WAS.match(predicate):
+        return f"{subject} was {predicate} {told}"
+    return f"{subject} {predicate} {told}"
+
+
+def preference_line(subject: str, category: str, name: str, value: str) -> str:
+    """Return a preference: `Ann likes green tea`, or `communication.tone: short` for one with a value of its own.
+
+    Parameters:
+        subject: whose it is, in lower case; empty for the user.
+    """
+    verb = value.rpartition(" ")[2]
+    if verb not in _VERBS:
+        return f"{category}.{name}: {value}"
+    told = _FIRST_PERSON.sub(lambda match: _THIRD_PERSON[match.group().lower()], name)
+    if value != verb:
+        # The value begins with a name, such as `Ann's sister likes`.
+        return f"{value} {told}"
+    return f"{_displayed(subject)} {verb} {told}"
+
+
+def relationship_line(source: str, type: str, target: str) -> str:
+    """Return a relationship: `Ann's boss is Tom`, `Ann owns Rex`."""
+    is_noun = type.isalpha() and type.islower() and (type.endswith("ss") or not type.endswith(("s", "ed")))
+    return f"{source}'s {type} is {target}" if is_noun else f"{source} {type} {target}"
+
+
+def _displayed(subject: str) -> str:
+    """Return the name of a subject in lower case with capitals; `user` for the user."""
+    if not subject or subject.startswith("user"):
+        return subject or "user"
+    return " ".join(word[:1].upper() + word[1:] for word in subject.split(" "))
