@@ -33,7 +33,7 @@ _THIRD_PERSON = {
 }
 #: "us" in capitals is a country.
 _FIRST_PERSON = re.compile(
-    r"\b(?!US\b)(?:" + "|".join(sorted(_THIRD_PERSON, key=len, reverse=True)) + r")(?![\w'’-])", re.IGNORECASE
+    r"\b(?-i:(?!US\b))(?:" + "|".join(sorted(_THIRD_PERSON, key=len, reverse=True)) + r")(?![\w'’-])", re.IGNORECASE
 )
 
 

@@ -128,3 +128,17 @@ def test_the_facts_of_a_batch_have_the_times_of_their_messages(memory: Recollect
         ("blue", "2026-01-02", "2026-01-10"),
         ("green", "2026-01-10", ""),
     ]
+
+
+def test_the_message_that_holds_comes_before_the_one_that_it_replaced(memory: Recollect) -> None:
+    active(
+        memory,
+        said(1, "I work at the Harbour Grill, long shifts but the kitchen is nice"),
+        said(40, "big news: I now work at Mill Lane Bakery"),
+    )
+    now, before = (
+        [item.text for item in memory.retrieve("a", query).items if item.kind == "episode"]
+        for query in ("where does Ann work?", "where did Ann work before?")
+    )
+    assert "Mill Lane" in now[0]
+    assert any("Harbour" in text for text in before)
