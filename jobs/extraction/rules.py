@@ -62,6 +62,9 @@ _PLACEHOLDERS = {
     "many": rf"(?P<many>{_any([count for count in vocabulary.COUNTS if count not in ('a', 'no')])})",
     "phone": r"(?P<phone>\+?\d[\d /()-]{4,18}\d)",
     "amount": r"(?P<amount>[$€£]?\d[\d.,]*(?:\s?(?:[$€£]|[a-z]{3,10}\b(?<!month)(?<!from)))?)",
+    "attribute": rf"(?P<attribute>{_any(vocabulary.ATTRIBUTES)})",
+    "value": rf"(?P<value>\d[\w.,/-]{{0,40}}+(?:\s+(?:cm|m|kg|pounds|euros?|dollars))?(?! years?\b)|(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{_PLACE}"
+    r"(?: positive| negative)?)",
     "email": r"(?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)",
     "verb": rf"(?P<verb>{_any([verb.strip() for verb in vocabulary.EVENT_VERBS])})",
 }

@@ -31,15 +31,23 @@ _INSTRUCTION = re.compile(
     rf"^{_PLEASE}(?:"
     rf"(?:always|never|only|do not ever|never ever) (?:please )?{_ACTS}"
     rf"|{_FROM_NOW},? {_PLEASE}(?:always |never |only |do not |just )?{_ACTS}"
-    rf"|(?:do not|stop) (?:ever )?(?:us(?:e|ing)|send(?:ing)?|add(?:ing)?|writ(?:e|ing)|call(?:ing)? me|start(?:ing)?|"
-    r"answer(?:ing)?|remind(?:ing)?|apologi[sz](?:e|ing)|explain(?:ing)?|recommend(?:ing)?|suggest(?:ing)?|repeat(?:ing)?|"
-    r"ask(?:ing)? me)\b"
     r"|(?:keep|make) (?:your|all|the) (?:answers?|repl(?:y|ies)|responses?|messages|code|explanations?|summar(?:y|ies))\b"
     r"|(?:answer|respond|reply|write|talk|speak)(?: to me| me)? (?:only |always )?(?:in|with) \w"
     r"|(?:call|address) me (?:as )?(?!back\b|when\b|if\b|later\b|tomorrow\b|at\b|on\b|a\b|an\b|crazy\b)\w"
     r"|no (?:more )?(?:emojis?|bullet points|bullets|tables|headings|markdown|exclamation marks|small talk|jargon|lists)\b"
     r"|(?:short|brief|concise|long|detailed) (?:answers|replies|responses)\b"
     r")",
+    re.IGNORECASE,
+)
+#: What not to do: it is about the task at hand unless it is about style, or says that it is for good.
+_PROHIBITION = re.compile(
+    rf"^{_PLEASE}(?:do not|stop) (?:us(?:e|ing)|send(?:ing)?|add(?:ing)?|writ(?:e|ing)|call(?:ing)? me|start(?:ing)?|"
+    r"answer(?:ing)?|remind(?:ing)?|apologi[sz](?:e|ing)|explain(?:ing)?|recommend(?:ing)?|suggest(?:ing)?|repeat(?:ing)?|"
+    r"ask(?:ing)? me)\b",
+    re.IGNORECASE,
+)
+_FOR_GOOD = re.compile(
+    r"\b(?:any ?more|again|ever|apologi[sz]\w{1,3}|(?:with|to) me|in (?:your|the) (?:answers|replies|messages|code))\b",
     re.IGNORECASE,
 )
 #: "Whenever I ask for code, use Python".
@@ -125,10 +133,12 @@ def find_instruction(sentence: Sentence) -> StandingInstruction | None:
     text = sentence.text
     if sentence.is_question or '"' in text or _NARRATED.match(text):
         return None
-    if not any(form.match(text) for form in (_INSTRUCTION, _ON_REQUEST, _ENDING)):
-        return None
-    is_risky = _RISKY.search(text) is not None and _HARMLESS.search(text) is None
     topic = next((name for name, pattern in _TOPICS if pattern.search(text)), None)
+    if not any(form.match(text) for form in (_INSTRUCTION, _ON_REQUEST, _ENDING)):
+        is_for_good = topic is not None or _FOR_GOOD.search(text) is not None
+        if not is_for_good or _PROHIBITION.match(text) is None:
+            return None
+    is_risky = _RISKY.search(text) is not None and _HARMLESS.search(text) is None
     if topic is not None:
         return StandingInstruction(text, topic, "formatting" if topic in _FORMATTING else "communication", is_risky)
     words = [word for word in WORD.findall(text.casefold()) if word not in STOP_WORDS]

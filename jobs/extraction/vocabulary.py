@@ -51,6 +51,19 @@ CHILDREN = """
     children kids sons daughters grandchildren
 """.split()
 
+#: What a person has one of, as in `my shoe size is 38`.
+ATTRIBUTES = [
+    " ".join(name.split())
+    for name in """
+    shoe size | ring size | dress size | shirt size | trouser size | size | height | weight | blood type | surname |
+    last name | maiden name | nickname | middle name | hometown | home town | nationality | native language |
+    mother tongue | first language | job title | major | degree | car | bike | motorbike | band | team | school |
+    university | employer | gym | instrument | landlord | landlady | dentist | doctor | therapist | tutor | insurance |
+    bank | seat | room number | star sign | zodiac sign | budget | address | policy number | customer number |
+    membership number | licence plate | license plate | flat number | house number | student number
+    """.split("|")
+]
+
 #: Adverbs that may stand between the subject and the verb.
 ADVERBS = """
     also always probably really absolutely actually currently just mostly now often only particularly recently still

@@ -24,8 +24,8 @@ _BY_HAND = {
     "phrase": 1.0,
     "rating": 2.0,
     "from_assistant_recalled": 2.0,
-    "change_present": 0.8,
-    "outdated_present": -3.0,
+    "change_present": 0.4,
+    "outdated_present": -2.0,
 }
 #: Features with another weight for long messages; the others keep the weight of a question.
 _MIXED = (

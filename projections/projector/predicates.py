@@ -86,5 +86,5 @@ def counted_noun(value: str) -> str | None:
 
 
 def has_one_value(predicate: str) -> bool:
-    """Return whether a canonical predicate has one value at a time."""
-    return predicate in _SINGLE or predicate.startswith("favourite ")
+    """Return whether a canonical predicate has one value at a time, such as `shoe size is`."""
+    return predicate in _SINGLE or predicate.startswith("favourite ") or predicate.endswith(" is")

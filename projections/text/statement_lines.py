@@ -39,18 +39,18 @@ _FIRST_PERSON = re.compile(
 
 def fact_line(subject: str, predicate: str, object: str) -> str:
     """Return a fact as a sentence without its end sign."""
-    told = _FIRST_PERSON.sub(lambda match: _THIRD_PERSON[match.group().lower()], object)
+    reported = _FIRST_PERSON.sub(lambda match: _THIRD_PERSON[match.group().lower()], object)
     if predicate == "did":
-        return f"{subject} {told}"
+        return f"{subject} {reported}"
     if predicate in _BEFORE_COLON:
-        return f"{subject} {_BEFORE_COLON[predicate]}: {told}"
+        return f"{subject} {_BEFORE_COLON[predicate]}: {reported}"
     if predicate.endswith(" is"):
         return f"{subject}'s {predicate} {object}"
     if _AFTER_IS.match(predicate):
-        return f"{subject} is {predicate} {told}"
+        return f"{subject} is {predicate} {reported}"
     if _AFTER_WAS.match(predicate):
-        return f"{subject} was {predicate} {told}"
-    return f"{subject} {predicate} {told}"
+        return f"{subject} was {predicate} {reported}"
+    return f"{subject} {predicate} {reported}"
 
 
 def preference_line(subject: str, category: str, name: str, value: str) -> str:
@@ -62,11 +62,11 @@ def preference_line(subject: str, category: str, name: str, value: str) -> str:
     verb = value.rpartition(" ")[2]
     if verb not in _VERBS:
         return f"{category}.{name}: {value}"
-    told = _FIRST_PERSON.sub(lambda match: _THIRD_PERSON[match.group().lower()], name)
+    reported = _FIRST_PERSON.sub(lambda match: _THIRD_PERSON[match.group().lower()], name)
     if value != verb:
         # The value begins with a name, such as `Ann's sister likes`.
-        return f"{value} {told}"
-    return f"{_displayed(subject)} {verb} {told}"
+        return f"{value} {reported}"
+    return f"{_displayed(subject)} {verb} {reported}"
 
 
 def relationship_line(source: str, type: str, target: str) -> str:

@@ -22,6 +22,7 @@ def found(text: str) -> list[StandingInstruction]:
         "I want you to always answer in two sentences",
         "Whenever I ask for code, use Python 3.",
         "stop apologizing",
+        "don't suggest meat to me",
         "use metric units from now on",
     ],
 )
@@ -42,6 +43,8 @@ def test_an_imperative_about_how_the_assistant_works_is_an_instruction(text: str
         'He said "always answer in French"',
         "use two eggs and a cup of flour",
         "do you always answer in French?",
+        "do not ask me for the script",
+        "don't use pandas here",
     ],
 )
 def test_what_people_say_to_each_other_is_none(text: str) -> None:

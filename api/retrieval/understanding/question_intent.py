@@ -115,7 +115,7 @@ _PREFERENCE_WORDS = re.compile(r"\b(?:prefer\w*|favou?rite|love|like|enjoy|hate|
 _NAMING_WORDS = re.compile(
     r"\b(?i:called|named|names?(?:['’]s| is| was| are))\b|\b(?i:i['’]m|i am|call (?:me|him|her|it|them|us)) [A-Z]"
 )
-#: Something is told that replaces what was told before.
+#: A statement replaces an earlier one.
 _CHANGE_WORDS = re.compile(
     r"\b(?:actually|instead|after all|no longer|no more|any ?more|changed|moved (?:me|us|it|to)|now|new|again|update|"
     r"from now|switched|raised|lowered|postponed|rescheduled|cancel\w{0,6}|picked up|is done|correction|not \w+ but)\b",
