@@ -89,11 +89,7 @@ class NamespaceSearch:
         items = _merged(context, episodes, matches, dropped)
         if matches:
             grounding = max(grounding, *(match.probability for match in matches))
-        if (
-            request.gate
-            and request.ranking == "weighted"
-            and (grounding < self._answer_min(ranked) or not _asks_memory(context))
-        ):
+        if request.gate and request.ranking == "weighted" and not self._speaks(context, ranked, grounding):
             # Knowledge about an entity that a message mentions belongs to the turn, even below the gate (`000`).
             named = {match.item.id for match in matches if match.named and request.mode == "passive"}
             named_items = [item for item in items if item.id in named]
@@ -104,6 +100,13 @@ class NamespaceSearch:
             ]
             items = named_items
         return SearchResult(context, items, grounding, ranked, dropped)
+
+    def _speaks(self, context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
+        """Return whether the gate lets a result pass; a question about a participant always gets the best items."""
+        if not _asks_memory(context):
+            return False
+        asks_for_participant = bool(context.query.participants) and context.request.mode == "active"
+        return asks_for_participant or grounding >= self._answer_min(ranked)
 
     def _answer_min(self, ranked: RankedEpisodes | None) -> float:
         """Return the lowest probability of an answer that passes the gate; without episodes that of keywords."""
@@ -123,9 +126,6 @@ class NamespaceSearch:
         answer_logit = gate.answer(answer_measures(ranked, context.query), word_count)
         if _surely_answered(context, ranked):
             answer_logit = max(answer_logit, _SURE_LOGIT)
-        elif context.query.participants and context.request.mode == "active":
-            # A question about a participant always gets the best candidates, with a low grounding.
-            answer_logit = max(answer_logit, _NAMED_LOGIT)
         probabilities = gate.items(answer_logit, item_measures(ranked))
         # Twice the limit, since duplicates are dropped later.
         distinct = distinct_episodes(context, ranked, 2 * context.request.limit)
@@ -210,8 +210,6 @@ def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
 _WHOLE_COVERAGE = 0.99
 #: The logit of an answer that is sure to be there: a probability of 0.73.
 _SURE_LOGIT = 1.0
-#: The logit of an answer about a participant: a probability of 0.15, just over the threshold of the gate.
-_NAMED_LOGIT = -1.7
 #: The factor on the probability of a knowledge item among messages, by kind: a message has more detail, and the
 #: messages of an answer share its probability. Tried: 1, 0.5, 0.25.
 _KNOWLEDGE_SHARES: Mapping[str, float] = {

@@ -26,8 +26,10 @@ def resummarised(context: JobContext, namespace: str, snapshot: Snapshot, messag
     drafts: list[EventDraft] = []
     for summary_id in snapshot.pages.summary_ids(message_id):
         summary = snapshot.pages.row("episodes", summary_id)
-        assert summary is not None, "it was selected from the same snapshot"
-        versions = [it for it in snapshot.episodes.source_versions(summary["version"]) if it != event.version]
+        if summary is None:
+            continue
+        sources = snapshot.episodes.source_versions(summary["version"])
+        versions = [version for version in sources if version != event.version]
         turns = read_turns(context.log, namespace, versions)
         vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
         tokens_max = max(_TOKENS_MIN, summary["token_count"])

@@ -119,7 +119,7 @@ def find_endings(sentence: str, before: Sequence[PriorStatement]) -> Iterator[It
         return
     seen: set[frozenset[str]] = set()
     for item in [*_by_rules(sentence), *_negated(sentence), *_completed_tasks(sentence, before)]:
-        stems = frozenset(content_stems(item.get("about", "")))
+        stems = content_stems(item.get("about", ""))
         if not stems or stems not in seen:
             yield item
         seen.add(stems)
@@ -240,8 +240,8 @@ def _completed_tasks(sentence: str, before: Sequence[PriorStatement]) -> Iterato
     if _UNDONE.search(sentence):
         return
     tasks = [prior for prior in before if prior.predicate == "needs to"]
-    words = content_stems(sentence) if tasks else set[str]()
+    words = content_stems(sentence)
     for prior in tasks:
         shared = len(words & content_stems(prior.object))
-        if shared >= _TASK_WORDS_MIN and shares_words(frozenset(words), prior.object):
+        if shared >= _TASK_WORDS_MIN and shares_words(words, prior.object):
             yield {"who": "I", "types": ["task"], "about": prior.object}

@@ -113,8 +113,6 @@ class IncomingMessage(NamedTuple):
     sent_at: datetime
     #: Whether the assistant sent the message; no facts are extracted about it.
     is_assistant: bool
-    #: Whether the text has signs of another author, who gives the assistant no instructions.
-    is_pasted: bool = False
 
 
 class ExtractedItem(NamedTuple):
@@ -142,7 +140,9 @@ def extract_by_rules(
         ExtractionTimeout: the processor time is used up.
     """
     end = time.thread_time() + seconds_max
-    message = message._replace(text=excerpt(message.text), is_pasted=is_pasted(message.text))
+    # Another author gives the assistant no instructions.
+    may_instruct = not is_pasted(message.text)
+    message = message._replace(text=excerpt(message.text))
     for date in find_dates(message.text, message.sent_at):
         item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}
         yield ExtractedItem("dates", item)
@@ -161,7 +161,7 @@ def extract_by_rules(
             continue
         if any(statement_modality.is_joke(other) for other in message_sentences[index : index + 2]):
             continue
-        for extracted in _read_sentence(message, sentence, before):
+        for extracted in _read_sentence(message, sentence, before, may_instruct=may_instruct):
             if extracted.kind == "facts":
                 before.append(_statement(message, extracted.item))
             yield extracted
@@ -179,7 +179,7 @@ def _statement(message: IncomingMessage, fact: Item) -> PriorStatement:
 
 
 def _read_sentence(
-    message: IncomingMessage, sentence: Sentence, before: list[PriorStatement]
+    message: IncomingMessage, sentence: Sentence, before: list[PriorStatement], *, may_instruct: bool
 ) -> Iterator[ExtractedItem]:
     """Yield the correction or the instruction of a sentence, or else its facts, preferences and people."""
     text = _ELLIPSIS.sub("and I ", sentence.text) if sentence.text.startswith(("I ", "We ")) else sentence.text
@@ -191,7 +191,7 @@ def _read_sentence(
     if correction is not None:
         yield ExtractedItem("corrections", correction | {"source_events": [message.event_id]})
         return
-    instruction = None if message.is_pasted else find_instruction(sentence)
+    instruction = find_instruction(sentence) if may_instruct else None
     if instruction is not None:
         yield ExtractedItem("preferences", _instruction(message, instruction))
         return

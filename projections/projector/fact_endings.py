@@ -80,7 +80,7 @@ class Ending:
             subject=normalised(payload["subject"]),
             predicates=tuple(canonical(predicate) for predicate in payload.get("predicates", ())),
             types=tuple(payload.get("types", ())),
-            about=frozenset(content_stems(payload.get("about") or "")),
+            about=content_stems(payload.get("about") or ""),
             kind="retract" if payload.get("retracted") else "end",
             at_us=at_us,
         )

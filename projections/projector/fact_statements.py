@@ -69,7 +69,7 @@ class FactStatements:
         return row is not None
 
     def of_group(self, group: str, topic: str) -> list[Statement]:
-        """Return the statements of a group. A correction of the whole topic ends every other value of it."""
+        """Return the statements of a group, and the corrections of its whole topic."""
         rows: list[tuple[Any, ...]] = self._connection.execute(_GROUP, (group, topic)).fetchall()
         statements = [Statement(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
         if len(statements) > STATEMENTS_MAX:

@@ -22,6 +22,7 @@ _DERIVED_ITEMS = (
     "facts",
     "rejected",
     "corrections",
+    "endings",
     "preferences",
     "entities",
     "relationships",

@@ -87,4 +87,4 @@ def counted_noun(value: str) -> str | None:
 
 def has_one_value(predicate: str) -> bool:
     """Return whether a canonical predicate has one value at a time, such as `shoe size is`."""
-    return predicate in _SINGLE or predicate.startswith("favourite ") or predicate.endswith(" is")
+    return predicate in _SINGLE or predicate.endswith(" is")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from recollect.projections.text.words import distinct_words
 
@@ -45,6 +46,8 @@ def stem(word: str) -> str:
     return _DOUBLED.sub(r"\1", word)
 
 
-def content_stems(text: str) -> set[str]:
+# The same open tasks are compared with each sentence. The texts are sentences and objects, of 1,000 characters at most.
+@lru_cache(maxsize=1_024)
+def content_stems(text: str) -> frozenset[str]:
     """Return the stems of the words of `text` that name something."""
-    return {stem(word) for word in distinct_words(text) if word not in _TIMES}
+    return frozenset(stem(word) for word in distinct_words(text) if word not in _TIMES)

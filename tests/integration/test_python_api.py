@@ -110,7 +110,8 @@ def test_a_model_that_does_not_become_ready_is_waited_for_once(tmp_path: Path) -
         waiting.wait(["ann"])
         waiting.wait(["ann"])
     first, second = embedder.waits
-    assert 0 < first <= 0.05
+    # The rounding of a clock that counts from the start of the machine is about a nanosecond.
+    assert 0 < first <= 0.05 + 1e-6
     assert second == 0
 
 

@@ -95,6 +95,9 @@ def test_any_words_about_time_give_ranges_that_end_after_they_begin(text: str, s
         assert text[date.position : date.position + len(date.text)] == date.text
     for date in question_times(text, said_at).ranges:
         assert date.start < date.end
+        # Only a range from or until the present, such as `until 2023`, is longer.
+        touches_present = said_at.date() in (date.start.date(), (date.end - timedelta(days=1)).date())
+        assert touches_present or date.end - date.start <= timedelta(days=45_000)
 
 
 @pytest.mark.parametrize(
