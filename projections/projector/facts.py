@@ -276,6 +276,7 @@ class Facts:
         rows = {row.id: row for row in self._rows(_OF_GROUP, group)}
         owners = _owners(spans, rows)
         moved: dict[str, str] = {}
+        changed: set[str] = set()
         for position, span in enumerate(spans):
             owner = owners[position]
             stated = fact if fact is not None and fact.id in {statement.id for statement in span.statements} else None
@@ -287,8 +288,10 @@ class Facts:
             for statement in span.statements:
                 if statement.fact_id != owner:
                     self._statements.assign(group, statement.id, owner)
-                    moved |= {statement.fact_id: owner} if statement.fact_id else {}
-        for id in {*moved, *moved.values()}:
+                    if statement.fact_id is not None:
+                        moved[statement.fact_id] = owner
+                        changed |= {statement.fact_id, owner}
+        for id in changed:
             self._set_evidence(group, id)
         for id in (moved.keys() & rows.keys()) - set(owners):
             # All its statements are in another span now.

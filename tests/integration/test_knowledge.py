@@ -404,7 +404,7 @@ def _homes(draw: st.DrawFn) -> list[Event]:
     events: list[Event] = []
     for day in range(1, draw(st.integers(2, 9))):
         object = draw(st.sampled_from(["Porto", "Lisbon", "Faro"]))
-        stated = fact(object, day=day, source_type=draw(st.sampled_from(["stated", "observed"])))
+        stated = fact(object, day=day, source_type=draw(st.sampled_from(["stated", "observed", "inferred"])))
         over: Event = {"subject": "Ann", "predicates": ["lives in"], "stated_at": at(day)}
         named = over | {"about": object}
         events.append(
