@@ -20,7 +20,7 @@ _ADVERBS = "|".join(vocabulary.ADVERBS)
 #: Words that end a phrase.
 _STOP = (
     r"(?:but|because|so|which|that|who|when|while|since|if|although|though|whenever|where|until|before|after|lately|"
-    r"'cause|these days|right now|at the moment|anymore|too|as well|(?:and|,)\s+(?:I|we|he|she|it|they|you|my|our|then|also|not)\b)"
+    r"'cause|these days|right now|at the moment|any ?more|too|as well|(?:and|,)\s+(?:I|we|he|she|it|they|you|my|our|then|also|not)\b)"
 )
 _TOKEN = r"[\w$€£%&+#@./'-]+"
 _THING = rf"(?!{_STOP}\b){_TOKEN}(?:,?\s+(?!{_STOP}\b){_TOKEN}){{0,9}}"

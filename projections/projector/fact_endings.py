@@ -24,11 +24,19 @@ SHARED_MIN = 0.7
 _ENDABLE_TYPES = ("fact", "decision", "problem", "task")
 
 _ADD = """
-INSERT INTO fact_endings (id, subject, predicates, types, about, kind, at_us) VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO fact_endings (id, subject, predicates, types, about, kind, at_us, source_events)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 _AFTER = """
-SELECT id, subject, predicates, types, about, kind, at_us FROM fact_endings
+SELECT id, subject, predicates, types, about, kind, at_us, source_events FROM fact_endings
 WHERE subject = ? AND at_us >= ? ORDER BY at_us DESC, key DESC LIMIT ?
+"""
+_OF_SOURCE = """
+SELECT key, id, source_events FROM fact_endings
+WHERE EXISTS (SELECT 1 FROM json_each(fact_endings.source_events) WHERE value = ?)
+"""
+_REOPEN = """
+UPDATE {table} SET status = 'active', ended_by = NULL WHERE ended_by = ? AND status IN ('ended', 'invalidated')
 """
 _FACTS_OF_SUBJECT = """
 SELECT topic, predicate, type, value, conflict_key FROM facts
@@ -71,6 +79,8 @@ class Ending:
     #: end: it no longer holds. retract: it is to be forgotten.
     kind: Literal["end", "retract"]
     at_us: int
+    #: The events that say so.
+    source_events: tuple[str, ...]
 
     @classmethod
     def from_payload(cls, id: str, payload: dict[str, Any], at_us: int) -> Ending:
@@ -83,6 +93,7 @@ class Ending:
             about=content_stems(payload.get("about") or ""),
             kind="retract" if payload.get("retracted") else "end",
             at_us=at_us,
+            source_events=tuple(payload.get("source_events", ())),
         )
 
     def value_of(self, value: str) -> str | None:
@@ -122,9 +133,9 @@ class FactEndings:
 
     def add(self, ending: Ending) -> None:
         """Store an ending for facts that were said earlier and arrive later."""
-        lists: list[Sequence[str]] = [ending.predicates, ending.types, sorted(ending.about)]
-        texts = [orjson.dumps(list(values)).decode() for values in lists]
-        self._connection.execute(_ADD, (ending.id, ending.subject, *texts, ending.kind, ending.at_us))
+        lists: list[Sequence[str]] = [ending.predicates, ending.types, sorted(ending.about), ending.source_events]
+        *texts, sources = [orjson.dumps(list(values)).decode() for values in lists]
+        self._connection.execute(_ADD, (ending.id, ending.subject, *texts, ending.kind, ending.at_us, sources))
 
     def apply_to_other_kinds(self, ending: Ending) -> None:
         """End the preferences and relationships that an ending speaks of; `Facts.end` ends the facts."""
@@ -133,13 +144,29 @@ class FactEndings:
         preferences: list[Any] = self._connection.execute(_PREFERENCES_BEFORE, before).fetchall()
         for id, text in preferences:
             if ending.ends_preference(text):
-                self._connection.execute("UPDATE preferences SET status = ? WHERE id = ?", (status, id))
+                self._connection.execute(
+                    "UPDATE preferences SET status = ?, ended_by = ? WHERE id = ?", (status, ending.id, id)
+                )
         relationships: list[Any] = self._connection.execute(_RELATIONSHIPS_BEFORE, before).fetchall()
         for id, kind, target in relationships:
             if ending.ends_relation(kind, target):
                 self._connection.execute(
-                    "UPDATE relationships SET status = ?, updated_at_us = ? WHERE id = ?", (status, ending.at_us, id)
+                    "UPDATE relationships SET status = ?, ended_by = ?, updated_at_us = ? WHERE id = ?",
+                    (status, ending.id, ending.at_us, id),
                 )
+
+    def forget(self, source_id: str) -> list[str]:
+        """Remove the endings that only the event `source_id` states, and return their ids.
+
+        The preferences and relationships that they ended are active again; the caller does the same with facts.
+        """
+        rows: list[Any] = self._connection.execute(_OF_SOURCE, (source_id,)).fetchall()
+        removed_ids = [id for _, id, sources in rows if set(orjson.loads(sources)) == {source_id}]
+        for id in removed_ids:
+            self._connection.execute("DELETE FROM fact_endings WHERE id = ?", (id,))
+            for table in ("preferences", "relationships"):
+                self._connection.execute(_REOPEN.format(table=table), (id,))
+        return removed_ids
 
     def after(self, said_us: int, fact: StatedFact) -> list[Ending]:
         """Return the endings at or after a time that end a fact of that time."""
@@ -165,8 +192,9 @@ class FactEndings:
                 about=frozenset(orjson.loads(about)),
                 kind=kind,
                 at_us=at_us,
+                source_events=tuple(orjson.loads(sources)),
             )
-            for id, subject, predicates, types, about, kind, at_us in rows
+            for id, subject, predicates, types, about, kind, at_us, sources in rows
         ]
 
     def matching_facts(self, ending: Ending) -> list[FactOfSubject]:

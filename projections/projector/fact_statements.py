@@ -34,9 +34,10 @@ SELECT fact_id, confidence, source_type, source_events, at_us FROM fact_statemen
 WHERE group_key = ? AND fact_id = ? AND kind IN ('state', 'correct', 'past') ORDER BY key
 """
 _OF_SOURCE = """
-SELECT key, source_events FROM fact_statements
+SELECT key, id, source_events FROM fact_statements
 WHERE EXISTS (SELECT 1 FROM json_each(fact_statements.source_events) WHERE value = ?)
 """
+_REMOVE = "DELETE FROM fact_statements WHERE id = ? RETURNING group_key"
 _DROP_OLDEST = """
 DELETE FROM fact_statements WHERE key IN (
     SELECT key FROM fact_statements WHERE group_key = ? AND kind IN ('state', 'past') ORDER BY at_us, key LIMIT ?
@@ -96,17 +97,26 @@ class FactStatements:
             for _, confidence, source_type, sources, at_us in self._connection.execute(_EVIDENCE, (group, fact_id))
         ]
 
-    def forget(self, source_id: str) -> None:
-        """Remove what only the event `source_id` states; other statements lose it as a source."""
+    def forget(self, source_id: str, ending_ids: Sequence[str]) -> list[str]:
+        """Remove the endings of these ids and what only the event `source_id` states; return the groups that change.
+
+        Statements that other events make as well lose the event as a source.
+        """
+        removed_ids = [*ending_ids]
         rows: list[tuple[Any, ...]] = self._connection.execute(_OF_SOURCE, (source_id,)).fetchall()
-        for key, source_events in rows:
+        for key, id, source_events in rows:
             sources = [id for id in orjson.loads(source_events) if id != source_id]
             if sources:
                 self._connection.execute(
                     "UPDATE fact_statements SET source_events = ? WHERE key = ?", (orjson.dumps(sources).decode(), key)
                 )
             else:
-                self._connection.execute("DELETE FROM fact_statements WHERE key = ?", (key,))
+                removed_ids.append(id)
+        groups: set[str] = set()
+        for id in removed_ids:
+            # A correction also ends other values, in groups of their own.
+            groups |= {group for (group,) in self._connection.execute(_REMOVE, (id,))}
+        return sorted(groups)
 
     def limit_retractions(self, group: str, value: str, before_us: int) -> None:
         """Limit the retractions of a value to what was said before a time, since a producer states it again."""

@@ -10,7 +10,7 @@ import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
 from recollect.projections.projector.fact_endings import FactEndings
-from recollect.projections.projector.facts import SOURCE_RANKS, SOURCES_MAX
+from recollect.projections.projector.fact_rows import SOURCE_RANKS, SOURCES_MAX
 from recollect.projections.projector.predicates import normalised
 from recollect.projections.projector.stated_fact import combined_confidence
 from recollect.projections.schema.time_to_live import TTL_DAYS
@@ -49,10 +49,10 @@ WHERE subject = ? AND category = ? AND name = ? AND status = 'active'
 _ADD_PREFERENCE = """
 INSERT OR IGNORE INTO preferences (
     id, version, subject, category, name, value, strength, standing, source_type, status, pinned, superseded_by,
-    evidence_count, source_events, stale_at_us, created_at_us, updated_at_us
+    ended_by, evidence_count, source_events, stale_at_us, created_at_us, updated_at_us
 ) VALUES (
     :id, :version, :subject, :category, :name, :value, :strength, :standing, :source_type, :status, 0, :superseded_by,
-    1, :source_events, :stale_at_us, :occurred_at_us, :occurred_at_us
+    :ended_by, 1, :source_events, :stale_at_us, :occurred_at_us, :occurred_at_us
 )
 """
 _ACTIVE_PROCEDURE = "SELECT id, steps FROM procedures WHERE name = ? COLLATE NOCASE AND status = 'active'"
@@ -69,7 +69,7 @@ _RELATIONSHIP = """
 SELECT id, status, updated_at_us FROM relationships WHERE source_id = ? AND type = ? AND target_id = ?
 """
 _END_RELATIONSHIP = """
-UPDATE relationships SET status = 'ended' WHERE status IN ('active', 'stale') AND updated_at_us <= ?
+UPDATE relationships SET status = 'ended', ended_by = ? WHERE status IN ('active', 'stale') AND updated_at_us <= ?
 AND source_id = ? AND type = ? AND target_id = ?
 """
 _ACTIVE_PARTNERS = f"""
@@ -144,9 +144,8 @@ class Knowledge:
             return
         at_us = _said_us(event, payload)
         wins = active is None or preference_rank(source_type, at_us) >= active.rank()
-        over = any(
-            ending.ends_preference(f"{name} {payload['value']}") for ending in self._endings.since(subject, at_us)
-        )
+        endings = self._endings.since(subject, at_us)
+        ended_by = next((ending.id for ending in endings if ending.ends_preference(f"{name} {payload['value']}")), None)
         bindings = {
             "id": id,
             "version": event.version,
@@ -157,8 +156,9 @@ class Knowledge:
             "strength": payload.get("strength", 0.5),
             "standing": int(payload.get("standing", False)),
             "source_type": source_type,
-            "status": "superseded" if not wins else "ended" if over else "active",
+            "status": "superseded" if not wins else "active" if ended_by is None else "ended",
             "superseded_by": None if active is None or wins else active.id,
+            "ended_by": ended_by,
             "source_events": _sources(event, payload),
             "stale_at_us": at_us + TTL_DAYS["preference"] * DAY_US,
             "occurred_at_us": at_us,
@@ -221,10 +221,10 @@ class Knowledge:
             self._add_relationship(event, id, payload, source_id, target_id)
         elif row[1] != "ended" or at_us > row[2]:
             self._strengthen(event, "relationships", "confidence", row[0], payload, payload.get("confidence", 1.0))
-        if any(
-            ending.ends_relation(kind, payload["target"]) for ending in self._endings.since(payload["source"], at_us)
-        ):
-            self._connection.execute(_END_RELATIONSHIP, (at_us, source_id, kind, target_id))
+        endings = self._endings.since(payload["source"], at_us)
+        ended_by = next((ending.id for ending in endings if ending.ends_relation(kind, payload["target"])), None)
+        if ended_by is not None:
+            self._connection.execute(_END_RELATIONSHIP, (ended_by, at_us, source_id, kind, target_id))
         if kind in PARTNER_TYPES:
             self._keep_newest_partner(source_id)
 

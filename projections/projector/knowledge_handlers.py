@@ -175,6 +175,7 @@ def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str
         batch.session(event, is_activity=False).summary = None
     batch.episode_updates.forget(event, memory_id)
     batch.deferred.add(event, lambda: batch.facts.retract(event, memory_id))
+    batch.deferred.add(event, lambda: batch.facts.forget_source(event, memory_id))
     batch.deferred.add(event, lambda: batch.care.forget(event, memory_id))
 
 

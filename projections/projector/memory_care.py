@@ -13,7 +13,6 @@ import apsw
 import orjson
 
 from recollect.events.envelope import RecordedEvent
-from recollect.projections.projector.fact_statements import FactStatements
 
 #: Tables of memories with a status, a pin and source events.
 _TABLES = ("facts", "preferences", "procedures", "relationships")
@@ -45,6 +44,10 @@ _END = """
 UPDATE {table} SET status = 'ended', pinned = 0, updated_at_us = :occurred_at_us
 WHERE id = :id AND status IN ('active', 'stale')
 """
+_REPLACED = """
+SELECT id FROM {table} WHERE superseded_by = ? AND status = 'superseded'
+ORDER BY {rank} updated_at_us DESC, key DESC
+"""
 # Later properties of the same relationship replace earlier ones with the same name.
 _SET_PROPERTIES = """
 UPDATE relationships SET properties = json_patch(coalesce(properties, '{}'), ?)
@@ -74,7 +77,6 @@ class MemoryCare:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        self._statements = FactStatements(connection)
 
     def unpin(self, memory_id: str) -> None:
         """Remove the pin of a memory that is not an episode."""
@@ -90,8 +92,6 @@ class MemoryCare:
     def forget(self, event: RecordedEvent, memory_id: str) -> None:
         """Hide a memory and what was derived from the event `memory_id` alone."""
         self._connection.execute("INSERT OR IGNORE INTO forgotten (id) VALUES (?)", (memory_id,))
-        # The value may be stated again by another message, so a fact of a forgotten message is not retracted.
-        self._statements.forget(memory_id)
         for table in _TABLES:
             self._connection.execute(_FORGET.format(table=table), (event.occurred_at_us, memory_id))
             self._forget_derived(event, table, memory_id)
@@ -135,8 +135,21 @@ class MemoryCare:
                 )
                 continue
             self._connection.execute(_FORGET.format(table=table), (event.occurred_at_us, memory_id))
+            if table != "facts":
+                self._reopen_replaced(table, memory_id)
             if table in _FORGET_ENTITIES:
                 self._connection.execute(_FORGET_ENTITIES[table], (memory_id,))
+
+    def _reopen_replaced(self, table: str, memory_id: str) -> None:
+        """Let the newest memory that `memory_id` replaced hold again; what a person stated comes first."""
+        rank = "source_type = 'inferred'," if table == "preferences" else ""
+        query = _REPLACED.format(table=table, rank=rank)
+        ids = [id for (id,) in self._connection.execute(query, (memory_id,))]
+        for position, id in enumerate(ids):
+            newest = (ids[0], id) if position else (None, id)
+            self._connection.execute(f"UPDATE {table} SET superseded_by = ? WHERE id = ?", newest)
+        if ids:
+            self._connection.execute(f"UPDATE {table} SET status = 'active' WHERE id = ?", (ids[0],))
 
 
 def remaining_payload(event: RecordedEvent, payload: dict[str, Any], forgotten: set[str]) -> dict[str, Any] | None:

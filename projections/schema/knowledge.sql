@@ -53,14 +53,15 @@ CREATE INDEX fact_statements_by_group ON fact_statements (group_key, id);
 
 -- Endings such as `I quit my job`, which also end facts that were said earlier and arrive later.
 CREATE TABLE fact_endings (
-    key        INTEGER PRIMARY KEY,
-    id         TEXT    NOT NULL,
-    subject    TEXT    NOT NULL,         -- normalised
-    predicates TEXT    NOT NULL,         -- JSON list of canonical predicates; empty: all
-    types      TEXT    NOT NULL,         -- JSON list of types of facts; empty: all
-    about      TEXT    NOT NULL,         -- JSON list of stems; empty: all values of the predicates
-    kind       TEXT    NOT NULL,         -- end, retract
-    at_us      INTEGER NOT NULL
+    key           INTEGER PRIMARY KEY,
+    id            TEXT    NOT NULL,
+    subject       TEXT    NOT NULL,      -- normalised
+    predicates    TEXT    NOT NULL,      -- JSON list of canonical predicates; empty: all
+    types         TEXT    NOT NULL,      -- JSON list of types of facts; empty: all
+    about         TEXT    NOT NULL,      -- JSON list of stems; empty: all values of the predicates
+    kind          TEXT    NOT NULL,      -- end, retract
+    at_us         INTEGER NOT NULL,
+    source_events TEXT    NOT NULL       -- JSON list of event ids
 ) STRICT;
 CREATE INDEX fact_endings_by_subject ON fact_endings (subject, at_us);
 
@@ -79,6 +80,7 @@ CREATE TABLE preferences (
     status         TEXT    NOT NULL,
     pinned         INTEGER NOT NULL,
     superseded_by  TEXT,
+    ended_by       TEXT,                 -- id of the ending in fact_endings
     evidence_count INTEGER NOT NULL,
     source_events  TEXT    NOT NULL,
     stale_at_us    INTEGER NOT NULL,
@@ -127,6 +129,7 @@ CREATE TABLE relationships (
     status         TEXT    NOT NULL,
     pinned         INTEGER NOT NULL,
     superseded_by  TEXT,
+    ended_by       TEXT,                 -- id of the ending in fact_endings
     evidence_count INTEGER NOT NULL,
     source_events  TEXT    NOT NULL,
     stale_at_us    INTEGER NOT NULL,

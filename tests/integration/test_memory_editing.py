@@ -226,6 +226,15 @@ def test_what_is_forgotten_is_in_no_list_and_no_retrieval_and_cannot_be_named_ag
     assert memory.check("a").is_equal
 
 
+def held(memory: Recollect) -> dict[str, str]:
+    """Return the active facts by predicate, and the active preferences by name."""
+    facts = {
+        fact["predicate"]: fact["object"] for fact in memory.list("a", "facts", filters={"status": "active"})["items"]
+    }
+    preferences = memory.list("a", "preferences", filters={"status": "active"})["items"]
+    return facts | {preference["name"]: preference["value"] for preference in preferences}
+
+
 def test_what_a_forgotten_message_alone_states_is_forgotten_too(memory: Recollect) -> None:
     tea = {"subject": "Ann", "predicate": "likes", "object": "tea"}
     dog = {"subject": "Ann", "predicate": "has pet", "object": "Rex the dog"}
@@ -254,6 +263,27 @@ def test_what_a_forgotten_message_alone_states_is_forgotten_too(memory: Recollec
     listed = everything(memory)
     assert [fact["object"] for fact in listed["facts"]] == ["tea"]
     assert (listed["preferences"], listed["questions"], listed["observations"]) == ([], [], [])
+    assert memory.check("a").is_equal
+
+
+def test_what_a_forgotten_message_replaced_or_ended_holds_again(memory: Recollect) -> None:
+    texts = [
+        "I live in Lisbon.", "I work at Siemens.", "I love olives.", "I prefer tea.", "My sister Nora is a nurse.",
+        "I moved to Porto. I quit my job. I don't like olives any more.",
+    ]  # fmt: skip
+    said = [
+        message(text, id=f"m{day}", name="Ann", occurred_at=_START + timedelta(days=day))
+        for day, text in enumerate(texts)
+    ]
+    memory.append("a", said)
+    memory.settle("a")
+    before = held(memory)
+    assert before["lives in"] == "Porto"
+    assert "works at" not in before
+    assert before["olives"] == "dislikes"
+    memory.forget("a", "m5")
+    after = held(memory)
+    assert (after["lives in"], after["works at"], after["olives"]) == ("Lisbon", "Siemens", "likes")
     assert memory.check("a").is_equal
 
 
