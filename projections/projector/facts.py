@@ -106,10 +106,13 @@ class Facts:
                 self._rows.close(event, row, "ended", None, ended_at_us)
 
     def forget_source(self, event: RecordedEvent, source_id: str) -> None:
-        """Undo what only the event `source_id` states, replaces or ends; the facts before it hold again.
+        """Undo what only the message `source_id` states, replaces or ends; the facts before it hold again.
 
-        A fact that no other event states keeps its status: the caller hides it.
+        A fact that no other event states keeps its status: the caller hides it. Nothing is undone for the id of a fact:
+        whoever forgets a correction does not want the wrong value back.
         """
+        if self._rows.select("id = ?", source_id):
+            return
         groups = self._statements.forget(source_id, self._endings.forget(source_id))
         for group in groups:
             rows = self._rows.select(OF_GROUP, group)
