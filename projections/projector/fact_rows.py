@@ -154,7 +154,8 @@ class FactRows:
 
         Parameters:
             until_us: end of validity, or None.
-            group: only when a fact of this group replaced it; None: also when an event outside the group or an ending did.
+            group: only when a fact of this group replaced it; None: also when an event outside the group or an
+                ending did.
         """
         if group is None:
             self._connection.execute(_REOPEN_ANY, (until_us, id))
