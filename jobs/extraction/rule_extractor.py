@@ -15,7 +15,12 @@ from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
-from recollect.jobs.extraction.standing_instructions import StandingInstruction, find_instruction, is_pasted
+from recollect.jobs.extraction.standing_instructions import (
+    StandingInstruction,
+    find_instruction,
+    is_pasted,
+    is_role_play,
+)
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_ranges import find_dates
 
@@ -140,8 +145,8 @@ def extract_by_rules(
         ExtractionTimeout: the processor time is used up.
     """
     end = time.thread_time() + seconds_max
-    # Another author gives the assistant no instructions.
-    may_instruct = not is_pasted(message.text)
+    # Another author gives the assistant no instructions, and those of a play end with it.
+    may_instruct = not is_pasted(message.text) and not is_role_play(message.text)
     message = message._replace(text=excerpt(message.text))
     for date in find_dates(message.text, message.sent_at):
         item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}

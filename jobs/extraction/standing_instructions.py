@@ -65,12 +65,12 @@ _NARRATED = re.compile(
 #: What has consequences outside the conversation, or is for the profit of others: one text is not enough for it.
 _RISKY = re.compile(
     r"\b(?:pay|transfer|wire|send|forward|buy|order|purchase|book|delete|erase|hide|conceal|keep (?:it |this |that )?(?:a )?secret|"
-    r"do not tell|recommend|promote|advertise|share|upload|post|password|token|key|credit card|account|link|url|https?)\b",
+    r"do not tell|recommend|promote|advertise|share|upload|post|invest|bcc|cc|password|token|key|credit card|account|link|url|https?)\b|\w@\w",
     re.IGNORECASE,
 )
 #: "Send me a summary" and "do not share my number" are harmless.
 _HARMLESS = re.compile(
-    r"\b(?:send|give|recommend|suggest) (?:me|us)\b|\b(?:never|do not(?: ever)?|stop)\b|"
+    r"\b(?:send|give|recommend|suggest|remind) (?:me|us)\b|\b(?:never|do not(?: ever)?|stop)\b|"
     r"\b(?:ask|check|confirm|warn)(?: me| with me)? (?:first|before)\b",
     re.IGNORECASE,
 )
@@ -80,6 +80,17 @@ _PASTED = re.compile(
     r"^(?:dear|hi|hello) [^\n]{1,60},\s*$|^(?:system|assistant|user|human|ai|instructions?|important|note to (?:the )?(?:ai|assistant))\s*:|"
     r"\b(?:best|kind|warm) regards\b|\bunsubscribe\b|\bignore (?:all |any )?(?:previous|prior|earlier) instructions\b",
     re.IGNORECASE | re.MULTILINE,
+)
+#: A task on a text, which follows: `translate this into German: …`.
+_TASK_ON_TEXT = re.compile(
+    rf"^{_PLEASE}(?:translate|summari[sz]e|proofread|rephrase|rewrite|paraphrase|review|correct|shorten|simplify|explain|"
+    r"analy[sz]e|check|fix|improve|answer|read)\b[^\n:]{0,80}(?::|\n)",
+    re.IGNORECASE,
+)
+_ROLE_PLAY = re.compile(
+    r"\b(?:let(?:'s|’s| us) (?:play|pretend)|pretend (?:to be|you|that|we)|imagine (?:you|that you|we) (?:are|were)|"
+    r"role-?\s?play(?:ing)?|act as|you are (?:now )?(?:a|an|the|my) \w{1,30}(?:,| and\b|\.)|in this (?:game|story|scene))",
+    re.IGNORECASE,
 )
 #: Characters of a message that is the user's own; longer ones are mostly pasted.
 _OWN_CHARS_MAX = 1_500
@@ -125,7 +136,12 @@ class StandingInstruction(NamedTuple):
 
 def is_pasted(text: str) -> bool:
     """Return whether a message has signs of a text that its sender did not write."""
-    return len(text) > _OWN_CHARS_MAX or _PASTED.search(text) is not None
+    return len(text) > _OWN_CHARS_MAX or _PASTED.search(text) is not None or _TASK_ON_TEXT.match(text) is not None
+
+
+def is_role_play(text: str) -> bool:
+    """Return whether a message gives the assistant or its sender a role, whose words hold for the play alone."""
+    return _ROLE_PLAY.search(text) is not None
 
 
 def find_instruction(sentence: Sentence) -> StandingInstruction | None:
