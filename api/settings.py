@@ -19,7 +19,7 @@ RETRIEVAL_BUDGET_MS = 500.0
 MODEL_WAIT_SECONDS = 60.0
 #: Probability of an answer from which a retrieval returns items. Chosen so that answerable questions lose at most half
 #: a point of recall (see docs/benchmarks.md).
-ANSWER_MIN = 0.14
+ANSWER_MIN = 0.09
 #: Probability of relevance from which an item is returned. Chosen as `ANSWER_MIN`.
 ITEM_MIN = 0.0003
 #: `ANSWER_MIN` without vectors: lower, because keywords alone separate less well.

@@ -30,6 +30,7 @@ from recollect.api.retrieval.ranking.weighted_sum import (
     weighted_sum,
 )
 from recollect.api.retrieval.search.entity_graph import episodes_naming, spread_activation
+from recollect.api.retrieval.search.fact_answers import versions_stating_answers
 from recollect.api.retrieval.search.keyword_search import KeywordScores, keyword_scores, substring_matches
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
@@ -226,6 +227,8 @@ class _DatabaseSignals:
     graph: NDArray[np.float64] | None
     #: Versions of episodes whose text names a date within a time range of the query.
     versions_naming_span: Ints
+    #: Versions of episodes that state a fact which the question asks for.
+    answering_versions: Ints
     #: Further ranked lists, by name: rows, best first.
     lists: dict[str, Ints]
     #: The mask of the episodes that the request allows, shape (episodes,).
@@ -255,10 +258,19 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
         )
     if versions_naming_span is not None and len(versions_naming_span):
         lists["date"] = episodes.rows_of(versions_naming_span)
+    answering = budget.run("facts", snapshot, lambda: versions_stating_answers(context))
+    answering_versions = np.empty(0, np.int64) if answering is None else answering
+    if len(answering_versions):
+        lists["fact"] = episodes.rows_of(answering_versions)
     mask = requested_episodes(context)
     mask[episodes.rows_of(np.array(sorted(excluded), np.int64))] = False
     return _DatabaseSignals(
-        keywords, strength, np.empty(0, np.int64) if versions_naming_span is None else versions_naming_span, lists, mask
+        keywords=keywords,
+        graph=strength,
+        versions_naming_span=np.empty(0, np.int64) if versions_naming_span is None else versions_naming_span,
+        answering_versions=answering_versions,
+        lists=lists,
+        allowed=mask,
     )
 
 
@@ -303,6 +315,7 @@ def _candidates_with_signals(
         in_span=in_span,
         near_span=near_span_mask(episodes, query.time_ranges),
         versions_naming_span=database_signals.versions_naming_span,
+        answering_versions=database_signals.answering_versions,
         outdated_versions=context.index.knowledge.outdated_versions,
         ratings=context.index.knowledge.episode_ratings,
         asked_at_us=context.asked_at_us,

@@ -12,6 +12,7 @@ from recollect.api.retrieval.contract.request import Kind
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSearch, VectorsNotComparable
+from recollect.api.retrieval.neighbouring_turns import with_neighbours
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import (
     answer_measures,
@@ -23,12 +24,12 @@ from recollect.api.retrieval.ranking.relevance_gate import (
 from recollect.api.retrieval.ranking.repeated_texts import DistinctEpisodes, distinct_episodes
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import DroppedCandidate, SearchResult
+from recollect.api.retrieval.result_items import episode_item, knowledge_item
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
-from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.words import WORD, content_words
 
 #: Two texts are duplicates when they are the same, or when this share of their distinct words is common; of shorter
@@ -99,6 +100,8 @@ class NamespaceSearch:
                 if item not in named_items
             ]
             items = named_items
+        elif request.ranking == "weighted" and ranked is not None and items:
+            items = with_neighbours(context, items, ranked)
         return SearchResult(context, items, grounding, ranked, dropped)
 
     def _speaks(self, context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
@@ -197,9 +200,12 @@ def _asks_memory(context: SearchContext) -> bool:
 def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
     """Return whether the candidates certainly belong to the query.
 
-    They do when one message has all its words; without a topic, when they are of its time range or all about the user.
+    They do when a fact answers it, or one message has all its words; without a topic, when they are of its time range
+    or all about the user.
     """
     query = context.query
+    if len(ranked.signals.answering_versions):
+        return True
     if query.has_topic:
         coverage = ranked.signals.keywords.coverage[ranked.candidates.rows]
         return float(coverage.max(initial=0.0)) >= _WHOLE_COVERAGE
@@ -318,65 +324,3 @@ def episode_items(
         item = episode_item(context, version, float(score), ranked.candidates.ranks(row))
         items.append(replace(item, source_events=(*item.source_events, *older_ids)) if older_ids else item)
     return items
-
-
-def episode_item(context: SearchContext, version: int, score: float, ranks: Mapping[str, int]) -> Item:
-    """Return the episode `version` as an item."""
-    episode = context.snapshot.episodes.details(version)
-    is_summary = episode.tier != "raw" and episode.summary_id is None
-    sources = () if not is_summary else tuple(context.snapshot.episodes.source_ids(version))
-    return Item(
-        id=episode.id,
-        kind="episode",
-        namespace=context.namespace,
-        text=f"{episode.text} ({episode.caption})" if episode.caption else episode.text,
-        score=score,
-        matched_by=tuple(sorted(ranks, key=lambda name: (ranks[name], name))),
-        ranks=dict(ranks),
-        source_events=sources or (episode.id,),
-        occurred_at_us=episode.occurred_at_us,
-        session_id=episode.session_id,
-        speaker=episode.speaker,
-        tier=episode.tier,
-        summary_id=episode.summary_id,
-        outdated=episode.id in context.index.knowledge.outdated,
-        authoritative=episode.role == "user" and _is_statement(episode.text),
-    )
-
-
-def _is_statement(text: str) -> bool:
-    """Return whether a text has a sentence that is no question."""
-    return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in split_sentences(text[:2_000]))
-
-
-#: Characters that may follow the question mark of a sentence.
-_CLOSING = " \"'”’)]"
-
-
-def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: float, ranks: Mapping[str, int]) -> Item:
-    """Return a knowledge item as an item of the result."""
-    sources = knowledge.source_events
-    stated_at_us = context.snapshot.episodes.first_time(sources) if knowledge.kind == "fact" and sources else None
-    if not sources and knowledge.version:
-        events = context.log.read(context.namespace, after=knowledge.version - 1, limit=1)
-        sources = tuple(event.id for event in events)
-    return Item(
-        id=knowledge.id,
-        kind=knowledge.kind,
-        namespace=context.namespace,
-        text=knowledge.line,
-        score=score,
-        matched_by=tuple(sorted(ranks, key=lambda name: (ranks[name], name))),
-        ranks=dict(ranks),
-        source_events=sources,
-        occurred_at_us=knowledge.occurred_at_us,
-        confidence=knowledge.confidence,
-        outdated=not knowledge.is_valid_at(context.asked_at_us) or knowledge.replaced_by is not None,
-        valid_from_us=knowledge.valid_from_us,
-        stated_at_us=stated_at_us,
-        unconfirmed_since_us=knowledge.confirmed_at_us if knowledge.status == "stale" else None,
-        authoritative=knowledge.source_type in ("authoritative", "corrected", "stated"),
-        layer=knowledge.layer,
-        replaced_by=None if knowledge.replaced_by is None else knowledge.replaced_by.title,
-        contradicted_by=knowledge.contradicted_by,
-    )

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import profile_items
-from recollect.api.retrieval.namespace_search import episode_item, knowledge_item, passes_metadata
+from recollect.api.retrieval.namespace_search import passes_metadata
+from recollect.api.retrieval.result_items import episode_item, knowledge_item
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
 from recollect.projections.queries.episode_queries import EpisodeRow

@@ -25,6 +25,7 @@ _BY_HAND = {
     "rating": 2.0,
     "from_assistant_recalled": 2.0,
     "change_present": 0.4,
+    "states_answer": 2.5,
     "outdated_present": -2.0,
 }
 #: Features with another weight for long messages; the others keep the weight of a question.

@@ -108,8 +108,8 @@ class Facts:
     def forget_source(self, event: RecordedEvent, source_id: str) -> None:
         """Undo what only the message `source_id` states, replaces or ends; the facts before it hold again.
 
-        A fact that no other event states keeps its status: the caller hides it. Nothing is undone for the id of a fact:
-        whoever forgets a correction does not want the wrong value back.
+        A fact that no other event states keeps its status: the caller hides it. Nothing is undone for the id of a fact,
+        since a user who forgets a correction does not want the wrong value back.
         """
         if self._rows.select("id = ?", source_id):
             return

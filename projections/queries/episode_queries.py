@@ -428,6 +428,11 @@ class EpisodesWithTurns(EpisodeQueries):
         super().__init__(connection)
         self._turns = turns
 
+    def versions_of(self, episode_ids: Collection[str]) -> list[int]:
+        """Return the versions of the episodes and turns with these ids; missing ones are left out."""
+        ids = frozenset(episode_ids)
+        return [*super().versions_of(ids), *(version for version, turn in self._turns.items() if turn.id in ids)]
+
     def texts(self, versions: Sequence[int]) -> dict[int, str]:
         """Return the texts of these episodes and turns by version; missing ones are left out."""
         texts = {version: self._turns[version].text for version in versions if version in self._turns}

@@ -44,7 +44,7 @@ class EpisodeArrays:
     #: 1 for a raw episode, 0 for a summary.
     raw: Ints
     #: Flags of the text, written by `ranking.features` on first use (`UNKNOWN` before). Only this array changes.
-    text_flags: NDArray[np.int32]
+    text_flags: NDArray[np.int64]
     #: Ids of the sessions.
     session_ids: tuple[str | None, ...]
     #: Names of the speakers.
@@ -159,7 +159,7 @@ class EpisodeArrays:
             "importances": _ints(importances),
             "lengths": _ints(lengths),
             "raw": _ints(raw),
-            "text_flags": np.full(len(rows), UNKNOWN, np.int32),
+            "text_flags": np.full(len(rows), UNKNOWN, np.int64),
         }
         arrays: dict[str, Any] = {name: np.concatenate([getattr(self, name), array]) for name, array in added.items()}
         before = _lengths_before(arrays["versions"], arrays["lengths"], previous)
@@ -195,7 +195,7 @@ _ARRAYS = (
 def empty_episode_arrays(last_removal_version: int) -> EpisodeArrays:
     """Return arrays without episodes, to be extended."""
     empty = np.empty(0, np.int64)
-    arrays: dict[str, Any] = dict.fromkeys(_ARRAYS, empty) | {"text_flags": np.empty(0, np.int32)}
+    arrays: dict[str, Any] = dict.fromkeys(_ARRAYS, empty) | {"text_flags": np.empty(0, np.int64)}
     return EpisodeArrays(
         **arrays,
         row_by_version=np.empty(0, np.int32),

@@ -29,6 +29,7 @@ from hypothesis.strategies import DataObject, data, just, lists, sampled_from
 from support.hostile import GROWTH_MAX, PIECES, Hostile, growth, hostile_texts, hostile_to
 
 import recollect
+from recollect.api.retrieval.understanding.answer_type import answer_types, counts_any
 from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
@@ -37,6 +38,7 @@ from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
 from recollect.jobs.extraction.rules import rules
 from recollect.jobs.extraction.sentences import sentences
+from recollect.jobs.extraction.standing_instructions import is_pasted, is_role_play
 from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.embeddings.passages import passages
@@ -178,7 +180,10 @@ _READERS: dict[str, Callable[[str], object]] = {
     "long summary": lambda text: summarise(plain_rows([text]), [None], len(text) // 8),
     "question": extract_question,
     "cues": lambda text: question_intent(extract_question(text)),
-    "text_flags": lambda text: text_flags(text, 15),
+    "text_flags": lambda text: text_flags(text, 127),
+    "answer types": lambda text: answer_types(text, 255),
+    "counted things": lambda text: counts_any(text, frozenset(("egg",))),
+    "instructions": lambda text: (is_pasted(text), is_role_play(text)),
 }
 
 

@@ -70,7 +70,7 @@ def _understood(result: SearchResult) -> dict[str, Any]:
         "entities": query.entities,
         "phrases": query.phrases,
         "intent": query.intent.intent,
-        "cues": asdict(query.intent),
+        "cues": asdict(query.intent) | {"answer": [kind.name for kind in query.intent.answer]},
         "time_ranges": [[rfc3339(span.start_us), rfc3339(span.end_us)] for span in query.time_ranges],
         "continued": query.continued,
     }

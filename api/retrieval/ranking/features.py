@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.search.keyword_search import KeywordScores
 from recollect.api.retrieval.search.semantic_search import SemanticScores
+from recollect.api.retrieval.understanding.answer_type import AnswerType, answer_types, counts_any
 from recollect.api.retrieval.understanding.query import Query, TimeRange
 from recollect.api.retrieval.understanding.question_intent import (
     CHANGE,
@@ -32,6 +33,7 @@ from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.episode_queries import EpisodeQueries
 from recollect.projections.search_index.episode_arrays import ROLES, EpisodeArrays, Ints
 from recollect.projections.text.segments import unsegmented_words
+from recollect.projections.text.stems import content_stems
 from recollect.projections.text.words import WORD, content_words
 
 #: Numbers, standardised to z-scores among the candidates.
@@ -61,11 +63,16 @@ BINARY_FEATURES = (
     "time_when",
     "number_count",
     "number_figure",
+    "counts_asked",
+    "answer_type",
+    "place_where",
+    "reason_why",
     "name_asked",
     "tells_name",
     "liking_preference",
     "change_present",
     "outdated_present",
+    "states_answer",
     "said_in_span",
     "said_near_span",
     "tells_of_span",
@@ -93,9 +100,13 @@ _NEAR_BEFORE_US = 3 * DAY_US
 _NEAR_AFTER_US = 14 * DAY_US
 #: The flag of `EpisodeArrays.text_flags` for the number of content words, next to the flags of `question_intent`.
 _WORD_COUNT = 16
-#: Layout of `EpisodeArrays.text_flags`: bits 0 to 7 the flags, from 8 on the computed flags, from 16 on the words.
-_COMPUTED_SHIFT = 8
-_WORDS_SHIFT = 16
+#: Layout of `EpisodeArrays.text_flags`: bits 0 to 15 the flags, from 16 on the computed flags, from 32 on the words.
+_COMPUTED_SHIFT = 16
+_WORDS_SHIFT = 32
+#: Types that many texts have that are no answer; each is a feature of its own.
+_LOOSE_TYPES = AnswerType.PLACE | AnswerType.REASON
+#: The first bit of the answer types.
+_TYPES_SHIFT = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,8 @@ class SearchSignals:
     near_span: Mask | None
     #: Versions of the episodes whose text names a date within a time range of the query.
     versions_naming_span: Ints
+    #: Versions of the episodes that state a fact which the question asks for.
+    answering_versions: Ints
     #: Versions of the episodes that state what was replaced or has ended.
     outdated_versions: Ints
     #: Ratings of retrieved episodes by feedback, -1 to 1, by version.
@@ -177,7 +190,14 @@ def span_mask(arrays: EpisodeArrays, spans: Sequence[TimeRange], before_us: int 
 
 def near_span_mask(arrays: EpisodeArrays, spans: Sequence[TimeRange]) -> Mask | None:
     """Return the mask of the episodes near one of `spans`: people often mention an event some days later."""
-    return span_mask(arrays, spans, _NEAR_BEFORE_US, _NEAR_AFTER_US)
+    mask = span_mask(arrays, spans, after_us=_NEAR_AFTER_US)
+    if mask is None:
+        return None
+    for span in spans:
+        # What is said three days before a day is near it; three days before a morning are not.
+        before_us = min(_NEAR_BEFORE_US, span.end_us - span.start_us)
+        mask |= (arrays.occurred_at_us >= span.start_us - before_us) & (arrays.occurred_at_us < span.start_us)
+    return mask
 
 
 def versions_naming_dates(episodes: EpisodeQueries, spans: Sequence[TimeRange]) -> Ints:
@@ -297,7 +317,11 @@ def _binary_columns(
         "number_figure": ((flags & NUMBER) > 0) & intent.figure,
         "liking_preference": ((flags & PREFERENCE) > 0) & intent.preference,
         "change_present": ((flags & CHANGE) > 0) & intent.present,
+        "states_answer": np.isin(arrays.versions[rows], signals.answering_versions),
         "outdated_present": np.isin(arrays.versions[rows], signals.outdated_versions) & intent.present,
+        "answer_type": (flags >> _TYPES_SHIFT & query.intent.answer & ~_LOOSE_TYPES) > 0,
+        "place_where": (flags >> _TYPES_SHIFT & query.intent.answer & AnswerType.PLACE) > 0,
+        "reason_why": (flags >> _TYPES_SHIFT & query.intent.answer & AnswerType.REASON) > 0,
         "tells_of_span": np.isin(arrays.versions[rows], signals.versions_naming_span),
         "graph": np.zeros(len(rows)) if signals.graph is None else signals.graph[rows],
         "rating": np.clip([signals.ratings.get(int(version), 0.0) for version in arrays.versions[rows]], -1, 1),
@@ -308,6 +332,8 @@ def _binary_columns(
     if intent.name:
         columns["tells_name"] = ((flags & NAMING) > 0) & intent.called
         columns["name_asked"] = _has_new_name(episodes, arrays.versions[rows], query.question)
+    if intent.count:
+        columns["counts_asked"] = _counts_asked(episodes, arrays.versions[rows], query.question)
     if query.phrases:
         columns["phrase"] = _phrase_shares(episodes, arrays.versions[rows], query.phrases)
     return {name: np.asarray(values, np.float32) for name, values in columns.items()}
@@ -323,6 +349,7 @@ def _required_flags(intent: QuestionIntent) -> int:
         | PREFERENCE * intent.preference
         | NAMING * intent.called
         | CHANGE * intent.present
+        | intent.answer << _TYPES_SHIFT
     )
 
 
@@ -335,7 +362,8 @@ def _text_flags(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, req
     texts = episodes.texts(arrays.versions[missing].tolist())
     for row, version in zip(missing.tolist(), arrays.versions[missing].tolist(), strict=True):
         text = texts.get(version, "")
-        computed = text_flags(text, required) | required << _COMPUTED_SHIFT
+        types = answer_types(text, required >> _TYPES_SHIFT)
+        computed = text_flags(text, required) | types << _TYPES_SHIFT | required << _COMPUTED_SHIFT
         arrays.text_flags[row] |= computed | (
             _content_word_count(text) << _WORDS_SHIFT if required & _WORD_COUNT else 0
         )
@@ -359,6 +387,13 @@ def _has_new_name(episodes: EpisodeQueries, versions: Ints, question: str) -> Ve
     return np.array(
         [bool(capitalised_words(texts.get(int(version), "")) - question_words) for version in versions], np.float32
     )
+
+
+def _counts_asked(episodes: EpisodeQueries, versions: Ints, question: str) -> Vector:
+    """Return 1 for each episode with a number of what the question counts, else 0, shape (candidates,)."""
+    texts = episodes.texts(versions.tolist())
+    stems = content_stems(question)
+    return np.array([counts_any(texts.get(int(version), ""), stems) for version in versions], np.float32)
 
 
 def _phrase_shares(episodes: EpisodeQueries, versions: Ints, phrases: Sequence[str]) -> Vector:

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from recollect.api.retrieval.understanding.answer_type import AnswerType, expected_answer
 from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
 from recollect.api.retrieval.understanding.first_person import is_first_person
 
@@ -33,7 +34,7 @@ _FIGURE = re.compile(
 )
 #: The present state is asked for, so that of several statements the newest counts.
 _PRESENT = re.compile(
-    r"\b(?:is|are|am|do|does|has|have|can|will|currently|now|still)\b|\b(?:what|who|where|when|how)['’]s\b", re.I
+    r"\b(?:is|are|am|do|does|has|have|can|will|currently|now|still)\b|\b(?:what|who|where|when|how)['’]?s\b", re.I
 )
 _PAST = re.compile(
     r"\b(?:was|were|did|had|used to|before|previous\w*|former\w*|first|originally|back then|ago|in the past|old|"
@@ -131,12 +132,16 @@ class QuestionIntent:
     count: bool
     #: The answer has a number, though none is counted: a price, a size, a code.
     figure: bool
+    #: The types of the answer, as far as the wording tells.
+    answer: AnswerType
     #: The answer is a name.
     name: bool
     #: The answer is what a person or a thing is called.
     called: bool
     #: The present state is asked for.
     present: bool
+    #: The state before the present one is asked for.
+    past: bool
     list: bool
     #: An earlier message of the assistant is asked for.
     recall: bool
@@ -181,9 +186,11 @@ def question_intent(question: str) -> QuestionIntent:
         when=matches(_WHEN),
         count=matches(_COUNT),
         figure=matches(_FIGURE),
+        answer=expected_answer(question),
         name=matches(_NAME),
         called=matches(_CALLED),
         present=matches(_PRESENT) and not matches(_PAST),
+        past=matches(_PAST),
         list=matches(_LIST),
         recall=matches(_RECALL) and not matches(_TOLD_BY_USER),
         overview=matches(_OVERVIEW),
@@ -203,9 +210,7 @@ def _is_personal(question: str) -> bool:
 
 def text_flags(text: str, required: int) -> int:
     """Return the flags of a text among those of `required`, as bits."""
-    # A question mark inside a long text does not make it a question.
-    is_question = text.rstrip().endswith("?") or ("?" in text and len(text) < 200)
-    flags = QUESTION * (is_question and required & QUESTION > 0)
+    flags = QUESTION * (required & QUESTION > 0 and is_question(text))
     for flag, pattern in (
         (TIME, _TIME_WORDS),
         (NUMBER, _NUMBER_WORDS),
@@ -217,6 +222,27 @@ def text_flags(text: str, required: int) -> int:
             flags |= flag
     return flags
 
+
+def is_question(text: str) -> bool:
+    """Return whether a text is a question or a request; a question mark inside a long text does not make it one."""
+    if text.rstrip().endswith("?") or ("?" in text and len(text) < 200):
+        return True
+    return len(text) < _REQUEST_CHARS_MAX and _REQUEST.match(text) is not None
+
+
+#: A question without its mark, or a request; people who type in a hurry leave the mark out.
+_REQUEST = re.compile(
+    r"(?:(?:and|so|but|ok|well|hey|hi|quick|stupid|silly|please|now|(?:\w{1,20} )?question)[ ,:]{1,3}+){0,4}+"
+    r"(?:(?:what|which|who|whose|why|how)(?:['’]s|['’]re|s)?\b(?! (?:i|we) (?:love|like|hate|need|want)\b)|"
+    r"(?:when|where)(?:['’]s|s)?\b(?! (?:i|you|we|they|he|she|it|the|my|our|your|his|her|their)\b)|"
+    r"(?:can|could|do|does|did|is|are|was|were|should|shall|would|will|may) "
+    r"(?:i|you|we|they|he|she|it|the|a|an|my|there|\w{3,20}s)\b|"
+    r"(?:explain|(?:tell|give|show|help) me|write|translate|calculate|convert|suggest|recommend|list|define|recipe for|"
+    r"ideas? for|synonym for|another word for)\b)",
+    re.I,
+)
+#: Characters up to which the beginning decides; a longer text says more than it asks.
+_REQUEST_CHARS_MAX = 120
 
 #: A capitalised word after another word.
 _CAPITALISED = re.compile(r"(?<=[\w,;:'’\"(] )[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω][\w-]++")

@@ -1,0 +1,77 @@
+"""Neighbouring turns: adds what the user said right before and after the best messages of a result.
+
+People tell a thing in several messages, and only one of them has the words of a question: "the car is in the garage
+again", "the timing belt this time". A result that has room brings both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from recollect.api.retrieval.contract.result import Item
+from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
+from recollect.api.retrieval.result_items import episode_item
+from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.understanding.question_intent import is_question
+from recollect.projections.search_index.episode_arrays import ROLES
+from recollect.projections.text.words import content_words
+
+#: Messages whose neighbours come along, and their lowest probability: of a question, and of a message in passive mode.
+_ANCHORS_MAX, _PASSIVE_ANCHORS_MAX = 3, 1
+_ANCHOR_MIN, _PASSIVE_ANCHOR_MIN = 0.02, 0.1
+#: Neighbours in a result.
+_NEIGHBOURS_MAX = 4
+#: Turns between a message and its neighbour: the reply of the assistant.
+_DISTANCE_MAX = 2
+#: Content words that a neighbour has at least; shorter texts say nothing by themselves.
+_WORDS_MIN = 3
+#: Codes and passwords are shown to who asks for them, not along with something else.
+_SECRET = re.compile(r"\b(?:pin|codes?|passwords?|passcode|cvv|iban|combination)\b", re.IGNORECASE)
+#: The score of a neighbour as a share of that of its message.
+_SCORE_SHARE = 0.1
+
+
+def with_neighbours(context: SearchContext, items: Sequence[Item], ranked: RankedEpisodes) -> list[Item]:
+    """Return the items, and after them the neighbours of the best messages, at most the limit of the request."""
+    passive = context.request.mode == "passive"
+    anchors_max = _PASSIVE_ANCHORS_MAX if passive else _ANCHORS_MAX
+    score_min = _PASSIVE_ANCHOR_MIN if passive else _ANCHOR_MIN
+    anchors = [item for item in items if item.kind == "episode" and item.tier == "raw" and item.score >= score_min]
+    present = {id for item in items for id in (item.id, *item.source_events)}
+    added: list[Item] = []
+    for anchor in anchors[:anchors_max]:
+        for neighbour in _neighbours(context, anchor, ranked):
+            if neighbour.id not in present:
+                added.append(replace(neighbour, score=min(anchor.score * _SCORE_SHARE, items[-1].score)))
+                present.add(neighbour.id)
+    added.sort(key=lambda item: -item.score)
+    return [*items, *added[: min(_NEIGHBOURS_MAX, max(0, context.request.limit - len(items)))]]
+
+
+def _neighbours(context: SearchContext, anchor: Item, ranked: RankedEpisodes) -> Iterator[Item]:
+    """Yield what the user said next and before in the session of a message."""
+    rows = context.episodes.rows_of(np.array(context.snapshot.episodes.versions_of([anchor.id]), np.int64))
+    for row in rows.tolist():
+        for step in (1, -1):
+            neighbour = _statement_row(context, ranked, row, step)
+            if neighbour is not None:
+                yield episode_item(context, int(context.episodes.versions[neighbour]), 0.0, {"neighbour": 1})
+
+
+def _statement_row(context: SearchContext, ranked: RankedEpisodes, row: int, step: int) -> int | None:
+    """Return the row of the nearest statement of a user in the direction of `step`; None when there is none."""
+    episodes = context.episodes
+    for distance in range(1, _DISTANCE_MAX + 1):
+        other = row + step * distance
+        if not 0 <= other < len(episodes) or episodes.sessions[other] != episodes.sessions[row]:
+            return None
+        if episodes.roles[other] == ROLES["user"] and episodes.raw[other] and ranked.signals.allowed[other]:
+            version = int(episodes.versions[other])
+            text = context.snapshot.episodes.texts([version]).get(version, "")
+            says_something = len(content_words(text)) >= _WORDS_MIN and not is_question(text)
+            return other if says_something and _SECRET.search(text) is None else None
+    return None
