@@ -40,7 +40,9 @@ def with_neighbours(context: SearchContext, items: Sequence[Item], ranked: Ranke
     passive = context.request.mode == "passive"
     anchors_max = _PASSIVE_ANCHORS_MAX if passive else _ANCHORS_MAX
     score_min = _PASSIVE_ANCHOR_MIN if passive else _ANCHOR_MIN
-    anchors = [item for item in items if item.kind == "episode" and item.tier == "raw" and item.score >= score_min]
+    # A turn that a summary stands for names the summary; a summary itself has no neighbours.
+    turns = [item for item in items if item.kind == "episode" and (item.tier == "raw" or item.summary_id is not None)]
+    anchors = [item for item in turns if item.score >= score_min]
     present = {id for item in items for id in (item.id, *item.source_events)}
     added: list[Item] = []
     for anchor in anchors[:anchors_max]:
