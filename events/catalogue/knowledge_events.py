@@ -141,6 +141,9 @@ class Entity(Payload):
 
     name: Name
     type: EntityType = "other"
+    #: How sure the type is. At 1 it is stated and holds until another one is stated; below, the evidence of all events
+    #: decides.
+    confidence: Confidence = 1.0
     description: Text | None = None
     #: Other names of the entity.
     aliases: tuple[Name, ...] = ()

@@ -52,11 +52,13 @@ def _preference_stated(batch: WriteBatch, event: RecordedEvent, payload: dict[st
 
 
 def _entity_described(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    """Set type, description and aliases of an entity."""
+    """Set description and aliases of an entity, and add the evidence for its type."""
     batch.describe(
         event,
         payload["name"],
         kind=payload.get("type", "other"),
+        confidence=payload.get("confidence", 1.0),
+        sources=len(payload.get("source_events", ())),
         description=payload.get("description"),
         aliases=payload.get("aliases", []),
         importance=payload.get("importance"),

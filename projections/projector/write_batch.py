@@ -11,6 +11,7 @@ import orjson
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.deferred_updates import DeferredUpdates
+from recollect.projections.projector.entity_types import EntityTypes
 from recollect.projections.projector.episode_events import Episode
 from recollect.projections.projector.episode_updates import EpisodeUpdates
 from recollect.projections.projector.facts import Facts
@@ -64,7 +65,7 @@ UPDATE entities SET
 WHERE id = ?
 """
 _DESCRIBE_ENTITY = """
-UPDATE entities SET type = ?, description = coalesce(?, description), aliases = ?,
+UPDATE entities SET description = coalesce(?, description), aliases = ?,
     importance = coalesce(?, importance), metadata = coalesce(?, metadata), forgotten_version = 0
 WHERE id = ?
 """
@@ -72,6 +73,8 @@ _MOVE_JOB_CURSOR = """
 INSERT INTO job_cursors (job, through) VALUES (?, ?)
 ON CONFLICT (job) DO UPDATE SET through = max(through, excluded.through)
 """
+#: Confidence that a speaker with a name is a person; a bot may have one, too.
+_SPEAKER_CONFIDENCE = 0.9
 _INDEX = (
     "INSERT INTO episodes_fts (rowid, text, caption, previous) "
     "SELECT version, text, caption, previous FROM episodes_search WHERE version >= ?"
@@ -96,7 +99,6 @@ class _EntityCounts:
 class _Description:
     """The description of an entity in a batch."""
 
-    type: str
     #: None: the batch does not change the text.
     description: str | None
     #: In order, as the keys of a dict.
@@ -156,6 +158,7 @@ class WriteBatch:
         #: Updates of existing rows.
         self.deferred = DeferredUpdates(connection, new=new)
         self.episode_updates = EpisodeUpdates(connection, self.deferred)
+        self._types = EntityTypes(connection)
         self.facts = Facts(connection)
         self.knowledge = Knowledge(connection)
         self.care = MemoryCare(connection)
@@ -257,8 +260,11 @@ class WriteBatch:
         return entity_id
 
     def count_message_by(self, event: RecordedEvent, name: str) -> None:
-        """Count a message by the speaker `name`."""
-        self._count(event, self._entity(event, name)).spoken += 1
+        """Count a message by the speaker `name`, who is a person when it looks like a name and not like an id."""
+        entity_id = self._entity(event, name)
+        self._count(event, entity_id).spoken += 1
+        if name[:1].isupper() and name.replace(" ", "").isalpha():
+            self._types.add(entity_id, "person", _SPEAKER_CONFIDENCE, 1, event.occurred_at_us)
 
     def forget_entity(self, event: RecordedEvent, name: str) -> int | None:
         """Remove the description of an entity and hide it from the list; return its id, None for an unknown name."""
@@ -274,18 +280,24 @@ class WriteBatch:
         name: str,
         *,
         kind: str,
+        confidence: float = 1.0,
+        sources: int = 0,
         description: str | None,
         aliases: Sequence[str],
         importance: int | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Set the fields of an entity that are given, and add aliases. A later description replaces the earlier one."""
+        """Set the fields of an entity that are given, and add aliases. A later description replaces the earlier one.
+
+        Parameters:
+            confidence, sources: as in `EntityTypes.add`.
+        """
         entity_id = self._entity(event, name)
         self._count(event, entity_id)
+        self._types.add(entity_id, kind, confidence, sources, event.occurred_at_us)
         change = self._descriptions.get(entity_id)
         if change is None:
-            change = self._descriptions[entity_id] = _Description(kind, None, dict.fromkeys(self._aliases(entity_id)))
-        change.type = kind
+            change = self._descriptions[entity_id] = _Description(None, dict.fromkeys(self._aliases(entity_id)))
         if description is not None:
             change.description = description
         change.importance = importance if importance is not None else change.importance
@@ -328,7 +340,6 @@ class WriteBatch:
             _DESCRIBE_ENTITY,
             [
                 (
-                    change.type,
                     change.description,
                     orjson.dumps(list(change.aliases)).decode(),
                     change.importance,
@@ -345,6 +356,7 @@ class WriteBatch:
                 for entity_id, counts in self._counts.items()
             ],
         )
+        self._types.write()
         self._connection.executemany(_MOVE_JOB_CURSOR, self._job_cursors.items())
         if self.knowledge_version:
             self._connection.execute("UPDATE read_model SET knowledge_version = ?", (self.knowledge_version,))

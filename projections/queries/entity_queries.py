@@ -72,6 +72,10 @@ WHERE entity_id IN (
 )
 ORDER BY entity_id, name
 """
+# The evidence for each type of an entity, in hundredths.
+_TYPE_EVIDENCE = """
+SELECT entity_types.type, strong + weak FROM entity_types JOIN entity_names USING (entity_id) WHERE name = ?
+"""
 # The relations of the documents.
 _DOCUMENT_RELATIONS = """
 SELECT document_id, target, weight FROM document_relations ORDER BY document_id, type, target
@@ -144,6 +148,11 @@ class EntityQueries:
             NamedEntity(entity_id, name, bool(is_participant))
             for entity_id, name, is_participant in fetch_tuples(self._connection, _KNOWLEDGE_NAMES)
         ]
+
+    def type_evidence(self, names: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Return the evidence for the types of entities by case-folded name and by type, in hundredths."""
+        rows: dict[str, list[Any]] = {name: fetch_tuples(self._connection, _TYPE_EVIDENCE, (name,)) for name in names}
+        return {name: dict(types) for name, types in rows.items() if types}
 
     def document_relations(self) -> list[DocumentRelation]:
         """Return the relations of all documents."""

@@ -16,6 +16,7 @@ _TABLES = (
     "SELECT * FROM entity_names ORDER BY name",
     "SELECT * FROM mentions ORDER BY entity_id, version",
     "SELECT * FROM episode_sources ORDER BY version, source",
+    "SELECT * FROM entity_types ORDER BY entity_id, type",
     "SELECT * FROM facts ORDER BY key",
     "SELECT * FROM fact_statements ORDER BY key",
     "SELECT * FROM fact_endings ORDER BY key",

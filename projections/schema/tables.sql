@@ -92,7 +92,7 @@ CREATE TABLE sessions (
     metadata      TEXT                  -- JSON
 ) STRICT, WITHOUT ROWID;
 
--- Entities: people, places and projects that messages name or events describe.
+-- Entities: people, places, animals, works … that messages name or events describe.
 CREATE TABLE entities (
     id            INTEGER PRIMARY KEY,  -- 1, 2, 3 … by first appearance in the log
     name          TEXT    NOT NULL,
@@ -107,6 +107,17 @@ CREATE TABLE entities (
     metadata      TEXT,                 -- JSON object: labels of the producer; NULL: none
     forgotten_version INTEGER NOT NULL  -- of the event that forgot it; lists hide it until it is mentioned again; 0: none
 ) STRICT;
+
+-- The evidence for the types of the entities. A stated type decides, or else the type with the most strong evidence.
+CREATE TABLE entity_types (
+    entity_id    INTEGER NOT NULL,
+    type         TEXT    NOT NULL,
+    stated_us    INTEGER NOT NULL,      -- when it was stated; 0: it was not
+    strong       INTEGER NOT NULL,      -- sum of the confidences from 0.75 on, in hundredths
+    weak         INTEGER NOT NULL,      -- sum of the others
+    last_seen_us INTEGER NOT NULL,      -- of the newest evidence
+    PRIMARY KEY (entity_id, type)
+) STRICT, WITHOUT ROWID;
 
 -- The names and aliases of the entities, case folded.
 CREATE TABLE entity_names (
