@@ -33,6 +33,7 @@ _NO_PROSE = re.compile(r"[{}<>=|\\#`\[\]]|\*\*|//|\w\([)'\"]|^\d+[.)] ")
 #: Share of the words with capitals, without pronouns, titles and days: over it a line is a heading or a list.
 _HEADING_SHARE = 0.65
 _HEADING_WORDS_MIN = 3
+_SHORT_HEADING_WORDS = 3
 #: A line of so many words that ends with a colon is a heading.
 _COLON_WORDS_MAX = 8
 #: Words of a name.
@@ -129,7 +130,7 @@ def _is_heading(text: str, language: str) -> bool:
     if text.endswith(":") and len(words) <= _COLON_WORDS_MAX:
         return True
     capitals = sum(word[0].isupper() for word in words)
-    share = 0.99 if language == "de" else _HEADING_SHARE
+    share = 0.99 if language == "de" or len(words) <= _SHORT_HEADING_WORDS else _HEADING_SHARE
     return len(words) >= _HEADING_WORDS_MIN and capitals > share * len(words)
 
 

@@ -146,7 +146,7 @@ def _extract_items(
             raise InterruptedError("the worker is stopping; the messages are read again later")
         by_rules += _extract_by_rules(namespace, message, before, seconds_max)
     people = [message for message in messages if not message.is_assistant]
-    entities = extract_entities(people, snapshot.entities.type_evidence)
+    entities = extract_entities(people, snapshot.entities)
     by_llm = extract_by_llm(context.llm, namespace, people) if context.llm is not None and people else None
     if by_llm is None or context.llm is None:
         return [*by_rules, *entities], RULES

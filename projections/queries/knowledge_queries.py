@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -17,16 +18,23 @@ from recollect.projections.text.statement_lines import fact_line, preference_lin
 #: The kinds of knowledge items.
 Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "document"]
 
+#: A person named by the relation to another one: `Ann's mom`.
+_ROLE = re.compile(r"['’]s [^\W\d_]+$")
+
 # The statements of `KnowledgeQueries.items`, one for each kind. The time of confirmation is the time to live before
 # `stale_at_us`.
 _FACTS = """
 SELECT id, subject, predicate, object, confidence, status, pinned, source_type, source_events, version, updated_at_us,
-    valid_from_us, valid_until_us, entity_id, topic, type, layer, stale_at_us - ttl_days * ? AS confirmed_at_us
-FROM facts WHERE status IN ('active', 'stale') ORDER BY key
+    valid_from_us, valid_until_us, group_id AS entity_id, topic, type, layer,
+    stale_at_us - ttl_days * ? AS confirmed_at_us,
+    (SELECT aliases FROM entities WHERE id = group_id AND aliases <> '[]') AS aliases,
+    (SELECT name FROM entities WHERE id = group_id) AS name
+FROM facts JOIN entity_groups USING (entity_id) WHERE status IN ('active', 'stale') ORDER BY key
 """
 # An entity that is described by a relationship that ended is left out: `Ann's boyfriend`.
 _ENTITIES = """
-SELECT id, name, type, description, aliases, last_seen_us FROM entities
+SELECT id, name, type, description, aliases, last_seen_us, group_id
+FROM entities JOIN entity_groups ON entity_id = id
 WHERE description IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM relationships AS r JOIN entities AS source ON source.id = r.source_id
     WHERE r.target_id = entities.id AND r.status IN ('superseded', 'ended')
@@ -45,8 +53,12 @@ FROM procedures WHERE status IN ('active', 'stale') ORDER BY key
 """
 _RELATIONSHIPS = """
 SELECT r.id, a.name AS source, r.type, b.name AS target, r.confidence, r.status, r.pinned, r.source_events, r.version,
-    r.updated_at_us, r.source_id, r.target_id, r.weight, r.stale_at_us - ? AS confirmed_at_us
-FROM relationships AS r JOIN entities AS a ON a.id = source_id JOIN entities AS b ON b.id = target_id
+    r.updated_at_us, source.group_id AS source_id, target.group_id AS target_id, r.weight,
+    r.stale_at_us - ? AS confirmed_at_us
+FROM relationships AS r
+JOIN entity_groups AS source ON source.entity_id = source_id
+JOIN entity_groups AS target ON target.entity_id = target_id
+JOIN entities AS a ON a.id = source.group_id JOIN entities AS b ON b.id = target.group_id
 WHERE r.status IN ('active', 'stale') AND weight > 0 ORDER BY r.key
 """
 _CHUNKS = """
@@ -274,7 +286,8 @@ class KnowledgeQueries:
 def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
     """Yield the active and stale facts."""
     for row in fetch_dicts(connection, _FACTS, (DAY_US,)):
-        line = fact_line(row["subject"], row["predicate"], row["object"])
+        subject = _subject(row["subject"], row["name"], row["aliases"])
+        line = fact_line(subject, row["predicate"], row["object"])
         yield KnowledgeItem(
             kind="fact",
             text=line,
@@ -292,6 +305,19 @@ def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
         )
 
 
+def _subject(subject: str, name: str, aliases: str | None) -> str:
+    """Return the subject of a fact with the other kind of name: `Wendy (Ann's mom)`, `Ann's mom (Wendy)`.
+
+    Parameters:
+        name, aliases: of the entity that it names; `aliases` is JSON, None without any.
+    """
+    if aliases is None:
+        return subject
+    is_role = _ROLE.search(subject) is not None
+    others = [other for other in (name, *orjson.loads(aliases)) if (_ROLE.search(other) is not None) != is_role]
+    return f"{subject} ({others[0]})" if others else subject
+
+
 def _entities(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
     """Yield the entities with a description."""
     for row in fetch_dicts(connection, _ENTITIES):
@@ -302,7 +328,7 @@ def _entities(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             text=" ".join([name, *orjson.loads(row["aliases"]), description]),
             line=f"**{name}** ({row['type']}): {description}",
             occurred_at_us=row["last_seen_us"],
-            entities=(row["id"],),
+            entities=(row["group_id"],),
             titles=(name, *orjson.loads(row["aliases"])),
         )
 

@@ -108,16 +108,43 @@ CREATE TABLE entities (
     forgotten_version INTEGER NOT NULL  -- of the event that forgot it; lists hide it until it is mentioned again; 0: none
 ) STRICT;
 
--- The evidence for the types of the entities. A stated type decides, or else the type with the most strong evidence.
-CREATE TABLE entity_types (
-    entity_id    INTEGER NOT NULL,
-    type         TEXT    NOT NULL,
-    stated_us    INTEGER NOT NULL,      -- when it was stated; 0: it was not
-    strong       INTEGER NOT NULL,      -- sum of the confidences from 0.75 on, in hundredths
-    weak         INTEGER NOT NULL,      -- sum of the others
-    last_seen_us INTEGER NOT NULL,      -- of the newest evidence
-    PRIMARY KEY (entity_id, type)
+-- The evidence for the types of the entities: one row a message, an event or, with an empty source, a speaker.
+CREATE TABLE entity_evidence (
+    entity_id  INTEGER NOT NULL,
+    type       TEXT    NOT NULL,
+    source     TEXT    NOT NULL,        -- id of the event
+    confidence INTEGER NOT NULL,        -- in hundredths; 100: it was stated
+    at_us      INTEGER NOT NULL,
+    PRIMARY KEY (entity_id, type, source)
 ) STRICT, WITHOUT ROWID;
+
+-- Other names of an entity, which have rows of their own in `entities`: one row for each event that says so.
+CREATE TABLE entity_links (
+    entity_id      INTEGER NOT NULL,
+    other_id       INTEGER NOT NULL,
+    source         TEXT    NOT NULL,    -- id of the event
+    stated_version INTEGER NOT NULL,    -- of the producer's event; 0: it was extracted
+    PRIMARY KEY (entity_id, other_id, source)
+) STRICT, WITHOUT ROWID;
+
+-- Names, case folded, that a producer separated: they are not merged again, unless a producer states so later.
+CREATE TABLE entity_separations (
+    first   TEXT    NOT NULL,
+    second  TEXT    NOT NULL,
+    version INTEGER NOT NULL,           -- of the event
+    PRIMARY KEY (first, second)
+) STRICT, WITHOUT ROWID;
+
+-- The entities that are another one by another name. Computed from the tables above and from the relationships.
+CREATE TABLE entity_merges (
+    entity_id     INTEGER PRIMARY KEY,
+    into_id       INTEGER NOT NULL,     -- which is merged into no other one
+    reason        TEXT    NOT NULL,     -- alias, role, full name, spelling
+    source_events TEXT    NOT NULL      -- JSON list of event ids
+) STRICT;
+CREATE INDEX entity_merges_by_into ON entity_merges (into_id);
+CREATE VIEW entity_groups AS
+SELECT id AS entity_id, coalesce(into_id, id) AS group_id FROM entities LEFT JOIN entity_merges ON entity_id = id;
 
 -- The names and aliases of the entities, case folded.
 CREATE TABLE entity_names (
