@@ -33,6 +33,13 @@ _PETS = "|".join(
 )
 
 
+_PET = re.compile(rf"\b(?:{_PETS})\b", re.IGNORECASE)
+#: The words before the name of what the sentence before speaks of.
+_ITS_NAME = re.compile(
+    r"(?:^|\W)(?:(?:her|his|its|their) names?(?:'s| is| are|:)|(?:she|he|it) is (?:called|named)) $", re.IGNORECASE
+)
+
+
 class TypeEvidence(NamedTuple):
     """Evidence for the type of an entity."""
 
@@ -115,7 +122,7 @@ _LAST_WORDS = _by_word(
         cathedral temple tower zoo library gym studio peninsula harbor harbour
     """,
     organization="""
-        inc inc. ltd ltd. llc gmbh corp corp. corporation company university college school academy institute hospital church
+        inc ltd limited llc plc gmbh ag corp holdings corporation company university college school academy institute hospital church
         association foundation society agency group council committee department ministry union team clinic centre center
         club league bank airlines shelter nonprofit charity organization organisation
     """,
@@ -143,20 +150,36 @@ _LAST_WORD_CONFIDENCE = 0.85
 _FIRST_WORD_CONFIDENCE = 0.6
 
 
-def evidence_around(text: str, start: int, end: int) -> Iterator[TypeEvidence]:
-    """Yield the evidence from the words before and after the name at `text[start:end]`."""
+def evidence_around(text: str, start: int, end: int, *, after_pet: bool = False) -> Iterator[TypeEvidence]:
+    """Yield the evidence from the words before and after the name at `text[start:end]`.
+
+    Parameters:
+        after_pet: whether the sentence before speaks of a pet.
+    """
     before, after = text[max(0, start - _BEFORE_CHARS) : start], text[end : end + _AFTER_CHARS]
     yield from (evidence for evidence, pattern in _BEFORE if pattern.search(before))
     yield from (evidence for evidence, pattern in _AFTER if pattern.match(after))
+    if after_pet and _ITS_NAME.search(before):
+        yield TypeEvidence("animal", 0.95)
     if before.endswith(", ") and not after.strip(" \"')"):
         # `Thanks so much, Ann`: a person is addressed.
         yield TypeEvidence("person", 0.7)
 
 
+def is_camel_case(word: str) -> bool:
+    """Return whether a word has a capital inside, as names of software have."""
+    return _CAMEL_CASE.match(word) is not None
+
+
+def introduces_pet(sentence: str) -> bool:
+    """Return whether a sentence speaks of a pet, whose name the next one may say: `Her name is Coco`."""
+    return _PET.search(sentence) is not None
+
+
 def evidence_within(words: list[str]) -> Iterator[TypeEvidence]:
     """Yield the evidence from the words of a name."""
     last, first = words[-1].casefold(), words[0].casefold()
-    if _CAMEL_CASE.match(words[-1]) or _CAMEL_CASE.match(words[0]):
+    if is_camel_case(words[0]) or is_camel_case(words[-1]):
         yield TypeEvidence("tool", _CAMEL_CASE_CONFIDENCE)
     if first in _HOLIDAYS or last in _HOLIDAYS:
         yield TypeEvidence("event", 0.9)

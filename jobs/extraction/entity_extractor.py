@@ -111,11 +111,13 @@ def _names(text: str) -> Iterator[tuple[int, NamedEntity]]:
     text = excerpt(text)
     language = "de" if is_german(WORD.findall(text.lower())) else "en"
     is_lower = text == text.lower()
+    before = ""
     for number, sentence in enumerate(sentences(text)[:_SENTENCES_MAX]):
         words = _capitalised(sentence) if is_lower else sentence.text
-        for entity in named_entities(words, language):
+        for entity in named_entities(words, language, before=before):
             if entity.type != "other":
                 yield number, entity
+        before = sentence.text
 
 
 def _capitalised(sentence: Sentence) -> str:

@@ -11,7 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from recollect.jobs.extraction import vocabulary
-from recollect.jobs.extraction.entity_context import TypeEvidence, evidence_around, evidence_within
+from recollect.jobs.extraction.entity_context import (
+    TypeEvidence,
+    evidence_around,
+    evidence_within,
+    introduces_pet,
+    is_camel_case,
+)
 from recollect.jobs.extraction.name_lexicon import is_adjective, is_first_name, is_place, word_class
 from recollect.projections.text.names import NOT_NAMES
 from recollect.projections.text.sentences import opens_sentence
@@ -37,7 +43,7 @@ _SHORT_HEADING_WORDS = 3
 #: A line of so many words that ends with a colon is a heading.
 _COLON_WORDS_MAX = 8
 #: Words of a name.
-_WORDS_MAX = 4
+_WORDS_MAX = 5
 #: A title in quotes: `we watched "Little Women"`.
 _QUOTED = re.compile(r'"([^"\n]{3,60})"')
 _QUOTED_WORDS_MAX = 6
@@ -81,10 +87,11 @@ class _Run(NamedTuple):
     titled: bool
 
 
-def named_entities(text: str, language: str = "en") -> Iterator[NamedEntity]:
+def named_entities(text: str, language: str = "en", *, before: str = "") -> Iterator[NamedEntity]:
     """Yield the names in a sentence, at most `_NAMES_MAX`, in order.
 
     Parameters:
+        before: the sentence before it.
         language: `de` for German, whose nouns all have capitals; any other text is read as `en`.
     """
     if _NO_PROSE.search(text) or _is_heading(text, language):
@@ -92,13 +99,13 @@ def named_entities(text: str, language: str = "en") -> Iterator[NamedEntity]:
     listed: TypeEvidence | None = None
     previous_end = 0
     titles = list(_titles(text))[:_NAMES_MAX]
-    for entity, _ in titles:
-        yield entity
+    yield from (entity for entity, _ in titles if entity is not None)
+    after_pet = introduces_pet(before)
     for run in _runs(text)[:_NAMES_MAX]:
         if any(span[0] <= run.start < span[1] for _, span in titles):
             continue
         in_list = listed is not None and text[previous_end : run.start] in (" and ", ", ", ", and ", " & ")
-        entity = _entity(text, run, listed if in_list else None, language)
+        entity = _entity(text, run, listed if in_list else None, language, after_pet=after_pet)
         previous_end = run.end
         listed = None
         if entity is not None:
@@ -107,8 +114,8 @@ def named_entities(text: str, language: str = "en") -> Iterator[NamedEntity]:
                 listed = TypeEvidence(entity.type, entity.confidence * _LIST_SHARE)
 
 
-def _titles(text: str) -> Iterator[tuple[NamedEntity, tuple[int, int]]]:
-    """Yield the titles of books, films and songs that stand in quotes, with their positions."""
+def _titles(text: str) -> Iterator[tuple[NamedEntity | None, tuple[int, int]]]:
+    """Yield the positions of titles in quotes, with the book, film or song when the sentence speaks of one."""
     for match in _QUOTED.finditer(text):
         title = match[1].strip(" .,!?")
         words = title.split()
@@ -117,11 +124,11 @@ def _titles(text: str) -> Iterator[tuple[NamedEntity, tuple[int, int]]]:
         if any(word[0].islower() and len(word) > 3 for word in words[1:]) or title.isupper():
             continue
         evidence = [item for item in evidence_around(text, *match.span()) if item.type == "work"]
+        confidence = max([_QUOTED_CONFIDENCE, *(item.confidence for item in evidence)])
         if evidence or (len(words) > 1 and _WORKS.search(text)):
-            yield (
-                NamedEntity(title, "work", max([_QUOTED_CONFIDENCE, *(item.confidence for item in evidence)])),
-                match.span(),
-            )
+            yield NamedEntity(title, "work", confidence), match.span()
+        elif len(words) > 1:
+            yield None, match.span()
 
 
 def _is_heading(text: str, language: str) -> bool:
@@ -199,9 +206,9 @@ def _bare(word: str) -> str:
     return word.removesuffix("'s").rstrip("'&-")
 
 
-def _entity(text: str, run: _Run, listed: TypeEvidence | None, language: str) -> NamedEntity | None:
+def _entity(text: str, run: _Run, listed: TypeEvidence | None, language: str, *, after_pet: bool) -> NamedEntity | None:
     """Return the entity that a run names; None when it names nothing."""
-    run = _without_opener(run, language)
+    run = _without_descriptions(_without_opener(run, language), language)
     words = run.words
     if not words or len(words[0]) < 2 or not any(letter.isalpha() for letter in words[0]):
         return None
@@ -212,7 +219,8 @@ def _entity(text: str, run: _Run, listed: TypeEvidence | None, language: str) ->
         # `Name: …` begins a list or a form.
         return None
     name = " ".join(words)
-    evidence = [*evidence_around(text, run.start, run.end), *evidence_within(words), *([listed] if listed else [])]
+    around = evidence_around(text, run.start, run.end, after_pet=after_pet)
+    evidence = [*around, *evidence_within(words), *([listed] if listed else [])]
     if run.titled:
         evidence.append(TypeEvidence("person", 0.9))
     strongest = max((item.confidence for item in evidence), default=0.0)
@@ -232,7 +240,22 @@ def _without_opener(run: _Run, language: str) -> _Run:
     # `Woah Joanna`: an unknown word before a first name is an exclamation.
     if word_class(words[0], language) not in (("word", "unknown") if is_first_name(words[1]) else ("word",)):
         return run
-    return run._replace(words=words[1:], start=run.start + len(words[0]) + 1, opens=False)
+    start, first = run.start + len(words[0]) + 1, 1
+    while first < len(words) - 1 and words[first] in _CONNECTORS:
+        # `Regarding the …`
+        start, first = start + len(words[first]) + 1, first + 1
+    return run._replace(words=words[first:], start=start, opens=False)
+
+
+def _without_descriptions(run: _Run, language: str) -> _Run:
+    """Return the run of a product without the words of the language after it: `WhatsApp Live Demo`."""
+    words = run.words
+    if not is_camel_case(words[0]) or any(item.confidence >= _WORD_NAME_MIN for item in evidence_within(words)):
+        return run
+    count = len(words)
+    while count > 1 and (word_class(words[count - 1], language) == "word" or words[count - 1].isupper()):
+        count -= 1
+    return run._replace(words=words[:count], end=run.start + len(" ".join(words[:count])))
 
 
 def _is_name(run: _Run, evidence: float, language: str) -> bool:
@@ -247,7 +270,7 @@ def _is_name(run: _Run, evidence: float, language: str) -> bool:
     if classes[0] == "word" and run.opens:
         # `Biscuit, our dog`, but not `Thankfully, my son`.
         return evidence >= _OPENING_WORD_MIN and not is_adjective(word) and not word.endswith("ing")
-    if is_first_name(word) or is_place(word):
+    if (is_first_name(word) and not word.isupper()) or is_place(word):
         # `Will` and `Rose` begin sentences as words, too.
         return classes[0] != "word" and (not run.opens or classes[0] != "both" or evidence >= _TYPE_MIN)
     if word.isupper() or is_adjective(word) or classes[0] in ("word", "both"):

@@ -106,7 +106,7 @@ def best_type(members: Iterable[_Entity]) -> str:
     """Return the type with the most evidence: the newest stated one, or the one with most strong evidence."""
     sums: dict[str, tuple[int, int, int, int]] = {}
     for member in members:
-        if member.role is not None:
+        if member.role is not None or member.words == ("user",):
             # `Ann's mom` is a person without further evidence.
             sums.setdefault("person", (-1, 0, 0, 0))
         for type, (stated, strong, weak, at_us) in member.evidence.items():

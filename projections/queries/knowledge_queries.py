@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -11,6 +10,7 @@ import apsw
 import orjson
 
 from recollect.events.envelope import DAY_US
+from recollect.projections.queries.grouped_facts import newest_values, subject_with_role
 from recollect.projections.queries.records import fetch_dicts, fetch_records, fetch_tuples, fetch_values
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.statement_lines import fact_line, preference_line, relationship_line
@@ -18,14 +18,11 @@ from recollect.projections.text.statement_lines import fact_line, preference_lin
 #: The kinds of knowledge items.
 Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "document"]
 
-#: A person named by the relation to another one: `Ann's mom`.
-_ROLE = re.compile(r"['’]s [^\W\d_]+$")
-
 # The statements of `KnowledgeQueries.items`, one for each kind. The time of confirmation is the time to live before
 # `stale_at_us`.
 _FACTS = """
 SELECT id, subject, predicate, object, confidence, status, pinned, source_type, source_events, version, updated_at_us,
-    valid_from_us, valid_until_us, group_id AS entity_id, topic, type, layer,
+    valid_from_us, valid_until_us, group_id AS entity_id, topic, type, layer, conflict_key = topic AS has_one_value,
     stale_at_us - ttl_days * ? AS confirmed_at_us,
     (SELECT aliases FROM entities WHERE id = group_id AND aliases <> '[]') AS aliases,
     (SELECT name FROM entities WHERE id = group_id) AS name
@@ -285,8 +282,8 @@ class KnowledgeQueries:
 
 def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
     """Yield the active and stale facts."""
-    for row in fetch_dicts(connection, _FACTS, (DAY_US,)):
-        subject = _subject(row["subject"], row["name"], row["aliases"])
+    for row in newest_values(fetch_dicts(connection, _FACTS, (DAY_US,))):
+        subject = subject_with_role(row["subject"], row["name"], row["aliases"])
         line = fact_line(subject, row["predicate"], row["object"])
         yield KnowledgeItem(
             kind="fact",
@@ -303,19 +300,6 @@ def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             layer=row["layer"],
             **_state(row),
         )
-
-
-def _subject(subject: str, name: str, aliases: str | None) -> str:
-    """Return the subject of a fact with the other kind of name: `Wendy (Ann's mom)`, `Ann's mom (Wendy)`.
-
-    Parameters:
-        name, aliases: of the entity that it names; `aliases` is JSON, None without any.
-    """
-    if aliases is None:
-        return subject
-    is_role = _ROLE.search(subject) is not None
-    others = [other for other in (name, *orjson.loads(aliases)) if (_ROLE.search(other) is not None) != is_role]
-    return f"{subject} ({others[0]})" if others else subject
 
 
 def _entities(connection: apsw.Connection) -> Iterator[KnowledgeItem]:

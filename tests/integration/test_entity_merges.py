@@ -153,6 +153,13 @@ def test_a_question_by_role_finds_the_facts_of_the_name(memory: Recollect, say: 
     assert "Wendy (Ann's mom) likes figs" in found
 
 
+def test_the_newest_value_of_any_name_is_retrieved(memory: Recollect, say: Say) -> None:
+    say("My mom lives in Leeds.", "My mom's name is Wendy.", "Wendy lives in Bath.")
+    with memory.parts.read_models.reading("a") as snapshot:
+        lines = [item.line for item in snapshot.knowledge.items() if item.predicate == "lives in"]
+    assert lines == ["Wendy (Ann's mom) lives in Bath"]
+
+
 def test_an_event_undoes_a_merge_for_good(memory: Recollect, say: Say) -> None:
     say("My mom lives in Leeds.", "My mom's name is Wendy.")
     assert memory.separate("a", "Wendy", "ann's mom")["aliases"] == []

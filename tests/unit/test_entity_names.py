@@ -56,3 +56,13 @@ def test_an_exclamation_is_no_part_of_a_name() -> None:
 def test_german_nouns_are_no_names() -> None:
     text = "Gestern habe ich im Park mit meinem Hund Katharina getroffen"
     assert [entity.name for entity in named_entities(text, "de")] == ["Katharina"]
+
+
+def test_a_name_may_be_that_of_the_pet_in_the_sentence_before() -> None:
+    entities = list(named_entities("Her name is Coco", before="I got a puppy two weeks ago"))
+    assert [(entity.name, entity.type) for entity in entities] == [("Coco", "animal")]
+
+
+def test_words_around_the_name_of_a_product_are_no_part_of_it() -> None:
+    text = "Regarding the WhatsApp Live Session I am ready"
+    assert [(entity.name, entity.type) for entity in named_entities(text)] == [("WhatsApp", "tool")]
