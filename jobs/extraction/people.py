@@ -17,7 +17,20 @@ _CONFIDENCE = 0.95
 _RELATION_CONFIDENCE = 0.9
 #: A name, in lower case, too, as people type it.
 _NAME = r"[^\W\d_][\w'-]{1,40}(?: [A-ZÀ-Þ][\w'-]{1,40}){0,2}"
-_RELATION = rf"(?:(?:younger|older|little|big|best|old|new|twin|late|dear|eldest|youngest|oldest)\s)?(?P<relation>{'|'.join(vocabulary.RELATIONS)})"
+#: Relations as people type them.
+_SHORT_RELATIONS = {
+    "bf": "boyfriend",
+    "gf": "girlfriend",
+    "hubby": "husband",
+    "sis": "sister",
+    "bestie": "friend",
+    "bff": "friend",
+}
+_RELATIONS = "|".join((*vocabulary.RELATIONS, *_SHORT_RELATIONS))
+_RELATION = (
+    rf"(?:(?:younger|older|little|big|best|old|new|twin|late|dear|eldest|youngest|oldest)\s)?(?P<relation>{_RELATIONS})"
+)
+_ANY_RELATION = re.compile(rf"\b(?:{_RELATIONS})\b")
 _TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s)?"
 #: Whose relation it is: the speaker's, or a person's with a name.
 _WHOSE = r"(?P<whose>\b[Mm]y|\b[Oo]ur|\b[A-ZÀ-Þ][\w-]{1,40}'s)"
@@ -37,12 +50,15 @@ _CALL_ME = re.compile(r"\b(?:call me|my friends call me|everyone calls me|I go b
 
 def people(speaker: str, text: str) -> Iterator[PersonItem]:
     """Yield entities and relationships for the people that a sentence introduces."""
-    non_factual = statement_modality.NonFactualSpans(text)
-    for pattern in (_NAMED, _NAMED_BEFORE):
+    # Most sentences name no relation; this look is ten times as fast as the patterns.
+    patterns = (_NAMED, _NAMED_BEFORE) if _ANY_RELATION.search(text) else ()
+    non_factual = statement_modality.NonFactualSpans(text if patterns else "")
+    for pattern in patterns:
         for match in pattern.finditer(text):
             name = _person_name(match["name"], explicit="name" in match.group() or "called" in match.group())
             if name is not None and not non_factual.covers(match.start()):
-                yield from _introduced(speaker, match["whose"], match["relation"].casefold(), name)
+                relation = match["relation"].casefold()
+                yield from _introduced(speaker, match["whose"], _SHORT_RELATIONS.get(relation, relation), name)
     for match in _ALIAS.finditer(text):
         if {match["name"].split()[0], match["alias"]}.isdisjoint(vocabulary.NOT_NAMES):
             yield _entity(match["name"], aliases=[match["alias"]])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import apsw
 import orjson
 
-from recollect.projections.projector.entity_roles import RoleName, role_name, role_of
+from recollect.projections.text.entity_roles import RoleName, role_name, role_of
 
 #: Evidence from this confidence on is strong, in hundredths: one such message outweighs any number of weaker ones.
 _STRONG_MIN = 75

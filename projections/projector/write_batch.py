@@ -13,7 +13,6 @@ from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.deferred_updates import DeferredUpdates
 from recollect.projections.projector.entity_evidence import EntityEvidence
 from recollect.projections.projector.entity_resolution import resolve_entities
-from recollect.projections.projector.entity_roles import role_name
 from recollect.projections.projector.episode_events import Episode
 from recollect.projections.projector.episode_updates import EpisodeUpdates
 from recollect.projections.projector.facts import Facts
@@ -27,6 +26,7 @@ from recollect.projections.projector.session_rows import (
     new_session,
     session_of,
 )
+from recollect.projections.text.entity_roles import role_name
 from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.tokens import estimate_tokens
@@ -377,7 +377,8 @@ class WriteBatch:
             self._add_name(key, entity_id)
             role = role_name(name)
             if role is not None:
-                # The entity of `Ann's mom` is resolved by that of Ann.
+                # The entity of `Ann's mom` is a person, and is resolved by that of Ann.
+                self.entities.changed = True
                 self._entity(event, name[: len(role.owner)])
         return entity_id
 

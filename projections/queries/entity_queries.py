@@ -15,6 +15,7 @@ from recollect.projections.queries.records import (
     fetch_values,
     placeholders,
 )
+from recollect.projections.text.entity_roles import words_for
 
 # Entities that are one by different names have one group (`entity_groups`), whose id is that of one of them: everything
 # that these queries return has the id of the group.
@@ -94,6 +95,14 @@ WHERE group_id IN (
 )
 ORDER BY group_id, entity_names.name
 """
+# The relationships of people, with the name of the source and whether the target wrote a message.
+_RELATED_PEOPLE = """
+SELECT target.group_id, a.name, r.type, b.spoken_count > 0 FROM relationships AS r
+JOIN entity_groups AS source ON source.entity_id = source_id
+JOIN entity_groups AS target ON target.entity_id = target_id
+JOIN entities AS a ON a.id = source.group_id JOIN entities AS b ON b.id = target.group_id
+WHERE r.status IN ('active', 'stale') ORDER BY r.key
+"""
 # The evidence for each type of an entity, in hundredths.
 _TYPE_EVIDENCE = """
 SELECT entity_evidence.type, sum(confidence) FROM entity_evidence JOIN entity_names USING (entity_id)
@@ -167,11 +176,20 @@ class EntityQueries:
         return rows
 
     def names_in_knowledge(self) -> list[NamedEntity]:
-        """Return every name of the entities with facts, relationships or a description, ordered by entity."""
-        return [
+        """Return every name of the entities with facts, relationships or a description, ordered by entity.
+
+        A person also has names by role, such as `ann's mom`, `ann's mum` and `ann's mother`.
+        """
+        names = [
             NamedEntity(entity_id, name, bool(is_participant))
             for entity_id, name, is_participant in fetch_tuples(self._connection, _KNOWLEDGE_NAMES)
         ]
+        roles = [
+            NamedEntity(entity_id, f"{source.casefold()}'s {word}", bool(is_participant))
+            for entity_id, source, type, is_participant in fetch_tuples(self._connection, _RELATED_PEOPLE)
+            for word in words_for(type)
+        ]
+        return list(dict.fromkeys([*names, *roles]))
 
     def type_evidence(self, names: Iterable[str]) -> dict[str, dict[str, int]]:
         """Return the evidence for the types of entities by case-folded name and by type, in hundredths."""

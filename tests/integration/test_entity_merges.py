@@ -118,6 +118,12 @@ def test_a_role_is_the_person_whose_name_is_said_later(memory: Recollect, say: S
     assert merged[0]["source_events"]
 
 
+def test_people_are_introduced_in_the_words_of_chats(memory: Recollect, say: Say) -> None:
+    say("my bf tom works at greggs lol", "my mum is called sandra")
+    known = {(item["source"], item["type"], item["target"]) for item in memory.list("a", "relationships")["items"]}
+    assert known == {("Ann", "boyfriend", "Tom"), ("Ann", "mum", "Sandra")}
+
+
 def test_two_people_of_one_role_are_not_merged_with_it(memory: Recollect, say: Say) -> None:
     say("My sister lives in Leeds.", "My sister Anna called.", "My sister Beth called.")
     assert names(memory)["Anna"] == names(memory)["Beth"] == []
@@ -149,8 +155,8 @@ def test_two_speakers_are_two_people(memory: Recollect, say: Say) -> None:
 def test_a_question_by_role_finds_the_facts_of_the_name(memory: Recollect, say: Say) -> None:
     say("My mom is 60 years old.", "My mom's name is Wendy.")
     memory.append("a", {"type": "fact.stated", "payload": {"subject": "Wendy", "predicate": "likes", "object": "figs"}})
-    found = [item.text for item in memory.retrieve("a", "What does my mom like?").items]
-    assert "Wendy (Ann's mom) likes figs" in found
+    for question in ("What does my mom like?", "What does my mother like?", "What does Wendy like?"):
+        assert "Wendy (Ann's mom) likes figs" in [item.text for item in memory.retrieve("a", question).items], question
 
 
 def test_the_newest_value_of_any_name_is_retrieved(memory: Recollect, say: Say) -> None:

@@ -44,6 +44,12 @@ def role_name(name: str) -> RoleName | None:
     return None if match is None or role is None else RoleName(match["owner"].casefold(), role)
 
 
+def words_for(relation: str) -> tuple[str, ...]:
+    """Return the words for the role of a relationship's type, `mom`, `mum` and `mother`; empty for other types."""
+    role = role_of(relation)
+    return () if role is None else (role, *(word for word, same in _SAME.items() if same == role))
+
+
 def role_of(relation: str) -> str | None:
     """Return the role of a relationship's type, the same one for `mom` and `mother`; None: it is not one person's."""
     role = _SAME.get(relation.casefold(), relation.casefold())
