@@ -51,7 +51,7 @@ class TypeEvidence(NamedTuple):
 
 def _before(type: str, confidence: float, pattern: str) -> tuple[TypeEvidence, re.Pattern[str]]:
     """Return evidence from the words before a name."""
-    return TypeEvidence(type, confidence), re.compile(rf"(?:^|[^\w])(?:{pattern}) [\"(]?$", re.IGNORECASE)
+    return TypeEvidence(type, confidence), re.compile(rf"(?:^|[\s\"(])(?:{pattern}) [\"(]?$", re.IGNORECASE)
 
 
 def _after(type: str, confidence: float, pattern: str) -> tuple[TypeEvidence, re.Pattern[str]]:
@@ -161,9 +161,14 @@ def evidence_around(text: str, start: int, end: int, *, after_pet: bool = False)
     yield from (evidence for evidence, pattern in _AFTER if pattern.match(after))
     if after_pet and _ITS_NAME.search(before):
         yield TypeEvidence("animal", 0.95)
-    if before.endswith(", ") and not after.strip(" \"')"):
+    if before.endswith(", ") and " " not in text[start:end] and not after.strip(" \"')"):
         # `Thanks so much, Ann`: a person is addressed.
         yield TypeEvidence("person", 0.7)
+
+
+def has_type_word(words: list[str]) -> bool:
+    """Return whether the first or the last word of a name tells its type, so that both belong to it."""
+    return words[-1].casefold() in _LAST_WORDS or words[0].casefold() in _FIRST_WORDS
 
 
 def is_camel_case(word: str) -> bool:

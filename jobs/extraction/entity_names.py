@@ -15,6 +15,7 @@ from recollect.jobs.extraction.entity_context import (
     TypeEvidence,
     evidence_around,
     evidence_within,
+    has_type_word,
     introduces_pet,
     is_camel_case,
 )
@@ -203,7 +204,7 @@ def _trimmed(text: str, matches: Sequence[re.Match[str]]) -> _Run | None:
 
 def _bare(word: str) -> str:
     """Return a word without the possessive ending and signs at its end."""
-    return word.removesuffix("'s").rstrip("'&-")
+    return word.rstrip("'&-").removesuffix("'s")
 
 
 def _entity(text: str, run: _Run, listed: TypeEvidence | None, language: str, *, after_pet: bool) -> NamedEntity | None:
@@ -235,7 +236,7 @@ def _without_opener(run: _Run, language: str) -> _Run:
     words = run.words
     if language == "de" and len(words) > 1 and word_class(words[0], language) == "word":
         return run._replace(words=words[1:], start=run.start + len(words[0]) + 1, opens=False)
-    if not run.opens or len(words) < 2 or is_first_name(words[0]) or any(evidence_within(words)):
+    if not run.opens or len(words) < 2 or is_first_name(words[0]) or has_type_word(words):
         return run
     # `Woah Joanna`: an unknown word before a first name is an exclamation.
     if word_class(words[0], language) not in (("word", "unknown") if is_first_name(words[1]) else ("word",)):

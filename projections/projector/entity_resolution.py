@@ -72,7 +72,7 @@ class _Merge(NamedTuple):
 
     first: int
     second: int
-    #: alias, role, full name or spelling.
+    #: alias, role, full name, initials or spelling.
     reason: str
     source_events: tuple[str, ...] = ()
     #: Version of the producer's event that states it; 0: it was inferred.
@@ -92,7 +92,8 @@ def resolve_entities(connection: apsw.Connection) -> None:
     stated = {link.second: link for link in sorted(links, key=lambda link: link.stated_version) if link.stated_version}
     for link in sorted(stated.values(), key=lambda link: -link.stated_version):
         groups.merge(link)
-    for merge in (*_spellings(entities.values()), *_full_names(entities, groups)):
+    listed = list(entities.values())
+    for merge in (*_spellings(listed), *_initials(listed), *_full_names(entities, groups)):
         groups.merge(merge)
     for link in _unambiguous([link for link in links if not link.stated_version], groups):
         groups.merge(link)
@@ -212,6 +213,22 @@ def _spellings(entities: Iterable[_Entity]) -> list[_Merge]:
             if first != entity.id:
                 merges.append(_Merge(first, entity.id, "spelling"))
     return merges
+
+
+def _initials(entities: Iterable[_Entity]) -> list[_Merge]:
+    """Return the merges of initials with the only place or organisation that has them: `NYC`, `New York City`."""
+    full: dict[tuple[str, str], list[int]] = {}
+    short: list[tuple[tuple[str, str], int]] = []
+    for entity in entities:
+        type = entity.own_type()
+        if type not in ("location", "organization"):
+            continue
+        if len(entity.words) > 1:
+            initials = "".join(word[0] for word in entity.words)
+            full.setdefault((type, initials), []).append(entity.id)
+        elif entity.name.isupper():
+            short.append(((type, entity.name.casefold()), entity.id))
+    return [_Merge(full[key][0], id, "initials") for key, id in short if len(full.get(key, ())) == 1]
 
 
 def _full_names(entities: Mapping[int, _Entity], groups: _Groups) -> list[_Merge]:

@@ -139,7 +139,7 @@ CREATE TABLE entity_separations (
 CREATE TABLE entity_merges (
     entity_id     INTEGER PRIMARY KEY,
     into_id       INTEGER NOT NULL,     -- which is merged into no other one
-    reason        TEXT    NOT NULL,     -- alias, role, full name, spelling
+    reason        TEXT    NOT NULL,     -- alias, role, full name, initials, spelling
     source_events TEXT    NOT NULL      -- JSON list of event ids
 ) STRICT;
 CREATE INDEX entity_merges_by_into ON entity_merges (into_id);

@@ -134,6 +134,11 @@ def test_a_first_name_is_the_only_person_with_this_full_name(memory: Recollect, 
     assert sorted(names(memory)["Jonathan Miller"]) == ["Jon", "Jonathan"]
 
 
+def test_initials_are_the_only_place_that_has_them(memory: Recollect, say: Say) -> None:
+    say("I moved to New York City.", "We live in NYC now.")
+    assert names(memory)["New York City"] == ["NYC"]
+
+
 def test_people_with_one_first_name_and_two_surnames_stay_apart(memory: Recollect, say: Say) -> None:
     say("I met Jonathan Miller.", "Jonathan called me.", "Jonathan Smith called me.")
     known = names(memory)

@@ -19,6 +19,7 @@ from recollect.jobs.extraction.entity_names import named_entities
         ("Thanks so much, Caroline", [("Caroline", "person")]),
         ("Charlotte said hi", [("Charlotte", "person")]),
         ("I moved to Charlotte in May", [("Charlotte", "location")]),
+        ("Lake Tahoe is cold", [("Lake Tahoe", "location")]),
     ],
 )
 def test_a_name_has_the_type_that_its_words_and_its_context_say(text: str, entities: list[tuple[str, str]]) -> None:
