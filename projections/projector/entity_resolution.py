@@ -22,10 +22,21 @@ _SOURCES_MAX = 20
 #: Words before a name that are no part of it.
 _TITLES = frozenset("mr mrs ms miss dr prof professor".split())
 
+# The entities that may have a type or another name: most names of messages have neither.
 _ENTITIES = """
 SELECT id, name, type, aliases, id IN (SELECT entity_id FROM entity_evidence WHERE source = '') FROM entities
+WHERE type <> 'other' OR aliases <> '[]' OR name LIKE '%''s %' OR name LIKE '%’s %' OR name = 'user' COLLATE NOCASE
+OR id IN (
+    SELECT entity_id FROM entity_evidence UNION SELECT entity_id FROM entity_links
+    UNION SELECT other_id FROM entity_links
+    UNION SELECT source_id FROM relationships UNION SELECT target_id FROM relationships
+    UNION SELECT entity_id FROM entity_merges
+)
 ORDER BY id
 """
+_OWNER = (
+    "SELECT id, name, type, aliases, 0 FROM entities WHERE id = (SELECT entity_id FROM entity_names WHERE name = ?)"
+)
 # The evidence for each type of an entity: when it was stated (-1: it was not), strong, weak, and the newest time.
 _EVIDENCE = f"""
 SELECT entity_id, type, max(iif(confidence >= 100, at_us, -1)),
@@ -175,11 +186,15 @@ def _read_entities(connection: apsw.Connection) -> dict[int, _Entity]:
     """Return the entities with their evidence."""
     entities: dict[int, _Entity] = {}
     rows: list[Any] = connection.execute(_ENTITIES).fetchall()
+    owners = dict.fromkeys(role.owner for role in (role_name(row[1]) for row in rows) if role is not None)
+    for owner in owners:
+        rows += connection.execute(_OWNER, (owner,)).fetchall()
     for id, name, type, aliases, is_speaker in rows:
         words = tuple(word for word in name.casefold().replace(".", " ").split() if word not in _TITLES)
-        entities[id] = _Entity(
+        entity = _Entity(
             id=id, name=name, type=type, aliases=aliases, is_speaker=bool(is_speaker), words=words, role=role_name(name)
         )
+        entities.setdefault(id, entity)
     evidence: list[Any] = connection.execute(_EVIDENCE).fetchall()
     for entity_id, type, stated_us, strong, weak, at_us in evidence:
         if entity_id in entities:
