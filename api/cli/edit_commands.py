@@ -1,4 +1,4 @@
-"""Edit commands: add, list, get, update, pin, unpin, end, forget."""
+"""Edit commands: add, list, get, update, pin, unpin, end, forget, separate."""
 
 from __future__ import annotations
 
@@ -135,6 +135,18 @@ def forget(context: typer.Context, namespace: _Namespace, memory_id: _MemoryId, 
     with open_cli_memory(context.obj) as memory:
         forgotten = memory.forget(namespace, memory_id, reason=reason)
     typer.echo(f"{forgotten['kind']} {forgotten['id']} is forgotten at version {forgotten['version']}")
+
+
+def separate(
+    context: typer.Context,
+    namespace: _Namespace,
+    memory_id: Annotated[str, typer.Argument(help="The name of an entity.")],
+    alias: Annotated[str, typer.Argument(help="One of its aliases, which is the name of another entity.")],
+    reason: _Reason = None,
+) -> None:
+    """Undo a merge of two entities, and print the entity as it is afterwards."""
+    with open_cli_memory(context.obj) as memory:
+        _print(memory.separate(namespace, memory_id, alias, reason=reason))
 
 
 def _print(item: dict[str, Any]) -> None:

@@ -69,3 +69,7 @@ class AsyncMemoryEditing(ABC):
     async def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
         """Do what `Recollect.forget` does."""
         return await asyncio.to_thread(self.memory.forget, namespace, memory_id, reason=reason)
+
+    async def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> MemoryItem:
+        """Do what `Recollect.separate` does."""
+        return await asyncio.to_thread(self.memory.separate, namespace, memory_id, alias, reason=reason)

@@ -19,8 +19,10 @@ from recollect.api.memory.memory_edits import (
     end_event,
     expired_memory,
     forget_event,
+    forget_events,
     new_message,
     pin_event,
+    separation_event,
     update_events,
 )
 from recollect.api.pages.list_pages import find_memory
@@ -181,16 +183,30 @@ class MemoryEditing(ABC):
             NotFound: no memory has this id. The errors of `append`.
         """
         memory = self.get(namespace, memory_id)
-        drafts = edit_drafts([forget_event(memory, reason)])
+        drafts = edit_drafts(forget_events(memory, reason))
         recorded = self.append_drafts(namespace, [*drafts, *self._resummarised(namespace, memory)])
         id = memory["name"] if memory["kind"] == "entity" else memory["id"]
         return {"id": id, "kind": memory["kind"], "version": recorded[0].version}
+
+    def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> MemoryItem:
+        """Undo a merge: `alias` is the name of another entity, which has its own facts again; return the entity.
+
+        The two names stay apart until `entity.described` states the alias again.
+
+        Parameters:
+            memory_id: the name of the entity, as the list `entities` has it.
+            alias: one of its `aliases`; `merged` of the entity says why it was merged.
+
+        Raises:
+            NotFound: no entity has this name. InvalidInput: the entity has no such alias. The errors of `append`.
+        """
+        return self._changed(namespace, memory_id, lambda memory: separation_event(memory, alias, reason))
 
     def _changed(self, namespace: str, memory_id: str, event_of: Callable[[MemoryItem], dict[str, Any]]) -> MemoryItem:
         """Append the event that `event_of` returns for a memory; return the memory as it is afterwards."""
         memory = self.get(namespace, memory_id)
         self.append_drafts(namespace, edit_drafts([event_of(memory)]))
-        return self.get(namespace, memory["id"])
+        return self.get(namespace, memory["name"] if memory["kind"] == "entity" else memory["id"])
 
     def _replace_message(self, namespace: str, memory: MemoryItem, changes: dict[str, Any]) -> MemoryItem:
         """Forget a message and append it with other content, in one batch."""

@@ -146,13 +146,37 @@ def new_message(log: EventLog, namespace: str, memory: dict[str, Any], id: str, 
 
 
 def forget_event(memory: dict[str, Any], reason: str | None) -> dict[str, Any]:
-    """Return the event that forgets a memory."""
+    """Return the event that forgets a memory; of an entity, its name."""
     kind = memory["kind"]
     own_kind = {"kind": kind} if kind in ("document", "entity") else {}
     return {
         "type": "memory.forgotten",
         "session_id": memory["session_id"] if kind == "episode" else None,
         "payload": {"memory_id": memory["name"] if kind == "entity" else memory["id"], "reason": reason, **own_kind},
+    }
+
+
+def forget_events(memory: dict[str, Any], reason: str | None) -> list[dict[str, Any]]:
+    """Return the events that forget a memory; of an entity, one for each of its names."""
+    others: list[str] = memory["aliases"] if memory["kind"] == "entity" else []
+    return [forget_event(memory, reason), *(forget_event(memory | {"name": name}, reason) for name in others)]
+
+
+def separation_event(memory: dict[str, Any], alias: str, reason: str | None) -> dict[str, Any]:
+    """Return the event that undoes the merge of an entity with another name.
+
+    Raises:
+        InvalidInput: the memory is no entity, or `alias` is none of its other names.
+    """
+    if memory["kind"] != "entity":
+        raise InvalidInput(f"a memory of the kind {memory['kind']} has no other names", field="id")
+    names: dict[str, str] = {name.casefold(): name for name in memory["aliases"]}
+    if alias.casefold() not in names:
+        given = ", ".join(names.values()) or "no other names"
+        raise InvalidInput(f"{alias[:80]!r} is no other name of {memory['name']!r}, which has {given}", field="alias")
+    return {
+        "type": "entity.separated",
+        "payload": {"name": memory["name"], "alias": names[alias.casefold()], "reason": reason},
     }
 
 

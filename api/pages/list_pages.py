@@ -184,6 +184,7 @@ _JSON_COLUMNS = frozenset(
         "chunks",
         "details",
         "memory_ids",
+        "merged",
         "metadata",
         "properties",
         "relations",

@@ -33,7 +33,9 @@ PreferenceCategory = Literal["communication", "formatting", "workflow", "tools",
 FactType = Literal["fact", "event", "decision", "problem", "commit", "task"]
 #: The section of a composed context that holds the memory (`004`).
 Layer = Literal["episodic", "procedural", "conversational", "proactive"]
-EntityType = Literal["person", "organization", "project", "concept", "location", "tool", "event", "other"]
+EntityType = Literal[
+    "person", "organization", "project", "concept", "location", "tool", "event", "animal", "product", "work", "other"
+]
 
 
 def _only_text_or_datetime(value: object) -> object:

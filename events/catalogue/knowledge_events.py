@@ -141,8 +141,11 @@ class Entity(Payload):
 
     name: Name
     type: EntityType = "other"
+    #: How sure the type is. At 1 it is stated and holds until another one is stated; below, the evidence of all events
+    #: decides.
+    confidence: Confidence = 1.0
     description: Text | None = None
-    #: Other names of the entity.
+    #: Other names of the entity. Facts about them are facts about it, until `entity.separated`.
     aliases: tuple[Name, ...] = ()
     importance: Importance | None = None
     #: Labels of the producer, such as a customer's number. At most 8 KiB and 5 levels.
@@ -156,6 +159,23 @@ class EntityDescribed(Envelope):
 
     type: Literal["entity.described"] = "entity.described"
     payload: Entity
+
+
+class EntitySeparation(Payload):
+    """Two names that were taken for those of one entity, and the reason."""
+
+    #: A name of the entity that keeps its other names.
+    name: Name
+    #: The name of another entity.
+    alias: Name
+    reason: Text | None = None
+
+
+class EntitySeparated(Envelope):
+    """`entity.separated`: a producer undid a merge. The names stay apart until a producer states the alias again."""
+
+    type: Literal["entity.separated"] = "entity.separated"
+    payload: EntitySeparation
 
 
 class Relationship(Payload):
@@ -264,6 +284,7 @@ KNOWLEDGE_EVENTS: tuple[type[Envelope], ...] = (
     FactRetracted,
     PreferenceStated,
     EntityDescribed,
+    EntitySeparated,
     RelationshipStated,
     ProcedureRecorded,
     ProcedureUsed,

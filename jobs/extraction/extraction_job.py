@@ -28,6 +28,7 @@ from recollect.events.envelope import EventDraft, RecordedEvent, datetime_of
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.extraction.entity_extractor import extract_entities
 from recollect.jobs.extraction.llm_extractor import extract_by_llm
 from recollect.jobs.extraction.rule_extractor import (
     SECONDS_MAX,
@@ -145,11 +146,12 @@ def _extract_items(
             raise InterruptedError("the worker is stopping; the messages are read again later")
         by_rules += _extract_by_rules(namespace, message, before, seconds_max)
     people = [message for message in messages if not message.is_assistant]
+    entities = extract_entities(people, snapshot.entities)
     by_llm = extract_by_llm(context.llm, namespace, people) if context.llm is not None and people else None
     if by_llm is None or context.llm is None:
-        return by_rules, RULES
+        return [*by_rules, *entities], RULES
     exact = [extracted for extracted in by_rules if extracted.kind in ("dates", "questions", "procedures")]
-    return [*by_llm, *exact], context.llm.name
+    return [*by_llm, *exact, *entities], context.llm.name
 
 
 def _extract_by_rules(

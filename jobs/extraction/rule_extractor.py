@@ -12,6 +12,7 @@ from recollect.jobs.extraction import statement_modality, vocabulary
 from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
+from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
@@ -30,17 +31,6 @@ Item = dict[str, Any]
 _RELATION = re.compile(
     rf"^[Mm]y\s+(?:\w+\s+)?(?P<relation>{'|'.join(vocabulary.RELATIONS)})(?:,?\s+(?P<name>[A-ZÀ-Þ].*))?$"
 )
-#: A person introduced by a relation: `my older sister Anna`, `my boss is called Tom`.
-_NAMED = re.compile(
-    rf"\b[Mm]y\s+(?:(?:younger|older|little|big|best|old|new|twin)\s+)?(?P<relation>{'|'.join(vocabulary.RELATIONS)})"
-    r"(?:,|\s+(?:is\s+)?(?:named|called))?\s+(?P<name>[A-ZÀ-Þ][\w'-]+(?:\s+[A-ZÀ-Þ][\w'-]+)?)"
-)
-#: A nickname: `Robert, we call him Bob`.
-_ALIAS = re.compile(
-    r"\b(?P<name>[A-ZÀ-Þ][\w'-]{1,60}(?:\s+[A-ZÀ-Þ][\w'-]{1,60})?),?\s++(?:(?:and\s+)?(?:we|I|everyone|everybody|people|they)\s+(?:all\s+)?"
-    r"calls?\s+(?:him|her|them)|also known as|aka|a\.k\.a\.?|nicknamed)\s+(?P<alias>[A-ZÀ-Þ][\w'-]+)"
-)
-_CALL_ME = re.compile(r"\b(?:call me|my friends call me|everyone calls me|I go by)\s+(?P<alias>[A-ZÀ-Þ][\w'-]+)")
 #: The separators of a list.
 _LIST = re.compile(r",\s++(?:and\s++)?|(?<!\s)\s++and\s++")
 #: The position of an omitted second subject: `I live in Porto and work at …`.
@@ -203,7 +193,8 @@ def _read_sentence(
     for extracted in items:
         yield from _split_lists(extracted)
     yield from _endings(message, sentence.text, non_factual, before)
-    yield from _people(message, sentence.text)
+    for kind, item in people(message.speaker, sentence.text):
+        yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
 
 def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) -> ExtractedItem:
@@ -275,30 +266,6 @@ def _subject(speaker: str, words: str) -> str:
     if relation is None:
         return words
     return relation["name"] or f"{speaker}'s {relation['relation']}"
-
-
-def _people(message: IncomingMessage, text: str) -> Iterator[ExtractedItem]:
-    """Yield entities and relationships for the people that a sentence introduces."""
-    source = {"source_events": [message.event_id]}
-    non_factual = statement_modality.NonFactualSpans(text)
-    for match in _NAMED.finditer(text):
-        name, relation = match["name"], match["relation"].casefold()
-        if name.split()[0] not in vocabulary.NOT_NAMES and not non_factual.covers(match.start()):
-            description = f"{message.speaker}'s {relation}"
-            yield ExtractedItem("entities", {"name": name, "type": "person", "description": description} | source)
-            yield ExtractedItem(
-                "relationships",
-                {"source": message.speaker, "type": relation, "target": name, "confidence": 0.9} | source,
-            )
-    for match in _ALIAS.finditer(text):
-        if {match["name"].split()[0], match["alias"]}.isdisjoint(vocabulary.NOT_NAMES):
-            yield ExtractedItem(
-                "entities", {"name": match["name"], "type": "person", "aliases": [match["alias"]]} | source
-            )
-    for match in _CALL_ME.finditer(text):
-        yield ExtractedItem(
-            "entities", {"name": message.speaker, "type": "person", "aliases": [match["alias"]]} | source
-        )
 
 
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:

@@ -52,16 +52,23 @@ def _preference_stated(batch: WriteBatch, event: RecordedEvent, payload: dict[st
 
 
 def _entity_described(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    """Set type, description and aliases of an entity."""
+    """Set description and aliases of an entity, and add the evidence for its type."""
     batch.describe(
         event,
         payload["name"],
         kind=payload.get("type", "other"),
+        confidence=payload.get("confidence", 1.0),
+        sources=payload.get("source_events", ()),
         description=payload.get("description"),
         aliases=payload.get("aliases", []),
         importance=payload.get("importance"),
         metadata=payload.get("metadata"),
     )
+
+
+def _entity_separated(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Separate two names that were taken for those of one entity."""
+    batch.deferred.add(event, lambda: batch.entities.separate(payload["name"], payload["alias"], event.version))
 
 
 def _relationship_stated(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -166,6 +173,7 @@ def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str
         entity_id = batch.forget_entity(event, memory_id)
         if entity_id is not None:
             batch.deferred.add(event, lambda: batch.care.forget_entity(event, entity_id))
+            batch.deferred.add(event, lambda: batch.entities.forget_entity(entity_id))
         return
     if kind == "document":
         batch.deferred.add(event, lambda: batch.knowledge.remove_document(memory_id))
@@ -177,6 +185,7 @@ def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str
     batch.deferred.add(event, lambda: batch.facts.retract(event, memory_id))
     batch.deferred.add(event, lambda: batch.facts.forget_source(event, memory_id))
     batch.deferred.add(event, lambda: batch.care.forget(event, memory_id))
+    batch.deferred.add(event, lambda: batch.entities.forget_source(memory_id))
 
 
 def _memory_status_changed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -253,6 +262,7 @@ KNOWLEDGE_HANDLERS: dict[str, Handler] = {
     "facts.extracted": _facts_extracted,
     "preference.stated": _preference_stated,
     "entity.described": _entity_described,
+    "entity.separated": _entity_separated,
     "relationship.stated": _relationship_stated,
     "procedure.recorded": _procedure_recorded,
     "procedure.used": _procedure_used,

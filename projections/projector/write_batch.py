@@ -11,6 +11,8 @@ import orjson
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.deferred_updates import DeferredUpdates
+from recollect.projections.projector.entity_evidence import EntityEvidence
+from recollect.projections.projector.entity_resolution import resolve_entities
 from recollect.projections.projector.episode_events import Episode
 from recollect.projections.projector.episode_updates import EpisodeUpdates
 from recollect.projections.projector.facts import Facts
@@ -24,6 +26,7 @@ from recollect.projections.projector.session_rows import (
     new_session,
     session_of,
 )
+from recollect.projections.text.entity_roles import role_name
 from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.tokens import estimate_tokens
@@ -52,8 +55,7 @@ INSERT INTO entities (
 ) VALUES (?, ?, 'other', '[]', ?, ?, 0, 0, 0)
 """
 _FORGET_ENTITY = """
-UPDATE entities SET forgotten_version = ?, description = NULL, aliases = '[]', importance = NULL, metadata = NULL
-WHERE id = ?
+UPDATE entities SET forgotten_version = ?, description = NULL, importance = NULL, metadata = NULL WHERE id = ?
 """
 _ADD_NAME = "INSERT OR REPLACE INTO entity_names (name, entity_id) VALUES (?, ?)"
 _ADD_MENTION = "INSERT INTO mentions (entity_id, version) VALUES (?, ?)"
@@ -64,8 +66,8 @@ UPDATE entities SET
 WHERE id = ?
 """
 _DESCRIBE_ENTITY = """
-UPDATE entities SET type = ?, description = coalesce(?, description), aliases = ?,
-    importance = coalesce(?, importance), metadata = coalesce(?, metadata), forgotten_version = 0
+UPDATE entities SET description = coalesce(?, description), importance = coalesce(?, importance),
+    metadata = coalesce(?, metadata), forgotten_version = 0
 WHERE id = ?
 """
 _MOVE_JOB_CURSOR = """
@@ -96,11 +98,8 @@ class _EntityCounts:
 class _Description:
     """The description of an entity in a batch."""
 
-    type: str
     #: None: the batch does not change the text.
     description: str | None
-    #: In order, as the keys of a dict.
-    aliases: dict[str, None]
     #: 1 to 10; None: the batch does not change it.
     importance: int | None = None
     #: JSON; None: the batch does not change it.
@@ -156,6 +155,9 @@ class WriteBatch:
         #: Updates of existing rows.
         self.deferred = DeferredUpdates(connection, new=new)
         self.episode_updates = EpisodeUpdates(connection, self.deferred)
+        self.entities = EntityEvidence(connection)
+        #: Speakers with a name in this batch.
+        self._speakers: set[int] = set()
         self.facts = Facts(connection)
         self.knowledge = Knowledge(connection)
         self.care = MemoryCare(connection)
@@ -257,8 +259,12 @@ class WriteBatch:
         return entity_id
 
     def count_message_by(self, event: RecordedEvent, name: str) -> None:
-        """Count a message by the speaker `name`."""
-        self._count(event, self._entity(event, name)).spoken += 1
+        """Count a message by the speaker `name`, who is a person when it looks like a name and not like an id."""
+        entity_id = self._entity(event, name)
+        self._count(event, entity_id).spoken += 1
+        if entity_id not in self._speakers and name[:1].isupper() and name.replace(" ", "").isalpha():
+            self._speakers.add(entity_id)
+            self.deferred.add(event, lambda: self.entities.add_speaker(entity_id))
 
     def forget_entity(self, event: RecordedEvent, name: str) -> int | None:
         """Remove the description of an entity and hide it from the list; return its id, None for an unknown name."""
@@ -274,25 +280,32 @@ class WriteBatch:
         name: str,
         *,
         kind: str,
+        confidence: float = 1.0,
+        sources: Sequence[str] = (),
         description: str | None,
         aliases: Sequence[str],
         importance: int | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Set the fields of an entity that are given, and add aliases. A later description replaces the earlier one."""
+        """Set the fields of an entity that are given; add the evidence for its type and for its other names.
+
+        Parameters:
+            confidence, sources: as in `EntityEvidence.add_type`.
+        """
         entity_id = self._entity(event, name)
         self._count(event, entity_id)
-        change = self._descriptions.get(entity_id)
-        if change is None:
-            change = self._descriptions[entity_id] = _Description(kind, None, dict.fromkeys(self._aliases(entity_id)))
-        change.type = kind
+        change = self._descriptions.setdefault(entity_id, _Description(None))
         if description is not None:
             change.description = description
         change.importance = importance if importance is not None else change.importance
         change.metadata = _json(metadata) or change.metadata
-        change.aliases.update(dict.fromkeys(aliases))
-        for alias in aliases:
-            self._add_name(alias.casefold(), entity_id)
+        evidence, at_us = sources or (event.id,), event.occurred_at_us
+        self.deferred.add(event, lambda: self.entities.add_type(entity_id, kind, confidence, evidence, at_us))
+        stated = event.version if confidence >= 1 else 0
+        for other_id in {self._entity(event, alias) for alias in aliases} - {entity_id}:
+            self.deferred.add(
+                event, lambda other_id=other_id: self.entities.add_link(entity_id, other_id, evidence, stated)
+            )
 
     def write(self, through: int) -> None:
         """Write all changes, including the keyword index; `through` is the version of the batch's last event."""
@@ -302,6 +315,12 @@ class WriteBatch:
         if added:
             index_episodes(self._connection, min(added))
         self.deferred.apply(through)
+        self.resolve()
+
+    def resolve(self) -> None:
+        """Compute types and merges of entities when something about them has changed, after all other changes."""
+        if self.knowledge_version or self.entities.changed:
+            resolve_entities(self._connection)
 
     def write_episodes(self) -> None:
         """Write the episodes so far with their mentions, and clear them."""
@@ -328,9 +347,7 @@ class WriteBatch:
             _DESCRIBE_ENTITY,
             [
                 (
-                    change.type,
                     change.description,
-                    orjson.dumps(list(change.aliases)).decode(),
                     change.importance,
                     change.metadata,
                     entity_id,
@@ -358,6 +375,11 @@ class WriteBatch:
             self._names.next_id += 1
             self._new_entities.append((entity_id, name, event.occurred_at_us, event.occurred_at_us))
             self._add_name(key, entity_id)
+            role = role_name(name)
+            if role is not None:
+                # The entity of `Ann's mom` is a person, and is resolved by that of Ann.
+                self.entities.changed = True
+                self._entity(event, name[: len(role.owner)])
         return entity_id
 
     def _add_name(self, key: str, entity_id: int) -> None:
@@ -376,13 +398,6 @@ class WriteBatch:
         elif occurred_at_us < counts.first_us:
             counts.first_us = occurred_at_us
         return counts
-
-    def _aliases(self, entity_id: int) -> list[str]:
-        """Return the aliases of an entity in the read model."""
-        if entity_id >= self._first_new_id or entity_id in self._forgotten_entities:
-            return []
-        row = self._row("SELECT aliases FROM entities WHERE id = ?", entity_id)
-        return orjson.loads(row[0]) if row else []
 
     def _row(self, query: str, value: int | str) -> tuple[Any, ...] | None:
         """Return the first row of a query, or None."""

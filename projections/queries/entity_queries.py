@@ -15,28 +15,47 @@ from recollect.projections.queries.records import (
     fetch_values,
     placeholders,
 )
+from recollect.projections.text.entity_roles import words_for
 
+# Entities that are one by different names have one group (`entity_groups`), whose id is that of one of them: everything
+# that these queries return has the id of the group.
+
+# The groups with one of several names.
+_GROUP_OF_NAME = "SELECT group_id FROM entity_names JOIN entity_groups USING (entity_id) WHERE name = ?"
+#: The entities of the group `?1`.
+_MEMBERS = "SELECT ?1 UNION SELECT entity_id FROM entity_merges WHERE into_id = ?1"
 # Every name of the entities that wrote a message.
 _PARTICIPANTS = """
-SELECT entity_names.name, id FROM entities JOIN entity_names ON entity_id = id WHERE spoken_count > 0 ORDER BY id
+SELECT entity_names.name, group_id FROM entity_names JOIN entity_groups USING (entity_id)
+WHERE group_id IN (SELECT group_id FROM entity_groups JOIN entities ON id = entity_id WHERE spoken_count > 0)
+ORDER BY group_id, entity_id, entity_names.name
 """
 # The strongest relationships of an entity, in both directions.
-_EDGES = """
-SELECT CASE WHEN source_id = ?1 THEN target_id ELSE source_id END, weight * confidence FROM relationships
-WHERE (source_id = ?1 OR target_id = ?1) AND status = 'active' AND confidence > ?2 AND weight > 0
+_EDGES = f"""
+SELECT CASE WHEN source_id IN ({_MEMBERS}) THEN target.group_id ELSE source.group_id END, weight * confidence
+FROM relationships JOIN entity_groups AS source ON source.entity_id = source_id
+JOIN entity_groups AS target ON target.entity_id = target_id
+WHERE (source_id IN ({_MEMBERS}) OR target_id IN ({_MEMBERS})) AND status = 'active' AND confidence > ?2 AND weight > 0
 ORDER BY weight * confidence DESC, key LIMIT ?3
 """
 # Entities in the same episodes, most frequent first; without participants, who are in all episodes.
-_CO_MENTIONED = """
-WITH named AS (SELECT version FROM mentions WHERE entity_id = ?1 ORDER BY version DESC LIMIT ?2)
-SELECT entity_id FROM named JOIN mentions USING (version) JOIN entities ON id = entity_id
-WHERE spoken_count = 0 AND entity_id <> ?1
-GROUP BY entity_id ORDER BY count(*) DESC, entity_id LIMIT ?3
+_CO_MENTIONED = f"""
+WITH named AS (SELECT DISTINCT version FROM mentions WHERE entity_id IN ({_MEMBERS}) ORDER BY version DESC LIMIT ?2)
+SELECT group_id FROM named JOIN mentions USING (version) JOIN entities ON id = mentions.entity_id
+JOIN entity_groups ON entity_groups.entity_id = id
+WHERE spoken_count = 0 AND group_id <> ?1
+GROUP BY group_id ORDER BY count(*) DESC, group_id LIMIT ?3
 """
-# The strongest relationships of several entities, with names.
+_EPISODES_NAMING = f"""
+SELECT DISTINCT version FROM mentions WHERE entity_id IN ({_MEMBERS}) ORDER BY version DESC LIMIT ?2
+"""
+# The strongest relationships of several groups, with names.
 _RELATIONS = """
-SELECT a.name, r.type, b.name FROM relationships AS r JOIN entities AS a ON a.id = source_id
-JOIN entities AS b ON b.id = target_id WHERE r.status = 'active' AND (source_id IN ({ids}) OR target_id IN ({ids}))
+SELECT a.name, r.type, b.name FROM relationships AS r
+JOIN entity_groups AS source ON source.entity_id = source_id
+JOIN entity_groups AS target ON target.entity_id = target_id
+JOIN entities AS a ON a.id = source.group_id JOIN entities AS b ON b.id = target.group_id
+WHERE r.status = 'active' AND (source.group_id IN ({ids}) OR target.group_id IN ({ids}))
 ORDER BY weight * confidence DESC, r.key LIMIT ?
 """
 # The graph around an entity or document. UNION, not UNION ALL: a name with the same depth is not expanded twice.
@@ -44,7 +63,9 @@ _NEIGHBOURHOOD = """
 WITH RECURSIVE
 edges (source, type, target, weight, confidence) AS (
     SELECT a.name, relationships.type, b.name, weight, confidence FROM relationships
-    JOIN entities AS a ON a.id = source_id JOIN entities AS b ON b.id = target_id WHERE status = 'active'
+    JOIN entity_groups AS source ON source.entity_id = source_id
+    JOIN entity_groups AS target ON target.entity_id = target_id
+    JOIN entities AS a ON a.id = source.group_id JOIN entities AS b ON b.id = target.group_id WHERE status = 'active'
     UNION ALL
     SELECT document_id, type, target, weight, 1.0 FROM document_relations
 ),
@@ -62,15 +83,30 @@ GROUP BY source, type, target ORDER BY min(depth), weight DESC, source, type, ta
 """
 # Every name of the entities that knowledge is about.
 _KNOWLEDGE_NAMES = """
-SELECT entity_id, entity_names.name AS name, spoken_count > 0 AS is_participant
-FROM entity_names JOIN entities ON id = entity_id
-WHERE entity_id IN (
-    SELECT entity_id FROM facts WHERE status IN ('active', 'stale')
-    UNION SELECT source_id FROM relationships WHERE status IN ('active', 'stale')
-    UNION SELECT target_id FROM relationships WHERE status IN ('active', 'stale')
-    UNION SELECT id FROM entities WHERE description IS NOT NULL
+SELECT group_id AS entity_id, entity_names.name AS name, max(spoken_count) OVER (PARTITION BY group_id) > 0
+FROM entity_names JOIN entity_groups USING (entity_id) JOIN entities ON id = entity_id
+WHERE group_id IN (
+    SELECT group_id FROM entity_groups WHERE entity_id IN (
+        SELECT entity_id FROM facts WHERE status IN ('active', 'stale')
+        UNION SELECT source_id FROM relationships WHERE status IN ('active', 'stale')
+        UNION SELECT target_id FROM relationships WHERE status IN ('active', 'stale')
+        UNION SELECT id FROM entities WHERE description IS NOT NULL
+    )
 )
-ORDER BY entity_id, name
+ORDER BY group_id, entity_names.name
+"""
+# The relationships of people, with the name of the source and whether the target wrote a message.
+_RELATED_PEOPLE = """
+SELECT target.group_id, a.name, r.type, b.spoken_count > 0 FROM relationships AS r
+JOIN entity_groups AS source ON source.entity_id = source_id
+JOIN entity_groups AS target ON target.entity_id = target_id
+JOIN entities AS a ON a.id = source.group_id JOIN entities AS b ON b.id = target.group_id
+WHERE r.status IN ('active', 'stale') ORDER BY r.key
+"""
+# The evidence for each type of an entity, in hundredths.
+_TYPE_EVIDENCE = """
+SELECT entity_evidence.type, sum(confidence) FROM entity_evidence JOIN entity_names USING (entity_id)
+WHERE name = ? GROUP BY entity_evidence.type
 """
 # The relations of the documents.
 _DOCUMENT_RELATIONS = """
@@ -78,7 +114,9 @@ SELECT document_id, target, weight FROM document_relations ORDER BY document_id,
 """
 # The name of an entity by any of its names, or else the id of a document.
 _NODE_NAME = """
-SELECT name FROM entities WHERE id = (SELECT entity_id FROM entity_names WHERE name = ?)
+SELECT name FROM entities WHERE id = (
+    SELECT group_id FROM entity_names JOIN entity_groups USING (entity_id) WHERE name = ?
+)
 UNION ALL SELECT id FROM documents WHERE id = ? LIMIT 1
 """
 
@@ -129,8 +167,7 @@ class EntityQueries:
 
     def ids_by_name(self, names: Iterable[str]) -> set[int]:
         """Return the ids of the entities with one of these case-folded names or aliases."""
-        statement = "SELECT entity_id FROM entity_names WHERE name = ?"
-        rows = (fetch_value(self._connection, statement, (name,)) for name in names)
+        rows = (fetch_value(self._connection, _GROUP_OF_NAME, (name,)) for name in names)
         return {entity_id for entity_id in rows if entity_id is not None}
 
     def participants(self) -> list[tuple[str, int]]:
@@ -139,11 +176,33 @@ class EntityQueries:
         return rows
 
     def names_in_knowledge(self) -> list[NamedEntity]:
-        """Return every name of the entities with facts, relationships or a description, ordered by entity."""
-        return [
+        """Return every name of the entities with facts, relationships or a description, ordered by entity.
+
+        A person also has names by role, such as `ann's mom`, `ann's mum` and `ann's mother`.
+        """
+        names = [
             NamedEntity(entity_id, name, bool(is_participant))
             for entity_id, name, is_participant in fetch_tuples(self._connection, _KNOWLEDGE_NAMES)
         ]
+        roles = [
+            NamedEntity(entity_id, f"{source.casefold()}'s {word}", bool(is_participant))
+            for entity_id, source, type, is_participant in fetch_tuples(self._connection, _RELATED_PEOPLE)
+            for word in words_for(type)
+        ]
+        return list(dict.fromkeys([*names, *roles]))
+
+    def type_evidence(self, names: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Return the evidence for the types of entities by case-folded name and by type, in hundredths."""
+        rows: dict[str, list[Any]] = {name: fetch_tuples(self._connection, _TYPE_EVIDENCE, (name,)) for name in names}
+        return {name: dict(types) for name, types in rows.items() if types}
+
+    def people(self, limit: int) -> list[str]:
+        """Return the names of up to `limit` people, the last mentioned first."""
+        statement = (
+            "SELECT name FROM entities WHERE id IN (SELECT entity_id FROM entity_evidence WHERE type = 'person') "
+            "ORDER BY last_seen_us DESC, id DESC LIMIT ?"
+        )
+        return fetch_values(self._connection, statement, (limit,))
 
     def document_relations(self) -> list[DocumentRelation]:
         """Return the relations of all documents."""
@@ -151,7 +210,10 @@ class EntityQueries:
 
     def names_and_aliases(self, entity_ids: Sequence[int]) -> frozenset[str]:
         """Return the names and aliases of these entities, case folded."""
-        statement = f"SELECT name FROM entity_names WHERE entity_id IN ({placeholders(len(entity_ids))})"
+        statement = (
+            "SELECT name FROM entity_names JOIN entity_groups USING (entity_id) "
+            f"WHERE group_id IN ({placeholders(len(entity_ids))})"
+        )
         return frozenset(fetch_values(self._connection, statement, entity_ids))
 
     def names(self, entity_ids: Sequence[int]) -> list[str]:
@@ -170,12 +232,12 @@ class EntityQueries:
 
     def episodes_naming(self, entity_id: int, *, limit: int) -> list[int]:
         """Return the versions of the newest episodes that name an entity, newest first."""
-        statement = "SELECT version FROM mentions WHERE entity_id = ? ORDER BY version DESC LIMIT ?"
-        return fetch_values(self._connection, statement, (entity_id, limit))
+        return fetch_values(self._connection, _EPISODES_NAMING, (entity_id, limit))
 
     def any_named_before(self, entity_ids: Sequence[int], version: int) -> bool:
         """Return whether an episode before `version` names one of these entities."""
-        condition = f"version < ? AND entity_id IN ({placeholders(len(entity_ids))})"
+        members = f"SELECT entity_id FROM entity_groups WHERE group_id IN ({placeholders(len(entity_ids))})"
+        condition = f"version < ? AND entity_id IN ({members})"
         statement = f"SELECT EXISTS (SELECT 1 FROM mentions WHERE {condition})"
         return bool(fetch_value(self._connection, statement, (version, *entity_ids)))
 

@@ -10,6 +10,7 @@ import apsw
 import orjson
 
 from recollect.events.envelope import DAY_US
+from recollect.projections.queries.grouped_facts import newest_values, subject_with_role
 from recollect.projections.queries.records import fetch_dicts, fetch_records, fetch_tuples, fetch_values
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.statement_lines import fact_line, preference_line, relationship_line
@@ -21,12 +22,16 @@ Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "doc
 # `stale_at_us`.
 _FACTS = """
 SELECT id, subject, predicate, object, confidence, status, pinned, source_type, source_events, version, updated_at_us,
-    valid_from_us, valid_until_us, entity_id, topic, type, layer, stale_at_us - ttl_days * ? AS confirmed_at_us
-FROM facts WHERE status IN ('active', 'stale') ORDER BY key
+    valid_from_us, valid_until_us, group_id AS entity_id, topic, type, layer, conflict_key = topic AS has_one_value,
+    stale_at_us - ttl_days * ? AS confirmed_at_us,
+    (SELECT aliases FROM entities WHERE id = group_id AND aliases <> '[]') AS aliases,
+    (SELECT name FROM entities WHERE id = group_id) AS name
+FROM facts JOIN entity_groups USING (entity_id) WHERE status IN ('active', 'stale') ORDER BY key
 """
 # An entity that is described by a relationship that ended is left out: `Ann's boyfriend`.
 _ENTITIES = """
-SELECT id, name, type, description, aliases, last_seen_us FROM entities
+SELECT id, name, type, description, aliases, last_seen_us, group_id
+FROM entities JOIN entity_groups ON entity_id = id
 WHERE description IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM relationships AS r JOIN entities AS source ON source.id = r.source_id
     WHERE r.target_id = entities.id AND r.status IN ('superseded', 'ended')
@@ -45,8 +50,12 @@ FROM procedures WHERE status IN ('active', 'stale') ORDER BY key
 """
 _RELATIONSHIPS = """
 SELECT r.id, a.name AS source, r.type, b.name AS target, r.confidence, r.status, r.pinned, r.source_events, r.version,
-    r.updated_at_us, r.source_id, r.target_id, r.weight, r.stale_at_us - ? AS confirmed_at_us
-FROM relationships AS r JOIN entities AS a ON a.id = source_id JOIN entities AS b ON b.id = target_id
+    r.updated_at_us, source.group_id AS source_id, target.group_id AS target_id, r.weight,
+    r.stale_at_us - ? AS confirmed_at_us
+FROM relationships AS r
+JOIN entity_groups AS source ON source.entity_id = source_id
+JOIN entity_groups AS target ON target.entity_id = target_id
+JOIN entities AS a ON a.id = source.group_id JOIN entities AS b ON b.id = target.group_id
 WHERE r.status IN ('active', 'stale') AND weight > 0 ORDER BY r.key
 """
 _CHUNKS = """
@@ -273,8 +282,9 @@ class KnowledgeQueries:
 
 def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
     """Yield the active and stale facts."""
-    for row in fetch_dicts(connection, _FACTS, (DAY_US,)):
-        line = fact_line(row["subject"], row["predicate"], row["object"])
+    for row in newest_values(fetch_dicts(connection, _FACTS, (DAY_US,))):
+        subject = subject_with_role(row["subject"], row["name"], row["aliases"])
+        line = fact_line(subject, row["predicate"], row["object"])
         yield KnowledgeItem(
             kind="fact",
             text=line,
@@ -302,7 +312,7 @@ def _entities(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             text=" ".join([name, *orjson.loads(row["aliases"]), description]),
             line=f"**{name}** ({row['type']}): {description}",
             occurred_at_us=row["last_seen_us"],
-            entities=(row["id"],),
+            entities=(row["group_id"],),
             titles=(name, *orjson.loads(row["aliases"])),
         )
 

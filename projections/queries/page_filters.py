@@ -102,7 +102,9 @@ def _entity(column: str, summary: str) -> Filter:
     """Return the filter by an entity, which any of its names selects."""
     return Filter(
         summary=f"{summary}, by any of its names",
-        condition=f"{column} IN (SELECT entity_id FROM entity_names WHERE entity_names.name IN ({{values}}))",
+        condition=f"{column} IN (SELECT entity_id FROM entity_groups WHERE group_id IN ("
+        "SELECT group_id FROM entity_names JOIN entity_groups USING (entity_id) "
+        "WHERE entity_names.name IN ({values})))",
         kind="name",
     )
 

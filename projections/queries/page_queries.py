@@ -34,6 +34,29 @@ _READABLE_ENTITY = """
 ))"""
 
 
+# Entities of a type, and those about which something is known; all while no names were extracted from messages.
+_KNOWN_ENTITY = """
+(entities.type <> 'other' OR spoken_count > 0 OR coalesce(description, importance, entities.metadata) IS NOT NULL
+OR NOT EXISTS (SELECT 1 FROM entity_evidence WHERE confidence < 100) OR EXISTS (
+    SELECT 1 FROM facts JOIN entity_groups USING (entity_id)
+    WHERE group_id = entities.id AND status NOT IN ('rejected', 'forgotten')
+) OR EXISTS (SELECT 1 FROM relationships WHERE entities.id IN (source_id, target_id) AND status <> 'forgotten'))"""
+# The counts and times of an entity with those of its other names.
+_ENTITY_COLUMNS = """
+id, name, type, description, aliases, importance, metadata,
+(SELECT min(e.first_seen_us) FROM entities AS e JOIN entity_groups ON entity_id = e.id WHERE group_id = entities.id)
+    AS first_seen_us,
+(SELECT max(e.last_seen_us) FROM entities AS e JOIN entity_groups ON entity_id = e.id WHERE group_id = entities.id)
+    AS last_seen_us,
+(SELECT sum(e.mention_count) FROM entities AS e JOIN entity_groups ON entity_id = e.id WHERE group_id = entities.id)
+    AS mention_count,
+(SELECT sum(e.spoken_count) FROM entities AS e JOIN entity_groups ON entity_id = e.id WHERE group_id = entities.id)
+    AS spoken_count,
+(SELECT json_group_array(json_object(
+    'name', e.name, 'reason', reason, 'source_events', json(source_events)
+)) FROM entity_merges JOIN entities AS e ON e.id = entity_id WHERE into_id = entities.id) AS merged"""
+
+
 # Episodes with a value of metadata, and the summaries of such episodes.
 _WITH_METADATA = "SELECT version FROM episode_metadata WHERE name = ? AND value IN ({values})"
 _SUMMARIES_WITH_METADATA = "SELECT DISTINCT version FROM episode_sources WHERE source IN ({versions})"
@@ -61,8 +84,10 @@ class PageStatement:
     cursor: str
     #: The condition of the rows that can be read.
     readable: str = "TRUE"
-    #: The condition of the rows that are listed without a filter by status.
+    #: The condition of the rows that are listed without one of `listing_filters`.
     listed: str = "TRUE"
+    #: The filters that select among all rows that can be read.
+    listing_filters: tuple[str, ...] = ("status",)
     #: Whether the cursor is a whole number.
     is_number: bool = True
     #: Whether the cursor column is not a field of the list's items.
@@ -105,10 +130,12 @@ LISTS: Mapping[str, PageStatement] = {
         is_number=False,
     ),
     "entities": PageStatement(
-        columns="id, name, type, description, aliases, importance, metadata, first_seen_us, last_seen_us, "
-        "mention_count, spoken_count",
+        columns=_ENTITY_COLUMNS,
         source="entities",
-        readable=_READABLE_ENTITY,
+        readable=f"{_READABLE_ENTITY} AND entities.id NOT IN (SELECT entity_id FROM entity_merges)",
+        # What has no type is listed on request.
+        listed=_KNOWN_ENTITY,
+        listing_filters=("type", "name"),
         cursor="id",
         id_column="name",
     ),
@@ -183,7 +210,7 @@ class PageQueries:
         """Return up to `limit` rows of the list `name` after the cursor `after`, as dicts by column name."""
         definition = LISTS[name]
         conditions = [definition.readable]
-        if not any(selection.filter == "status" for selection in selections):
+        if not any(selection.filter in definition.listing_filters for selection in selections):
             conditions.append(definition.listed)
         selected, bindings = _conditions(name, selections)
         conditions += selected
@@ -222,7 +249,8 @@ class PageQueries:
     def entity_name(self, name: str) -> str | None:
         """Return the name of the entity with this name, alias or number; None when there is none."""
         statement = (
-            "SELECT entities.name FROM entities JOIN entity_names ON entity_id = id WHERE entity_names.name = ?1 "
+            "SELECT entities.name FROM entity_names JOIN entity_groups USING (entity_id) "
+            "JOIN entities ON entities.id = group_id WHERE entity_names.name = ?1 "
             "UNION ALL SELECT name FROM entities WHERE CAST(id AS TEXT) = ?1 LIMIT 1"
         )
         return fetch_value(self._connection, statement, (name.casefold(),))

@@ -112,6 +112,7 @@ def _project_rows(
         indexed.result()
         changes.deferred.apply(version)
     changes.write_sessions_and_entities()
+    changes.resolve()
     return version, chain_hash
 
 

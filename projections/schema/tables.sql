@@ -92,7 +92,7 @@ CREATE TABLE sessions (
     metadata      TEXT                  -- JSON
 ) STRICT, WITHOUT ROWID;
 
--- Entities: people, places and projects that messages name or events describe.
+-- Entities: people, places, animals, works … that messages name or events describe.
 CREATE TABLE entities (
     id            INTEGER PRIMARY KEY,  -- 1, 2, 3 … by first appearance in the log
     name          TEXT    NOT NULL,
@@ -107,6 +107,44 @@ CREATE TABLE entities (
     metadata      TEXT,                 -- JSON object: labels of the producer; NULL: none
     forgotten_version INTEGER NOT NULL  -- of the event that forgot it; lists hide it until it is mentioned again; 0: none
 ) STRICT;
+
+-- The evidence for the types of the entities: one row a message, an event or, with an empty source, a speaker.
+CREATE TABLE entity_evidence (
+    entity_id  INTEGER NOT NULL,
+    type       TEXT    NOT NULL,
+    source     TEXT    NOT NULL,        -- id of the event
+    confidence INTEGER NOT NULL,        -- in hundredths; 100: it was stated
+    at_us      INTEGER NOT NULL,
+    PRIMARY KEY (entity_id, type, source)
+) STRICT, WITHOUT ROWID;
+
+-- Other names of an entity, which have rows of their own in `entities`: one row for each event that says so.
+CREATE TABLE entity_links (
+    entity_id      INTEGER NOT NULL,
+    other_id       INTEGER NOT NULL,
+    source         TEXT    NOT NULL,    -- id of the event
+    stated_version INTEGER NOT NULL,    -- of the producer's event; 0: it was extracted
+    PRIMARY KEY (entity_id, other_id, source)
+) STRICT, WITHOUT ROWID;
+
+-- Names, case folded, that a producer separated: they are not merged again, unless a producer states so later.
+CREATE TABLE entity_separations (
+    first   TEXT    NOT NULL,
+    second  TEXT    NOT NULL,
+    version INTEGER NOT NULL,           -- of the event
+    PRIMARY KEY (first, second)
+) STRICT, WITHOUT ROWID;
+
+-- The entities that are another one by another name. Computed from the tables above and from the relationships.
+CREATE TABLE entity_merges (
+    entity_id     INTEGER PRIMARY KEY,
+    into_id       INTEGER NOT NULL,     -- which is merged into no other one
+    reason        TEXT    NOT NULL,     -- alias, role, full name, initials, spelling
+    source_events TEXT    NOT NULL      -- JSON list of event ids
+) STRICT;
+CREATE INDEX entity_merges_by_into ON entity_merges (into_id);
+CREATE VIEW entity_groups AS
+SELECT id AS entity_id, coalesce(into_id, id) AS group_id FROM entities LEFT JOIN entity_merges ON entity_id = id;
 
 -- The names and aliases of the entities, case folded.
 CREATE TABLE entity_names (

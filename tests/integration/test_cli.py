@@ -166,6 +166,7 @@ COMMANDS = {
     "unpin": "namespace memory_id --reason",
     "end": "namespace memory_id --ended-at --reason",
     "forget": "namespace memory_id --reason",
+    "separate": "namespace memory_id alias --reason",
     "retrieve": "namespace query --limit --budget-tokens --as-of --also --format --explain --json --server",
     "settle": "namespace --server",
     "export": "--namespace --output",

@@ -276,8 +276,8 @@ def test_every_post_route_reads_json_whatever_its_content_type_says(
     posts = {
         path.removeprefix("/v1/namespaces/{namespace}/") for path, methods in described.items() if "post" in methods
     }
-    # `settle` takes no body, and a message has no end.
-    memories = {f"memories/{{memory_id}}/{change}" for change in ("pin", "unpin", "end")}
+    # `settle` takes no body, and a message has no end and no names.
+    memories = {f"memories/{{memory_id}}/{change}" for change in ("pin", "unpin", "end", "separate")}
     assert posts == {"events", "messages", "retrieve", "sessions/{session_id}/window", "settle"} | memories
     for route, body in bodies.items():
         answer = http.post(f"{home}/{route}", content=body, headers=headers)

@@ -108,7 +108,9 @@ def test_a_filter_selects_what_it_says(memory: Recollect, name: str, filters: di
 
 
 def test_entities_are_selected_by_type_name_and_metadata(memory: Recollect) -> None:
-    for filters in ({"type": "person"}, {"name": "Joni"}, {"metadata": {"customer": 7}}):
+    people = memory.entities("a", filters={"type": "person"})["items"]
+    assert [item["name"] for item in people] == ["Jonas", "Ann"]
+    for filters in ({"name": "Joni"}, {"metadata": {"customer": 7}}):
         assert [item["name"] for item in memory.entities("a", filters=filters)["items"]] == ["Jonas"]
 
 

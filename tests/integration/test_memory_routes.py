@@ -148,6 +148,19 @@ def test_a_retrieval_is_filtered_by_metadata(http: httpx.Client, home: str) -> N
     assert passive["retrieval"]["items"] == []
 
 
+def test_a_merge_of_names_is_shown_and_undone(http: httpx.Client, home: str, tmp_path: Path) -> None:
+    described = {"type": "entity.described", "payload": {"name": "Wendy", "aliases": ["Dee", "Ann's mom"]}}
+    http.post(f"{home}/events", json=described)
+    wendy = http.get(f"{home}/memories/Wendy").json()
+    assert [(item["name"], item["reason"]) for item in wendy["merged"]] == [("Dee", "alias"), ("Ann's mom", "alias")]
+    separated = http.post(f"{home}/memories/Wendy/separate", json={"alias": "Dee", "reason": "a friend"})
+    assert separated.json()["aliases"] == ["Ann's mom"]
+    assert_problem(http.post(f"{home}/memories/Wendy/separate", json={"alias": "Dee"}), 422, "alias")
+    recollect("append", "a", orjson.dumps(described).decode(), data=tmp_path)
+    done = recollect("separate", "a", "Wendy", "Dee", data=tmp_path)
+    assert orjson.loads(done.stdout)["aliases"] == ["Ann's mom"], done.stderr
+
+
 def test_the_commands_do_the_same(tmp_path: Path) -> None:
     def run(*arguments: str) -> Any:
         done = recollect(*arguments, data=tmp_path)

@@ -76,8 +76,12 @@ def test_a_described_entity_is_found_by_its_aliases(log: SqliteLog, models: Read
     append(log, "a", {"type": "entity.described", "payload": described}, message("Then Annie and Ann Lee met Bob"))
     assert rows(models, "SELECT name, type, aliases, mention_count FROM entities ORDER BY id") == [
         ("Ann Lee", "person", '["Annie"]', 1),
+        # A name of its own, so that the merge can be undone.
+        ("Annie", "other", "[]", 1),
         ("Bob", "other", "[]", 1),
     ]
+    with models.reading("a") as snapshot:
+        assert snapshot.entities.ids_by_name(["annie"]) == snapshot.entities.ids_by_name(["ann lee"]) == {1}
 
 
 def test_what_recollect_injected_is_not_remembered_again(log: SqliteLog, models: ReadModels) -> None:

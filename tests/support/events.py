@@ -33,6 +33,7 @@ PAYLOADS: dict[str, Event] = {
     "fact.retracted": {"fact_id": "f1"},
     "preference.stated": {"key": "tone", "value": "short"},
     "entity.described": {"name": "Ann Lee", "type": "person", "description": "a friend", "aliases": ["Ann"]},
+    "entity.separated": {"name": "Ann Lee", "alias": "Ann"},
     "relationship.stated": {"source": "Ann", "type": "knows", "target": "Bob"},
     "procedure.recorded": {"name": "tea", "trigger": "thirst", "steps": ["boil", "pour"]},
     "procedure.used": {"procedure_id": "p1", "outcome": "success"},

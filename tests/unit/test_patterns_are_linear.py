@@ -33,7 +33,9 @@ from recollect.api.retrieval.understanding.answer_type import answer_types, coun
 from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
+from recollect.jobs.extraction.entity_names import named_entities
 from recollect.jobs.extraction.excerpt import excerpt
+from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
 from recollect.jobs.extraction.rules import rules
@@ -171,6 +173,8 @@ _READERS: dict[str, Callable[[str], object]] = {
     "fence": strip_recalled,
     "one line": single_line,
     "names": lambda text: mentioned_names(text, ()),
+    "entities": lambda text: list(named_entities(text)),
+    "people": lambda text: list(people("Ann", text)),
     "segments": search_segments,
     "compounds": lambda text: compound_tails(text[:40]),
     "passages": lambda text: [*passages(SpokenText("Ann", text, None), SpokenText("Bob", text, None))],

@@ -16,7 +16,7 @@ from recollect.api.http.routes.query_parameters import refuse_unknown
 from recollect.api.memory.chat_messages import parse_batch
 from recollect.api.memory.memory_editing import chat_drafts
 from recollect.api.memory.recollect import Recollect
-from recollect.events.catalogue import Text
+from recollect.events.catalogue import Name, Text
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
 from recollect.events.validation import json_object
@@ -42,6 +42,13 @@ class EndBody(ReasonBody):
 
     #: An RFC 3339 time; the present when absent.
     ended_at: str | None = None
+
+
+class SeparateBody(ReasonBody):
+    """The name that is another entity's, and the reason."""
+
+    #: One of the `aliases` of the entity.
+    alias: Name
 
 
 async def add_messages(request: Request) -> Response:
@@ -75,6 +82,14 @@ async def end(memory: Memory, namespace: str, memory_id: str, request: Request) 
     body = await parse_body(EndBody, request, optional=True)
     ended = run_in_threadpool(memory.end, namespace, memory_id, ended_at=body.ended_at, reason=body.reason)
     return json_response(await ended)
+
+
+@router.post(f"{_MEMORY_PATH}/separate", name="separate", openapi_extra=body_reference("SeparateBody"))
+async def separate(memory: Memory, namespace: str, memory_id: str, request: Request) -> Response:
+    """Undo a merge of entities: the alias names another one, which has its own facts again; return it."""
+    body = await parse_body(SeparateBody, request)
+    separated = run_in_threadpool(memory.separate, namespace, memory_id, body.alias, reason=body.reason)
+    return json_response(await separated)
 
 
 @router.get(_MEMORY_PATH, name="memory")
