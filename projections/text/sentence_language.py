@@ -79,6 +79,7 @@ _CHARS_MAX = 600
 _HAN_OR_KANA = re.compile(r"[\u3005\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff66-\uff9d]")
 _KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9d]")
 _HANGUL = re.compile(r"[\uac00-\ud7a3]")
+_FOREIGN_LETTER = re.compile("[¡¿À-ÿœ\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 #: The factor by which the words of a language must outnumber the English ones.
 _OUTNUMBERING = 2
@@ -92,10 +93,18 @@ def language_of(text: str, context: Language | None = None, *, words_min: int = 
         words_min: words of the language that the text must have; one word of Spanish in an English message is a name.
     """
     text = text[:_CHARS_MAX]
+    if " the " in text or " and " in text or " I " in text or " you " in text:
+        # Most English texts are recognised by one frequent word.
+        return None
     if not text.isascii() and (language := _by_script(text)) is not None:
         # Kanji alone may be of both.
         return "ja" if language == "zh" and context == "ja" else language
     return _by_words(set(_WORD.findall(text.lower())), context, words_min)
+
+
+def has_foreign_letters(text: str) -> bool:
+    """Return whether a text has a letter or a sign that English texts hardly have."""
+    return not text.isascii() and _FOREIGN_LETTER.search(text) is not None
 
 
 def _by_script(text: str) -> Language | None:

@@ -20,6 +20,8 @@ _CHARS_MAX = 1_000
 _REWRITES_MAX = 8
 #: A quotation in any style of quotation marks.
 _QUOTED = re.compile(r"\"[^\"]{0,300}\"|«[^»]{0,300}»|„[^“\"]{0,300}[“\"]|「[^」]{0,300}」|『[^』]{0,300}』")
+#: Types of facts whose object has its time.
+_TIMED_TYPES = ("task", "event")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _EDGES = " .,;:!?\"'-–~。、「」『』«»"
 
@@ -107,12 +109,16 @@ class ClauseReader:
         table = self._table
         limit = self._clause_end(text, start)
         clause = text.part(0, limit)
+        whole = start
         position = table.opener.match(clause.folded, start)
         start = position.end() if position is not None else start
         subjects = list(self._explicit_subjects(clause, start))
         for who, at, person in self._attempts(subjects, start, is_first=is_first):
             for rule in table.rules:
                 match = _match(rule, clause, at, person)
+                if match is not None and rule.type in _TIMED_TYPES and at == start and whole < start:
+                    # `下周` may be a word before the subject or the time of a task.
+                    match = _match(rule, clause, whole, person) or match
                 statement = None if match is None else self._statement(rule, match, clause, who)
                 if match is not None and statement is not None:
                     if who.relation is not None and who.name is not None:
@@ -120,7 +126,9 @@ class ClauseReader:
                     self._remember(statement.subject)
                     yield statement, match.end()
                     return
-        self._remember(subjects[0][0] if subjects else None)
+        if subjects or table.is_spaced:
+            # A Chinese or Japanese clause without a subject has the one before.
+            self._remember(subjects[0][0] if subjects else None)
 
     def _attempts(
         self, subjects: Sequence[tuple[Subject, int]], start: int, *, is_first: bool
@@ -129,7 +137,8 @@ class ClauseReader:
         for subject, after in subjects:
             yield subject, after, "first" if subject.is_speaker else "third"
         yield SPEAKER, start, "start"
-        if is_first or self._table.drops_anywhere:
+        carried = self._subject if not self._table.is_spaced else None
+        if (is_first or self._table.drops_anywhere) and (carried is None or carried.is_speaker):
             yield SPEAKER, start, "dropped"
         if not subjects and self._subject is not None:
             yield self._subject, start, "first" if self._subject.is_speaker else "third"
@@ -157,13 +166,13 @@ class ClauseReader:
     def _explicit_subjects(self, clause: _Text, start: int) -> Iterator[tuple[Subject, int]]:
         """Yield the subjects that may stand at `start`, each with the position after it."""
         table = self._table
-        match = table.first_person.match(clause.folded, start)
-        if match is not None:
-            yield SPEAKER, match.end()
-            return
         match = table.relative.match(clause.folded, start)
         if match is not None:
             yield from self._relatives(match, clause)
+            return
+        match = table.first_person.match(clause.folded, start)
+        if match is not None:
+            yield SPEAKER, match.end()
             return
         match = table.pronoun.match(clause.folded, start)
         if match is not None:
@@ -177,6 +186,10 @@ class ClauseReader:
     def _relatives(self, match: re.Match[str], clause: _Text) -> Iterator[tuple[Subject, int]]:
         """Yield a relative without a name, and with the word that follows as the name."""
         relation = self._table.relations[lookup_key(match["relation"])]
+        given = match.groupdict().get("name")
+        if given:
+            yield Subject(relation, given), match.end()
+            return
         written = _NAME.match(clause.original, match.end())
         if written is not None and fold(written["name"]).split()[0] not in self._table.not_names:
             self.introduced.append((relation, written["name"]))
@@ -205,6 +218,8 @@ class ClauseReader:
             groups["favourite"] = table.favourites.get(lookup_key(groups["favourite"]), groups["favourite"])
         object = _filled(rule.object, groups)
         if rule.kind in ("fact", "preference") and (not object or table.empty.match(fold(object)) is not None):
+            return None
+        if rule.capital and not object[:1].isupper():
             return None
         if rule.predicate == "name is" and subject.relation is not None:
             self.introduced.append((subject.relation, object))

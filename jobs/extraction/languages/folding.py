@@ -32,7 +32,8 @@ def fold(text: str) -> str:
 
 def folded_pattern(literal: str) -> str:
     """Return a regular expression written with accents as one for folded text; `ä` also matches `ae`."""
-    return "".join(_SPELLINGS.get(character) or character.translate(_FOLDED) for character in literal)
+    folded = "".join(_SPELLINGS.get(character) or character.translate(_FOLDED) for character in literal)
+    return folded.replace("(?p<", "(?P<")
 
 
 def lookup_key(word: str) -> str:

@@ -17,7 +17,7 @@ from recollect.jobs.extraction.languages.language_tables import LanguageTable, l
 from recollect.jobs.extraction.sentences import Sentence
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_ranges import find_dates
-from recollect.projections.text.sentence_language import Language, language_of
+from recollect.projections.text.sentence_language import Language, has_foreign_letters, language_of
 
 #: A kind of `facts.extracted`, and its payload without its source.
 KindAndItem = tuple[str, dict[str, Any]]
@@ -60,7 +60,7 @@ class LanguageReader:
         self._sent_at = sent_at
         self._sentences = sentences
         of_message = language_of(text)
-        if of_message is None and (text.isascii() or len(sentences) < 2):
+        if of_message is None and (len(sentences) < 2 or not has_foreign_letters(text)):
             self._languages: Sequence[Language | None] = [None] * len(sentences)
         else:
             minimum = 1 if of_message is not None else _WORDS_MIN
@@ -224,9 +224,16 @@ def _elements(table: LanguageTable, predicate: str, whole: str) -> list[str]:
     elements: list[str] = []
     for part in parts:
         clean = part.strip(_EDGES)
-        qualified = table.qualifier.match(fold(clean))
-        if len(parts) > 1 and qualified is not None and clean[qualified.end() :].strip():
-            clean = clean[qualified.end() :].strip()
+        if len(parts) > 1:
+            clean = _without_qualifier(table, clean)
         if clean and len(clean) <= _CHARS_MAX and table.empty.match(fold(clean)) is None:
             elements.append(clean)
     return elements
+
+
+def _without_qualifier(table: LanguageTable, element: str) -> str:
+    """Return an element of a list without the words before it, as in `ein bisschen Polnisch`."""
+    qualified = table.qualifier.match(fold(element))
+    rest = "" if qualified is None else element[qualified.end() :]
+    ends_word = not table.is_spaced or rest[:1] in (" ", "'")
+    return rest.strip(" '") if ends_word and rest.strip(" '") else element

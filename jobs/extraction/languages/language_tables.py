@@ -35,10 +35,10 @@ _SPACES = r"\s+"
 #: Words between the verb and what belongs to it, at most.
 _ADVERBS_MAX = 3
 _PART = re.compile(
-    r"<(?P<first>[^/<>]*)/(?P<third>[^<>]*)>|\{(?P<placeholder>\w+)(?:=(?P<own>(?:[^{}]|\{[\d,]+\})*))?\}"
-    r"|(?P<space>\s+)|(?P<literal>[^<{\s]+)"
+    r"<(?P<first>[^/<>]*)/(?P<third>[^<>]*)>|\{(?P<placeholder>[a-z]\w*)(?:=(?P<own>(?:[^{}]|\{\w*(?:,\d*)?\})*))?\}"
+    r"|(?P<space>\s+)(?P<optional>\?)?|(?P<literal>(?:[^<{\s]|\{\d*,?\d*\}|(?<=\?)<[=!])+)"
 )
-_PLACEHOLDER = re.compile(r"\{(\w+)(?:=(?:[^{}]|\{[\d,]+\})*)?\}")
+_PLACEHOLDER = re.compile(r"\{([a-z]\w*)(?:=(?:[^{}]|\{\w*(?:,\d*)?\})*)?\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,8 @@ class LanguageRule:
     third: re.Pattern[str] | None
     #: Whether a name may be the subject, and not only a relative: German nouns look like names.
     names: bool
+    #: Whether the object must begin with a capital: `soy Lucía` is a name, `soy feliz` is none.
+    capital: bool
     #: The predicate of a fact, the value of a preference, or the topic of an instruction.
     predicate: str
     #: The object, with placeholders.
@@ -135,7 +137,7 @@ def _compiled_table(language: Language, toml: dict[str, Any]) -> LanguageTable:
         return re.compile(folded_pattern(words[field]).replace("@relation", f"(?P<relation>{related})"))
 
     rewrites = tuple(
-        (re.compile(folded_pattern(row["from"])), tuple(re.findall(r"\w+|[^\w\s]|\s", row["to"])))
+        (re.compile(folded_pattern(row["from"])), tuple(row["to"]))
         for row in toml.get("rewrite", ())
     )
     rules = tuple(_Compiler(placeholders, words, is_spaced=is_spaced).rules(toml))
@@ -251,6 +253,7 @@ class _Compiler:
             dropped=re.compile(self._regex(pattern, "dropped")) if has_verb and self._drops else None,
             third=re.compile(self._regex(pattern, "third")) if has_verb else None,
             names=table.get("names", False),
+            capital=table.get("capital", False),
             predicate=str(table.get("predicate", table.get("value", table.get("topic", "")))),
             object=table.get("object") or ("{" + names[-1] + "}" if names else ""),
             type=table.get("type", "fact"),
@@ -271,6 +274,8 @@ class _Compiler:
                 parts.append(self._verb(part, person))
             elif part["placeholder"]:
                 parts.append(self._placeholder(part["placeholder"], part["own"]))
+            elif part["optional"]:
+                parts.append(r"\s*")
             elif part["space"]:
                 adverbs = rf"(?:\s+(?:{self._adverb})\b){{0,{_ADVERBS_MAX}}}" if previous_is_verb else ""
                 parts.append(adverbs + r"\s+")
@@ -283,7 +288,8 @@ class _Compiler:
         """Return the pattern of a placeholder: its own, or the one of the language."""
         if own is None:
             return self._placeholders[name]
-        return f"(?P<{name}>{folded_pattern(_non_capturing(own))})"
+        inner = _PLACEHOLDER.sub(lambda match: _unnamed(self._placeholders[match[1]]), folded_pattern(_non_capturing(own)))
+        return f"(?P<{name}>{inner})"
 
     def _verb(self, part: re.Match[str], person: Literal["first", "dropped", "third"]) -> str:
         """Return the forms of a verb."""
@@ -296,3 +302,8 @@ class _Compiler:
 def _non_capturing(text: str) -> str:
     """Return a literal with groups that capture nothing."""
     return re.sub(r"\((?!\?)", "(?:", text)
+
+
+def _unnamed(pattern: str) -> str:
+    """Return the pattern of a placeholder without its group."""
+    return re.sub(r"^\(\?P<\w+>", "(?:", pattern)
