@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from unicodedata import normalize
 
-from recollect.jobs.extraction.languages.folding import fold, lookup_key
+from recollect.projections.text.folding import fold, lookup_key
 from recollect.jobs.extraction.languages.language_tables import LanguageRule, LanguageTable
 
 #: Characters of a sentence that are read, after normalisation, which can make a text 18 times as long.
@@ -123,7 +123,8 @@ class ClauseReader:
                 if match is not None and statement is not None:
                     if who.relation is not None and who.name is not None:
                         self.introduced.append((who.relation, who.name))
-                    self._remember(statement.subject)
+                    # "The name of my wife is …" has another subject than the wife.
+                    self._remember(SPEAKER if "whose" in match.re.groupindex else statement.subject)
                     yield statement, match.end()
                     return
         if subjects or table.is_spaced:

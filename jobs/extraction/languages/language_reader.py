@@ -12,7 +12,7 @@ from typing import Any
 
 from recollect.jobs.extraction.corrections import replacement_correction, same_topic_correction
 from recollect.jobs.extraction.languages.clauses import ClauseReader, Statement, Subject
-from recollect.jobs.extraction.languages.folding import fold
+from recollect.projections.text.folding import fold
 from recollect.jobs.extraction.languages.language_tables import LanguageTable, language_table
 from recollect.jobs.extraction.sentences import Sentence
 from recollect.projections.queries.knowledge_queries import PriorStatement
@@ -134,7 +134,7 @@ class LanguageReader:
         for predicate, whole in pairs:
             for object in _elements(table, predicate, whole):
                 confidence = round(rule.confidence * factor, 3)
-                if rule.type == "task" and any(find_dates(object, self._sent_at)):
+                if rule.type == "task" and any(find_dates(object, self._sent_at, language=table.language)):
                     confidence = max(confidence, round(_DATED_TASK * factor, 3))
                 item: dict[str, Any] = {"subject": self._name(statement.subject), "predicate": predicate}
                 item |= {"object": object, "confidence": confidence, "source_type": "observed"}

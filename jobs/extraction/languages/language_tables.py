@@ -23,14 +23,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from recollect.jobs.extraction.languages.folding import folded_pattern, lookup_key
+from recollect.projections.text.folding import folded_pattern, lookup_key
 from recollect.projections.text.sentence_language import Language
 
 RuleKind = Literal["fact", "preference", "ending", "instruction", "correction"]
 
-#: A word of a phrase, folded, and the same in a script without spaces.
+#: A word of a phrase, folded.
 _TOKEN = r"[^\s,;:!?()\"<>|]{1,60}"
-_SIGN = r"[^\s,;:。!?()\"「」『』]"
 _SPACES = r"\s+"
 #: Words between the verb and what belongs to it, at most.
 _ADVERBS_MAX = 3
@@ -125,7 +124,7 @@ def _compiled_table(language: Language, toml: dict[str, Any]) -> LanguageTable:
     words: dict[str, str] = {name: " ".join(text.split()) for name, text in toml["words"].items()}
     is_spaced = language not in ("zh", "ja")
     relations = _meanings(toml["relations"])
-    placeholders = _spaced_placeholders(words) if is_spaced else _unspaced_placeholders()
+    placeholders = _spaced_placeholders(words) if is_spaced else _unspaced_placeholders(words["no_object"])
     listed = {name: folded_pattern(" ".join(text.split())) for name, text in toml["placeholders"].items()}
     for repeated in ("language", "play"):
         listed[repeated] = _list_of(listed[repeated], folded_pattern(words["qualifier"]), is_spaced=is_spaced)
@@ -204,21 +203,27 @@ def _spaced_placeholders(words: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _unspaced_placeholders() -> dict[str, str]:
-    """Return the patterns of the placeholders of Chinese and Japanese: runs of characters within a clause."""
+def _unspaced_placeholders(no_object: str) -> dict[str, str]:
+    """Return the patterns of the placeholders of Chinese and Japanese: runs of characters within a clause.
+
+    Parameters:
+        no_object: characters that objects have not, such as the particle of the topic, after which one begins.
+    """
+    sign = rf"[^\s,;:。!?()\"「」『』{no_object}]"
+    wide = rf"[^,;:。!?\"「」{no_object}]"
     return {
-        "place": rf"(?P<place>{_SIGN}{{1,20}}?)",
-        "org": rf"(?P<org>{_SIGN}(?:[^,;:。!?\"「」]{{0,30}}?{_SIGN})?)",
-        "name": rf"(?P<name>[\"「『]?{_SIGN}{{1,16}}?[\"」』]?)",
-        "thing": r"(?P<thing>[^,;:。!?\"]{1,30}?)",
-        "short": rf"(?P<short>{_SIGN}{{1,16}}?)",
+        "place": rf"(?P<place>{sign}{{1,20}}?)",
+        "org": rf"(?P<org>{sign}(?:{wide}{{0,30}}?{sign})?)",
+        "name": rf"(?P<name>[\"「『]?{sign}{{1,16}}?[\"」』]?)",
+        "thing": rf"(?P<thing>{wide}{{1,30}}?)",
+        "short": rf"(?P<short>{sign}{{1,16}}?)",
         "clause": r"(?P<clause>[^;。!?\"]{2,60}?)",
-        "gap": rf"{_SIGN}{{0,8}}?",
-        "word": rf"(?P<word>{_SIGN}{{1,8}}?)",
+        "gap": rf"{sign}{{0,8}}?",
+        "word": rf"(?P<word>{sign}{{1,8}}?)",
         "number": r"(?P<number>\d{1,3}|[一二三四五六七八九十]{1,3})",
         "phone": r"(?P<phone>\+?\d[\d ()-]{5,18}\d)",
         "email": r"(?P<email>[\w.+-]{1,60}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,4})",
-        "value": rf"(?P<value>{_SIGN}{{1,20}}?)",
+        "value": rf"(?P<value>{sign}{{1,20}}?)",
     }
 
 
