@@ -38,7 +38,9 @@ class _DateWords(NamedTuple):
 def _numbered(words: str, start: int = 1) -> dict[str, int]:
     """Return the numbers of words in their order; spellings of one number are separated by a bar."""
     return {
-        fold(word): number for number, spellings in enumerate(words.split(), start=start) for word in spellings.split("|")
+        fold(word): number
+        for number, spellings in enumerate(words.split(), start=start)
+        for word in spellings.split("|")
     }
 
 
@@ -54,9 +56,7 @@ _WORDS: dict[Language, _DateWords] = {
     ),
     "es": _DateWords(
         _numbered("lunes martes miércoles jueves viernes sábado domingo", 0),
-        _numbered(
-            "enero febrero marzo abril mayo junio julio agosto septiembre|setiembre octubre noviembre diciembre"
-        ),
+        _numbered("enero febrero marzo abril mayo junio julio agosto septiembre|setiembre octubre noviembre diciembre"),
         _numbered("un|una dos tres cuatro cinco seis siete ocho nueve diez once doce")
         | {"unos": 3, "unas": 3, "un par de": 2, "unos pocos": 3},
         {"dia": "day", "semana": "week", "mes": "month", "ano": "year", "fin": "weekend", "finde": "weekend"},
@@ -65,7 +65,8 @@ _WORDS: dict[Language, _DateWords] = {
     "fr": _DateWords(
         _numbered("lundi mardi mercredi jeudi vendredi samedi dimanche", 0),
         _numbered("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
-        _numbered("un|une deux trois quatre cinq six sept huit neuf dix onze douze") | {"quelques": 3, "une dizaine de": 10},
+        _numbered("un|une deux trois quatre cinq six sept huit neuf dix onze douze")
+        | {"quelques": 3, "une dizaine de": 10},
         {
             "jour": "day",
             "semaine": "week",
@@ -75,7 +76,16 @@ _WORDS: dict[Language, _DateWords] = {
             "weekend": "weekend",
             "week end": "weekend",
         },
-        {"dernier": -1, "derniere": -1, "passe": -1, "passee": -1, "ce": 0, "prochain": 1, "prochaine": 1, "qui vient": 1},
+        {
+            "dernier": -1,
+            "derniere": -1,
+            "passe": -1,
+            "passee": -1,
+            "ce": 0,
+            "prochain": 1,
+            "prochaine": 1,
+            "qui vient": 1,
+        },
     ),
     "zh": _DateWords(
         {sign: number for number, sign in enumerate("一二三四五六日")} | {"天": 6},
@@ -277,7 +287,10 @@ def _spanish() -> list[tuple[str, Meaning]]:
         (rf"hace {count} {unit}", _away("es", -1)),
         (rf"(?:en|dentro de) {count} {unit}", _away("es", 1)),
         (rf"(?:el )?(?:día )?{_DAY} de {month}(?: (?:de|del) {_YEAR})?", _day_and_month("es")),
-        (rf"(?:en|desde|hasta|antes de|de|a finales de|a principios de|mes de) {month}(?: (?:de|del) {_YEAR})?", _month_meaning("es")),
+        (
+            rf"(?:en|desde|hasta|antes de|de|a finales de|a principios de|mes de) {month}(?: (?:de|del) {_YEAR})?",
+            _month_meaning("es"),
+        ),
         (rf"(?:en|desde|hasta|del|año) {_YEAR}", _year),
         (rf"(?<!cada )(?:el |este ){weekday}", _weekday_meaning("es", of_week=False)),
         ("(?<!la )(?<!esta )(?<!cada )(?<!por )mañana", simple(1)),
@@ -304,7 +317,10 @@ def _french() -> list[tuple[str, Meaning]]:
         (rf"il y a {count} {unit}", _away("fr", -1)),
         (rf"(?:dans|d'ici) {count} {unit}", _away("fr", 1)),
         (rf"(?:le )?{_DAY}(?:er)? {month}(?: {_YEAR})?", _day_and_month("fr")),
-        (rf"(?:en|depuis|jusqu'en|avant|fin|début|mi|courant|mois de|mois d')[ -]?{month}(?: {_YEAR})?", _month_meaning("fr")),
+        (
+            rf"(?:en|depuis|jusqu'en|avant|fin|début|mi|courant|mois de|mois d')[ -]?{month}(?: {_YEAR})?",
+            _month_meaning("fr"),
+        ),
         (rf"(?:en|depuis|jusqu'en|année) {_YEAR}", _year),
         (rf"(?<!chaque )(?:le |ce ){weekday}", _weekday_meaning("fr", of_week=False)),
     ]

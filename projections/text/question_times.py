@@ -31,9 +31,10 @@ _UPCOMING = re.compile(
     r"am i (?:doing|going|meeting|seeing|free|busy)|are we (?:doing|going|meeting|seeing)|going to|"
     r"should i not forget|to-?dos?|still (?:have|need) to|"
     # German, Spanish and French
-    r"steht .{0,40}an|(?:habe|hab) ich (?:\w{1,20} ){0,3}(?:vor|geplant)|mache ich|meine (?:nächsten )?termine|was kommt|"
+    r"steht .{0,40}an|(?:habe|hab) ich (?:\w{1,20} ){0,3}(?:vor|geplant)|mache ich|meine (?:nächsten )?termine|"
     r"qué (?:planes )?(?:tengo|tenemos|voy a|vamos a)|mis (?:planes|citas)|mi agenda|próximas citas|"
-    r"j'ai (?:de |\w{1,20} ){0,2}prévue?s?|mes (?:prochains )?rendez-vous|mon agenda|je vais faire|(?:ai-je|avons-nous) prévu)\b|"
+    r"j'ai (?:de |\w{1,20} ){0,2}prévue?s?|mes (?:prochains )?rendez-vous|mon agenda|je vais faire|"
+    r"(?:ai-je|avons-nous) prévu)\b|"
     # Chinese and Japanese
     r"什么(?:安排|计划|打算|事要)|有(?:什么)?安排|要做什么|待办|予定",
     re.IGNORECASE,
@@ -41,7 +42,8 @@ _UPCOMING = re.compile(
 _PREVIOUS_SESSION = re.compile(
     r"\b(?:(?:beim |unser(?:em|es|e)? )letzte[ns]? (?:mal|gespräch)|worüber haben wir (?:zuletzt|letztes mal)|"
     r"la última vez que (?:hablamos|charlamos)|nuestra última conversación|"
-    r"la dernière fois (?:qu'on|que nous)|notre dernière conversation)\b|上次(?:我们)?(?:聊|说|谈)|前回(?:の会話|話した|何を話)|この前話した|"
+    r"la dernière fois (?:qu'on|que nous)|notre dernière conversation)\b|"
+    r"上次(?:我们)?(?:聊|说|谈)|前回(?:の会話|話した|何を話)|この前話した|"
     r"\b(?:last time (?:we|i|you) (?:talked|spoke|chatted|met|discussed|wrote|were talking|had a (?:chat|talk))|"
     r"(?:talk|talking|talked|discuss|discussed|speak|spoke|chat|chatted|say|said|tell|told|mention|mentioned|left off|"
     r"leave off|stop|stopped)\b[^.?!\n]{0,40}\blast time|"

@@ -70,7 +70,9 @@ _TABLES: dict[Language, tuple[frozenset[str], frozenset[str]]] = {
 }
 _ALL_SURE = frozenset(word for sure, _ in _TABLES.values() for word in sure)
 _ENGLISH_WORDS = frozenset(_ENGLISH.split())
-_OTHER_WORDS = frozenset(_OTHERS.split()) - _ALL_SURE - frozenset(word for _, perhaps in _TABLES.values() for word in perhaps)
+_OTHER_WORDS = (
+    frozenset(_OTHERS.split()) - _ALL_SURE - frozenset(word for _, perhaps in _TABLES.values() for word in perhaps)
+)
 #: A word without its elided article or pronoun: `j'habite` is two words.
 _WORD = re.compile(r"[^\W\d_]+")
 #: Characters that are read: the language of a text shows at its beginning.
@@ -124,17 +126,12 @@ def _by_words(words: Collection[str], context: Language | None, words_min: int) 
     if not found:
         # "Kaffee!" within a German message.
         return context if not english and context not in ("zh", "ja") else None
-    ranked = sorted(
-        (
-            (
-                2 * len(sure.intersection(words)) + len(perhaps.intersection(words)) + (language == context),
-                language,
-            )
-            for language, (sure, perhaps) in _TABLES.items()
-        ),
-        reverse=True,
-    )
-    (best, language), (second, _), *_ = ranked
+    scores: dict[Language, int] = {
+        language: 2 * len(sure.intersection(words)) + len(perhaps.intersection(words)) + (language == context)
+        for language, (sure, perhaps) in _TABLES.items()
+    }
+    language: Language = max(scores, key=lambda name: scores[name])
+    second, best = sorted(scores.values())[-2:]
     rivals = max(second, 2 * len(_OTHER_WORDS.intersection(words)))
     if best < 2 * words_min or best <= rivals or best <= _OUTNUMBERING * 2 * english:
         return None

@@ -6,7 +6,7 @@ It also has the English words by which the facts of those languages are found: f
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from recollect.projections.text.folding import fold, folded_pattern
 from recollect.projections.text.function_words import GERMAN_STOP_WORDS
@@ -14,7 +14,8 @@ from recollect.projections.text.sentence_language import Language, language_of
 from recollect.projections.text.words import WORD
 
 
-class ForeignIntent(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignIntent:
     """The intents that a question in one of the five languages matches; the names are those of `QuestionIntent`."""
 
     when: bool = False

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from unicodedata import normalize
 
-from recollect.projections.text.folding import fold, lookup_key
 from recollect.jobs.extraction.languages.language_tables import LanguageRule, LanguageTable
+from recollect.projections.text.folding import fold, lookup_key
 
 #: Characters of a sentence that are read, after normalisation, which can make a text 18 times as long.
 _CHARS_MAX = 1_000
@@ -201,9 +201,7 @@ class ClauseReader:
         if lowered is not None and fold(lowered["name"]) not in self._table.not_names:
             yield Subject(relation, lowered["name"].capitalize()), lowered.end()
 
-    def _statement(
-        self, rule: LanguageRule, match: re.Match[str], clause: _Text, subject: Subject
-    ) -> Statement | None:
+    def _statement(self, rule: LanguageRule, match: re.Match[str], clause: _Text, subject: Subject) -> Statement | None:
         """Return the statement of a match; None when a name may not be its subject or its object names nothing."""
         table = self._table
         if subject.name is not None and subject.relation is None and not rule.names:

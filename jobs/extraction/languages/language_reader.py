@@ -12,11 +12,11 @@ from typing import Any
 
 from recollect.jobs.extraction.corrections import replacement_correction, same_topic_correction
 from recollect.jobs.extraction.languages.clauses import ClauseReader, Statement, Subject
-from recollect.projections.text.folding import fold
 from recollect.jobs.extraction.languages.language_tables import LanguageTable, language_table
 from recollect.jobs.extraction.sentences import Sentence
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_ranges import find_dates
+from recollect.projections.text.folding import fold
 from recollect.projections.text.sentence_language import Language, has_foreign_letters, language_of
 
 #: A kind of `facts.extracted`, and its payload without its source.

@@ -133,12 +133,9 @@ def _compiled_table(language: Language, toml: dict[str, Any]) -> LanguageTable:
     placeholders["whose"] = folded_pattern(words["whose"]).replace("@relation", f"(?P<whose>{related})")
 
     def compiled(field: str) -> re.Pattern[str]:
-        return re.compile(folded_pattern(words[field]).replace("@relation", f"(?P<relation>{related})"))
+        return _compiled(folded_pattern(words[field]).replace("@relation", f"(?P<relation>{related})"))
 
-    rewrites = tuple(
-        (re.compile(folded_pattern(row["from"])), tuple(row["to"]))
-        for row in toml.get("rewrite", ())
-    )
+    rewrites = tuple((_compiled(folded_pattern(row["from"])), tuple(row["to"])) for row in toml.get("rewrite", ()))
     rules = tuple(_Compiler(placeholders, words, is_spaced=is_spaced).rules(toml))
     return LanguageTable(
         language=language,
@@ -235,7 +232,7 @@ class _Compiler:
         self._is_spaced = is_spaced
         self._adverb = folded_pattern(words["adverb"])
         #: Forms of the verb that need a subject: German `wohnen` may be the infinitive. Empty: all stand alone.
-        self._needs_subject = re.compile(words.get("needs_subject", "(?!)"))
+        self._needs_subject = _compiled(words.get("needs_subject", "(?!)"))
         self._drops = "drops" in words
         self._ending = folded_pattern(words.get("ending", ""))
 
@@ -254,9 +251,9 @@ class _Compiler:
         also = table.get("also")
         return LanguageRule(
             kind=kind,
-            first=re.compile(self._regex(pattern, "first")),
-            dropped=re.compile(self._regex(pattern, "dropped")) if has_verb and self._drops else None,
-            third=re.compile(self._regex(pattern, "third")) if has_verb else None,
+            first=_compiled(self._regex(pattern, "first")),
+            dropped=_compiled(self._regex(pattern, "dropped")) if has_verb and self._drops else None,
+            third=_compiled(self._regex(pattern, "third")) if has_verb else None,
             names=table.get("names", False),
             capital=table.get("capital", False),
             predicate=str(table.get("predicate", table.get("value", table.get("topic", "")))),
@@ -293,7 +290,9 @@ class _Compiler:
         """Return the pattern of a placeholder: its own, or the one of the language."""
         if own is None:
             return self._placeholders[name]
-        inner = _PLACEHOLDER.sub(lambda match: _unnamed(self._placeholders[match[1]]), folded_pattern(_non_capturing(own)))
+        inner = _PLACEHOLDER.sub(
+            lambda match: _unnamed(self._placeholders[match[1]]), folded_pattern(_non_capturing(own))
+        )
         return f"(?P<{name}>{inner})"
 
     def _verb(self, part: re.Match[str], person: Literal["first", "dropped", "third"]) -> str:
@@ -304,11 +303,21 @@ class _Compiler:
         return "(?:" + "|".join(folded_pattern(_non_capturing(form)) for form in forms) + ")" if forms else "(?!)"
 
 
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return the compiled pattern of a table."""
+    return re.compile(pattern)
+
+
+#: The beginning of a group without a sign, and of a group with a name.
+_GROUP = re.compile(r"\((?!\?)")
+_NAMED_GROUP = re.compile(r"^\(\?P<\w+>")
+
+
 def _non_capturing(text: str) -> str:
     """Return a literal with groups that capture nothing."""
-    return re.sub(r"\((?!\?)", "(?:", text)
+    return _GROUP.sub("(?:", text)
 
 
 def _unnamed(pattern: str) -> str:
     """Return the pattern of a placeholder without its group."""
-    return re.sub(r"^\(\?P<\w+>", "(?:", pattern)
+    return _NAMED_GROUP.sub("(?:", pattern)
