@@ -23,6 +23,7 @@ _SURE: dict[Language, str] = {
         welches jahre jahren über ueber sehr nur mehr doch hallo ja nein mit wurde werde wird wieder nächste nächsten
         letzte letzten letztes letzter woche wochenende allergisch antworte esse trinke hasse spreche freundin schwester
         bruder mutter vater meines meinst hieß früher nie niemals jeden jeder wenn ihr sich es gegen erinner erinnere
+        gekauft verkauft gestorben gezogen geheiratet getrennt adoptiert meinte rauche fahre vertrage allergie nummer
         studiere komme umgezogen gekündigt geburtstag handynummer telefonnummer
     """,
     "es": """
@@ -34,6 +35,8 @@ _SURE: dict[Language, str] = {
         algo nada siempre nunca estudio estudia recuérdame recuerdame recuerda responde contéstame casa semana pasada
         pasado próxima proxima próximo sabes mudé mude mudamos dejé toco juego conduzco nací naci vegano vegana
         vegetariano vegetariana alérgico alérgica alergico alergica odia novio novia marido esposa dejado cambié mi
+        despidieron echaron jubilé vendí cancelé renuncié dejé perdón perdona quería quiero cumplo correo teléfono
+        telefono móvil número fui fuimos hice compré adopté murió sabes conoces
     """,
     "fr": """
         je j il elle nous vous mon mes ton tes ses notre votre leur suis sommes êtes sont ai avons avez ont pas ne et
@@ -42,7 +45,8 @@ _SURE: dict[Language, str] = {
         bonjour salut merci bonsoir est oui non été était ma moi cette ces ça ca quand comment pourquoi quel quelle où
         rappelle réponds reponds semaine dernière derniere prochaine mois année soeur sœur frère frere mère mere père
         bosse faut végétarienne végétarien allergique anniversaire préféré préférée conduis étudie etudie mari enfants
-        quitté déménagé arrêté mange bois ta sa
+        quitté déménagé arrêté mange bois ta sa vendu acheté démissionné licencié licenciée adopté numéro téléphone
+        pardon voulais dire mort décédé décédée sais connais
     """,
 }
 #: Words of several of these languages, or that English texts have in names. Two of them count as one word.
