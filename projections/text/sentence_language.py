@@ -1,7 +1,7 @@
-"""Sentence language: tells German, Spanish, French, Chinese and Japanese sentences from English and all others.
+"""Sentence language: recognises German, Spanish, French, Chinese and Japanese sentences.
 
-Chinese and Japanese are told by their script, the others by function words. A sentence that could be English, or a
-neighbour such as Portuguese, Italian or Dutch, is none of them: its reader would read junk.
+Chinese and Japanese are recognised by their script, the others by function words. A sentence that may also be English,
+Portuguese, Italian or Dutch has none of the five languages, since its table would read wrong facts in it.
 """
 
 from __future__ import annotations
@@ -123,11 +123,11 @@ def _by_script(text: str) -> Language | None:
 
 def _by_words(words: Collection[str], context: Language | None, words_min: int) -> Language | None:
     """Return the language whose function words are among lower-case words; None without a clear lead."""
-    found = _ALL_SURE.intersection(words)
-    if not found and context is None:
+    markers = _ALL_SURE.intersection(words)
+    if not markers and context is None:
         return None
     english = len(_ENGLISH_WORDS.intersection(words))
-    if not found:
+    if not markers:
         # "Kaffee!" within a German message.
         return context if not english and context not in ("zh", "ja") else None
     scores: dict[Language, int] = {

@@ -173,9 +173,9 @@ def test_english_sentences_with_foreign_names_are_english(text: str) -> None:
 
 
 _PIECES = (
-    "ich wohne in | ich habe einen hund | und | mein | vivo en | tengo que | y | mi hermana | je suis "
-    'et | 我住在 | 我叫 | 我妈妈 | ， | 。| 私は | に住んで | の | 、 | が好き | 1 | " | ( | 「 | 14. märz | 昨天 | 来週 | '
-    "\u0301 | ﷺ | ㍿ | nicht mehr | ya no"
+    "ich wohne in | ich habe einen hund | und | mein | vivo en | tengo que | y | mi hermana | je suis | j'ai un chien"
+    " | et | 我住在 | 我叫 | 我妈妈 | ， | 。| 私は | に住んで | の | 、 | が好き | 1 | ( | 「 | 14. märz | 昨天"
+    ' | 来週 | " | \u0301 | ﷺ | ㍿ | nicht mehr | ya no'
 ).split("|")
 
 

@@ -113,10 +113,10 @@ class ClauseReader:
         position = table.opener.match(clause.folded, start)
         start = position.end() if position is not None else start
         subjects = list(self._explicit_subjects(clause, start))
-        for who, at, person in self._attempts(subjects, start, is_first=is_first):
+        for who, verb_start, person in self._attempts(subjects, start, is_first=is_first):
             for rule in table.rules:
-                match = _match(rule, clause, at, person)
-                if match is not None and rule.type in _TIMED_TYPES and at == start and whole < start:
+                match = _match(rule, clause, verb_start, person)
+                if match is not None and rule.type in _TIMED_TYPES and verb_start == start and whole < start:
                     # `下周` may be a word before the subject or the time of a task.
                     match = _match(rule, clause, whole, person) or match
                 statement = None if match is None else self._statement(rule, match, clause, who)

@@ -91,7 +91,7 @@ class LanguageReader:
         language = self._languages[index]
         assert language is not None
         table = language_table(language)
-        if any(self._is_joke(table, at) for at in (index, index + 1)):
+        if any(self._is_joke(table, position) for position in (index, index + 1)):
             return
         text = self._sentences[index].text
         reader = self._readers.setdefault(language, ClauseReader(table))

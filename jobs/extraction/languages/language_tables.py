@@ -30,12 +30,12 @@ RuleKind = Literal["fact", "preference", "ending", "instruction", "correction"]
 
 #: A word of a phrase, folded.
 _TOKEN = r"[^\s,;:!?()\"<>|]{1,60}"
-_SPACES = r"\s+"
+_WHITE = r"\s+"
 #: Words between the verb and what belongs to it, at most.
 _ADVERBS_MAX = 3
 _PART = re.compile(
     r"<(?P<first>[^/<>]*)/(?P<third>[^<>]*)>|\{(?P<placeholder>[a-z]\w*)(?:=(?P<own>(?:[^{}]|\{\w*(?:,\d*)?\})*))?\}"
-    r"|(?P<space>\s+)(?P<optional>\?)?|(?P<literal>(?:[^<{\s]|\{\d*,?\d*\}|(?<=\?)<[=!])+)"
+    r"|(?P<space>\s+)(?P<optional>\?)?|(?P<literal>(?:[^<{\s]|\{\d*(?:,\d*)?\}|(?<=\?)<[=!])+)"
 )
 _PLACEHOLDER = re.compile(r"\{([a-z]\w*)(?:=(?:[^{}]|\{\w*(?:,\d*)?\})*)?\}")
 
@@ -189,7 +189,7 @@ def _spaced_placeholders(words: dict[str, str]) -> dict[str, str]:
         "org": rf"(?P<org>(?!(?:{words['no_org']})\b){_TOKEN}(?:\s+(?!(?:{stop})\b){_TOKEN}){{0,4}})",
         "name": rf"(?P<name>(?!(?:{short_stop})\b){_TOKEN}(?:\s+(?!(?:{short_stop})\b){_TOKEN}){{0,2}})",
         "thing": f"(?P<thing>{phrase(stop, 9)})",
-        "short": f"(?P<short>{phrase(short_stop, 4, _SPACES)})",
+        "short": f"(?P<short>{phrase(short_stop, 4, _WHITE)})",
         "clause": rf"(?P<clause>(?:(?!,?\s+(?:{folded_pattern(words['clause_stop'])})\b).){{3,160}})",
         "gap": rf"(?:(?!(?:{folded_pattern(words['negation'])})\b){_TOKEN}\s+){{0,4}}?",
         "word": r"(?P<word>\w{2,40})",
