@@ -125,6 +125,14 @@ def test_a_relative_is_the_subject_of_what_is_said_of_him(text: str, expected: t
     assert not any(subject == "Kim" for subject, _, _ in found)
 
 
+@pytest.mark.parametrize(
+    "text", ["うちの柴犬の名前はこむぎです。三歳で、雷が大嫌いです", "我家的猫叫豆豆，三岁了，喜欢吃鱼"]
+)
+def test_what_is_said_of_a_pet_is_not_said_of_its_owner(text: str) -> None:
+    [(kind, fact)] = read(text)
+    assert (kind, fact["predicate"]) == ("facts", "has pet")
+
+
 def test_a_joke_and_a_quotation_are_no_statements() -> None:
     assert read("Ich wohne in Paris. Kleiner Scherz!") == []
     assert read('Er schrieb: "ich wohne, arbeite bei Bosch"') == []

@@ -79,6 +79,9 @@ class ClauseReader:
         self._table = table
         #: The subject of the last clause; None when it was not understood.
         self._subject: Subject | None = None
+        #: Whether the clauses that follow may be about something else than a person: after `our dog is called Rex`, a
+        #: Chinese or Japanese clause without a subject is about the dog.
+        self._has_other_topic = False
         #: The last relative or name that was a subject, which `she` refers to.
         self._third: Subject | None = None
         #: People whom the sentence introduces: a relation and a name.
@@ -125,8 +128,11 @@ class ClauseReader:
                         self.introduced.append((who.relation, who.name))
                     # "The name of my wife is …" has another subject than the wife.
                     self._remember(SPEAKER if "whose" in match.re.groupindex else statement.subject)
+                    self._has_other_topic = not table.is_spaced and " named " in statement.object
                     yield statement, match.end()
                     return
+        if not table.is_spaced and table.topic.search(clause.folded, start) is not None:
+            self._has_other_topic = True
         if subjects or table.is_spaced:
             # A Chinese or Japanese clause without a subject has the one before.
             self._remember(subjects[0][0] if subjects else None)
@@ -135,9 +141,13 @@ class ClauseReader:
         self, subjects: Sequence[tuple[Subject, int]], start: int, *, is_first: bool
     ) -> Iterator[tuple[Subject, int, str]]:
         """Yield the ways to read a clause: its subject, where its verb begins, and the person of the verb."""
+        if subjects:
+            self._has_other_topic = False
         for subject, after in subjects:
             yield subject, after, "first" if subject.is_speaker else "third"
         yield SPEAKER, start, "start"
+        if self._has_other_topic:
+            return
         carried = self._subject if not self._table.is_spaced else None
         if (is_first or self._table.drops_anywhere) and (carried is None or carried.is_speaker):
             yield SPEAKER, start, "dropped"

@@ -106,6 +106,8 @@ class LanguageTable:
     hypothetical: re.Pattern[str]
     doubt: re.Pattern[str]
     joke: re.Pattern[str]
+    #: The sign of a topic that is no person: Japanese は.
+    topic: re.Pattern[str]
     #: Objects that name nothing.
     empty: re.Pattern[str]
     #: What begins a capitalised word that is no name.
@@ -157,6 +159,7 @@ def _compiled_table(language: Language, toml: dict[str, Any]) -> LanguageTable:
         hypothetical=compiled("hypothetical"),
         doubt=compiled("doubt"),
         joke=compiled("joke"),
+        topic=_compiled(folded_pattern(words.get("topic", "(?!)"))),
         empty=compiled("empty"),
         not_names=frozenset(words.get("not_names", "").split()),
     )
