@@ -201,3 +201,16 @@ def test_a_hostile_text_does_not_use_up_the_time_of_a_message(piece: str) -> Non
     """Objects are short, and the reader does not exceed the processor time of a message."""
     for _, item in read(piece * 2_000):
         assert all(len(value) <= 1_000 for value in item.values() if isinstance(value, str))
+
+
+def test_a_diet_without_meat_is_not_a_diet_of_meat() -> None:
+    said = ("ich esse kein Fleisch", "no como carne", "je mange pas de viande", "我不吃肉", "肉は食べません")
+    objects = [value for text in said for _, _, value in facts(text)]
+    assert objects == ["kein Fleisch", "sin carne", "sans viande", "不吃肉", "肉は食べません"]
+
+
+@pytest.mark.parametrize(
+    "text", ["meine tochter emma wird im juni 8", "mi hija sofia cumple 5 años en mayo", "娘の名前はさくらで、五歳です"]
+)
+def test_an_age_to_come_and_the_age_of_a_relative_are_not_the_age_of_the_speaker(text: str) -> None:
+    assert not facts(text)

@@ -82,6 +82,8 @@ class ClauseReader:
         #: Whether the clauses that follow may be about something else than a person: after `our dog is called Rex`, a
         #: Chinese or Japanese clause without a subject is about the dog.
         self._has_other_topic = False
+        #: Whether the last statement gave the name of a relative, whose age may follow: `娘の名前はさくらで、五歳です`.
+        self._may_be_age_of_relative = False
         #: The last relative or name that was a subject, which `she` refers to.
         self._third: Subject | None = None
         #: People whom the sentence introduces: a relation and a name.
@@ -118,6 +120,8 @@ class ClauseReader:
         subjects = list(self._explicit_subjects(clause, start))
         for who, verb_start, person in self._attempts(subjects, start, is_first=is_first):
             for rule in table.rules:
+                if self._may_be_age_of_relative and rule.predicate == "age is" and not subjects:
+                    continue
                 match = _match(rule, clause, verb_start, person)
                 if match is not None and rule.type in _TIMED_TYPES and verb_start == start and whole < start:
                     # `下周` may be a word before the subject or the time of a task.
@@ -128,6 +132,7 @@ class ClauseReader:
                         self.introduced.append((who.relation, who.name))
                     # "The name of my wife is …" has another subject than the wife.
                     self._remember(SPEAKER if "whose" in match.re.groupindex else statement.subject)
+                    self._may_be_age_of_relative = "whose" in match.re.groupindex
                     self._has_other_topic = not table.is_spaced and " named " in statement.object
                     yield statement, match.end()
                     return

@@ -186,7 +186,7 @@ def _spaced_placeholders(words: dict[str, str]) -> dict[str, str]:
     def phrase(stops: str, count: int, separator: str = r",?\s+") -> str:
         return rf"(?!(?:{stops})\b){_TOKEN}(?:{separator}(?!(?:{stops})\b){_TOKEN}){{0,{count}}}"
 
-    place = rf"(?!(?:{article})\b)(?:(?:{linking})\s+)?{_TOKEN}(?:\s+(?:(?:{linking})\s+)?(?!(?:{short_stop})\b){_TOKEN}){{0,3}}"
+    place = rf"(?!(?:{article})\b)(?:(?:{linking})\s+)?{_TOKEN}(?:\s+(?!(?:{stop})\b)(?:(?:{linking})\s+)?(?!(?:{short_stop})\b){_TOKEN}){{0,3}}"
     return {
         "place": f"(?P<place>{place})",
         "org": rf"(?P<org>(?!(?:{words['no_org']})\b){_TOKEN}(?:\s+(?!(?:{stop})\b){_TOKEN}){{0,4}})",
