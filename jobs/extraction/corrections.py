@@ -48,15 +48,15 @@ def find_correction(
     latest_first = before[-_STATEMENTS_MAX:][::-1]
     earlier = [prior for prior in latest_first if prior.speaker == speaker and prior.session_id == session_id]
     if _ACTUALLY.match(text) and facts:
-        return _same_topic_correction(facts, earlier)
+        return same_topic_correction(facts, earlier)
     for pattern in (_MEANT, _NOT_BUT, _BUT_NOT):
         match = pattern.search(text)
         if match is not None and len(match["right"].split()) <= _WORDS_MAX:
-            return _replacement_correction(match["right"], match["wrong"], earlier)
+            return replacement_correction(match["right"], match["wrong"], earlier)
     return None
 
 
-def _same_topic_correction(facts: Sequence[dict[str, Any]], earlier: Sequence[PriorStatement]) -> dict[str, Any] | None:
+def same_topic_correction(facts: Sequence[dict[str, Any]], earlier: Sequence[PriorStatement]) -> dict[str, Any] | None:
     """Return the first of `facts` that contradicts an earlier statement of the same subject and predicate."""
     for fact in facts:
         for wrong in earlier:
@@ -67,7 +67,7 @@ def _same_topic_correction(facts: Sequence[dict[str, Any]], earlier: Sequence[Pr
     return None
 
 
-def _replacement_correction(right: str, wrong: str | None, earlier: Sequence[PriorStatement]) -> dict[str, Any] | None:
+def replacement_correction(right: str, wrong: str | None, earlier: Sequence[PriorStatement]) -> dict[str, Any] | None:
     """Return the latest statement that contains `wrong`, or the latest statement, with `right` as its object."""
     for fact in earlier:
         if wrong is None or _bare(wrong) in fact.object.casefold() or fact.object.casefold() in _bare(wrong):

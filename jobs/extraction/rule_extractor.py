@@ -12,6 +12,7 @@ from recollect.jobs.extraction import statement_modality, vocabulary
 from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
+from recollect.jobs.extraction.languages.language_reader import LanguageReader
 from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
@@ -147,19 +148,38 @@ def extract_by_rules(
     if procedure is not None:
         yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
     message_sentences = sentences(message.text)
+    languages = LanguageReader(message.speaker, message.sent_at, message_sentences, message.text)
     for index, sentence in enumerate(message_sentences):
         if time.thread_time() > end:
             raise ExtractionTimeout
-        if sentence.is_question:
+        if sentence.is_question or languages.is_question(index):
             if len(sentence.text.split()) > 2:
                 yield ExtractedItem("questions", {"source_event": message.event_id, "text": sentence.text + "?"})
             continue
         if any(statement_modality.is_joke(other) for other in message_sentences[index : index + 2]):
             continue
-        for extracted in _read_sentence(message, sentence, before, may_instruct=may_instruct):
+        read = (
+            _read_in_language(message, languages, index, before, may_instruct=may_instruct)
+            if languages.reads(index)
+            else _read_sentence(message, sentence, before, may_instruct=may_instruct)
+        )
+        for extracted in read:
             if extracted.kind == "facts":
                 before.append(_statement(message, extracted.item))
             yield extracted
+
+
+def _read_in_language(
+    message: IncomingMessage,
+    languages: LanguageReader,
+    index: int,
+    before: list[PriorStatement],
+    *,
+    may_instruct: bool,
+) -> Iterator[ExtractedItem]:
+    """Yield the items of a sentence in German, Spanish, French, Chinese or Japanese."""
+    for kind, item in languages.read(index, before, message.session_id, may_instruct=may_instruct):
+        yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
 
 def _statement(message: IncomingMessage, fact: Item) -> PriorStatement:

@@ -102,7 +102,7 @@ def side_unit(match: re.Match[str], reading: Reading) -> Range:
     if match["side"].lower() == "past" and what != "weekend":
         return rolling(match, reading)
     # The group `twice` marks `the week before last` and `the week after next`.
-    return _unit(what, reading.today, 2 * shift if "twice" in match.re.groupindex else shift)
+    return unit_range(what, reading.today, 2 * shift if "twice" in match.re.groupindex else shift)
 
 
 def rolling(match: re.Match[str], reading: Reading) -> Range:
@@ -110,7 +110,7 @@ def rolling(match: re.Match[str], reading: Reading) -> Range:
     return reading.today - timedelta(days=_LENGTHS[match["what"].lower()]), reading.today + timedelta(days=1)
 
 
-def _unit(unit: str, day: datetime, count: int) -> Range:
+def unit_range(unit: str, day: datetime, count: int) -> Range:
     """Return the day, week, month … that is `count` units after the one of `day`, as long as the unit."""
     match unit:
         case "week" | "fortnight":
@@ -131,7 +131,7 @@ def _unit(unit: str, day: datetime, count: int) -> Range:
 
 def part_of_unit(match: re.Match[str], reading: Reading) -> Range:
     """Return a third of `the end of this month`, or what is over or left of `earlier this week`, `later this week`."""
-    start, end = _unit(match["what"].lower(), reading.today, shift_of(match["side"] or "this"))
+    start, end = unit_range(match["what"].lower(), reading.today, shift_of(match["side"] or "this"))
     part = match["part"].lower()
     if part == "earlier":
         return start, min(end, reading.today + timedelta(days=1))
@@ -186,7 +186,7 @@ def _away(match: re.Match[str], reading: Reading, sign: int) -> Range:
     if unit in ("hour", "minute"):
         return days(day_of(reading.sent_at + sign * timedelta(**{f"{unit}s": count})))
     margin = 1 if " ".join(match["count"].lower().split()) in VAGUE_COUNTS else 0
-    nearer, further = (_unit(unit, reading.today, sign * (count + step)) for step in (-margin, margin))
+    nearer, further = (unit_range(unit, reading.today, sign * (count + step)) for step in (-margin, margin))
     return min(nearer, further)[0], max(nearer, further)[1]
 
 
@@ -342,7 +342,7 @@ def quarter(match: re.Match[str], reading: Reading) -> Range | None:
     """Return the quarter of `Q3 2025`; without a year the one that the tense says."""
     part = match["part"].lower()
     if part == "last":
-        return _unit("quarter", reading.today, -1)
+        return unit_range("quarter", reading.today, -1)
     number = int(part) if part.isdecimal() else ORDINALS.index(part) + 1
     if match["year"]:
         return quarter_of(int(match["year"]), number)

@@ -29,10 +29,21 @@ _UPCOMING = re.compile(
     r"(?:what|where|when) (?:am|are) (?:i|we) \w{2,20}ing|next (?:[\w']{1,20} ){0,2}appointments?|"
     r"will (?:i|we|he|she|they|it)|"
     r"am i (?:doing|going|meeting|seeing|free|busy)|are we (?:doing|going|meeting|seeing)|going to|"
-    r"should i not forget|to-?dos?|still (?:have|need) to)\b",
+    r"should i not forget|to-?dos?|still (?:have|need) to|"
+    # German, Spanish and French
+    r"steht .{0,40}an|(?:habe|hab) ich (?:\w{1,20} ){0,3}(?:vor|geplant)|mache ich|meine (?:nächsten )?termine|"
+    r"qué (?:planes )?(?:tengo|tenemos|voy a|vamos a)|mis (?:planes|citas)|mi agenda|próximas citas|"
+    r"j'ai (?:de |\w{1,20} ){0,2}prévue?s?|mes (?:prochains )?rendez-vous|mon agenda|je vais faire|"
+    r"(?:ai-je|avons-nous) prévu)\b|"
+    # Chinese and Japanese
+    r"什么(?:安排|计划|打算|事要)|有(?:什么)?安排|要做什么|待办|予定",
     re.IGNORECASE,
 )
 _PREVIOUS_SESSION = re.compile(
+    r"\b(?:(?:beim |unser(?:em|es|e)? )letzte[ns]? (?:mal|gespräch)|worüber haben wir (?:zuletzt|letztes mal)|"
+    r"la última vez que (?:hablamos|charlamos)|nuestra última conversación|"
+    r"la dernière fois (?:qu'on|que nous)|notre dernière conversation)\b|"
+    r"上次(?:我们)?(?:聊|说|谈)|前回(?:の会話|話した|何を話)|この前話した|"
     r"\b(?:last time (?:we|i|you) (?:talked|spoke|chatted|met|discussed|wrote|were talking|had a (?:chat|talk))|"
     r"(?:talk|talking|talked|discuss|discussed|speak|spoke|chat|chatted|say|said|tell|told|mention|mentioned|left off|"
     r"leave off|stop|stopped)\b[^.?!\n]{0,40}\blast time|"
@@ -40,7 +51,11 @@ _PREVIOUS_SESSION = re.compile(
     r"where (?:did|were) we(?: (?:leave off|stop|get to))?\W*+$|(?:where|what) we left off|continue from last time)",
     re.IGNORECASE,
 )
-_RECENT = re.compile(r"\b(?:recently|lately|these days|the other day)\b", re.IGNORECASE)
+_RECENT = re.compile(
+    r"\b(?:recently|lately|these days|the other day|neulich|kürzlich|in letzter zeit|últimamente|hace poco|récemment|"
+    r"dernièrement)\b|最近|この間",
+    re.IGNORECASE,
+)
 _RELATION = re.compile(
     r"\b(?P<word>before|after|since|from|between|until|till|by)(?: (?:the|my|our))?\s*$", re.IGNORECASE
 )

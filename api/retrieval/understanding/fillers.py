@@ -15,14 +15,34 @@ _ACKNOWLEDGING = frozenset(
     "ok okay k kk thanks thank thx ty you so much very a lot again great cool nice good perfect awesome amazing "
     "wonderful lovely brilliant excellent super fine sure yes yeah yep yup no nope alright right got it i see that "
     "thats s sounds makes sense understood lol haha hahaha wow oh ah hm hmm mhm true exactly indeed agreed same here "
-    "for me too bye goodbye later cheers welcome problem worries will do please have and day night evening weekend one "
-    "take care chatting talking to with soon aha alright hehe oops fantastic congrats congratulations man right super "
-    "danke bitte gut genau ja nein tschüss спасибо хорошо ок да нет понятно пока пожалуйста merci oui non gracias vale "
-    "sí grazie prego obrigado obrigada sim não 谢谢 好的 好 ありがとう はい".split()
+    "for me too bye goodbye later cheers welcome problem worries will do please have and day night evening "
+    "weekend one "
+    "take care chatting talking to with soon aha alright hehe oops fantastic congrats congratulations man right "
+    "super "
+    "danke bitte gut genau ja nein tschüss спасибо хорошо ок да нет понятно пока пожалуйста merci oui non "
+    "gracias vale "
+    "sí grazie prego obrigado obrigada sim não 谢谢 好的 好 ありがとう はい "
+    # German, Spanish, French, Chinese and Japanese
+    "dankeschön danke dir euch vielen dank besten lieben sehr schön super klasse prima toll passt klar alles ok cool "
+    "verstanden stimmt richtig okay bis bald später dann morgen tschau ciao tschüssi nacht gute schönen abend "
+    "tag noch "
+    "muchas mil claro perfecto genial bueno bien entendido de nada hasta luego mañana pronto adiós adios chao buenas "
+    "noches igualmente jaja jajaja "
+    "beaucoup bien d accord parfait très rien c est bon noté au revoir à demain bientôt bonne nuit journée "
+    "soirée mdr "
+    "多谢 谢谢你 谢谢您 谢了 感谢 嗯 嗯嗯 哈哈 哈哈哈 是的 对 对的 行 可以 没问题 明白 明白了 知道了 了解 收到 "
+    "太好了 真好 再见 拜拜 晚安 明天见 回头见 "
+    "ありがとうございます ありがとうございました どうも うん ええ そうですね なるほど 了解 了解です わかりました "
+    "分かりました わかった オッケー すごい "
+    "さようなら またね また明日 じゃあね おやすみ おやすみなさい お疲れ様 いいね".split()
 )
 _GREETING = frozenset(
     "hi hello hey hiya yo morning afternoon there everyone how are is going doing today hallo moin servus guten tag "
-    "abend привет здравствуйте salut bonjour bonsoir hola buenos días ciao olá 你好 こんにちは".split()
+    "abend morgen moin grüß gott servus wie geht dir es привет здравствуйте salut bonjour bonsoir coucou ça va "
+    "hola buenos "
+    "días buenas tardes qué tal ciao olá 你好 您好 早 早上好 早安 晚上好 下午好 嗨 哈喽 你好吗 大家好 こんにちは "
+    "こんばんは おはよう おはようございます "
+    "やあ 元気 元気ですか お元気ですか".split()
 )
 #: A farewell with its time, such as "see you tomorrow".
 _FAREWELL = re.compile(

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from recollect.api.retrieval.understanding.fillers import addressed_names
+from recollect.api.retrieval.understanding.foreign_questions import foreign_stop_words, names_topic
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import QuestionIntent, capitalised_words, question_intent
 from recollect.events.envelope import microseconds
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.text.date_ranges import DateRange
 from recollect.projections.text.function_words import GERMAN_STOP_WORDS, RUSSIAN_STOP_WORDS
 from recollect.projections.text.question_times import question_times
 from recollect.projections.text.segments import is_german
+from recollect.projections.text.sentence_language import language_of
 from recollect.projections.text.words import STOP_WORDS, WORD
 
 #: Words that are read: of a longer text without a question, the first and the last ones, which name its topic.
@@ -101,18 +104,24 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
         {participants[word] for word in words if word in participants} | (named_entities & set(participants.values()))
     ) - addressed
     german = is_german(WORD.findall(question.lower())[:_WORDS_MAX])
+    language = language_of(question)
     stop_words = _STOP_WORDS | GERMAN_STOP_WORDS if german else _STOP_WORDS
+    if language is not None:
+        stop_words |= foreign_stop_words(language)
     times = question_times(question, asked_at)
     dates = times.ranges
     date_words = {word for date in dates for word in WORD.findall(date.text.casefold())}
     content = [word for word in words if word not in stop_words]
     without_names = [word for word in content if word not in participant_words]
     topic = [word for word in without_names if word not in date_words]
+    has_topic = any(word not in _TOPICLESS_WORDS for word in topic)
+    if language is not None and has_topic:
+        has_topic = names_topic(language, _without_dates(question, dates), topic)
     return Query(
         question=question,
         text=remove_names(question, participant_words) if without_names else question,
         words=tuple(dict.fromkeys(topic or without_names or content or words)),
-        has_topic=any(word not in _TOPICLESS_WORDS for word in topic),
+        has_topic=has_topic,
         participants=tuple(sorted(asked_about)),
         participant_names=snapshot.entities.names_and_aliases(sorted(asked_about)),
         entities=tuple(sorted(named_entities - asked_about - addressed)),
@@ -126,6 +135,13 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
         without_topic=not has_content and not continued and not _STOP_WORDS.issuperset(words),
         names=frozenset(capitalised_words(question)),
     )
+
+
+def _without_dates(question: str, dates: Sequence[DateRange]) -> str:
+    """Return a question without its dates."""
+    for date in dates:
+        question = question.replace(date.text, " ") if date.text else question
+    return question
 
 
 def _previous_session(snapshot: Snapshot, asked_at: datetime, session_id: str | None) -> tuple[TimeRange, ...]:

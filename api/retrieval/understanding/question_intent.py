@@ -12,6 +12,7 @@ from typing import Literal
 from recollect.api.retrieval.understanding.answer_type import AnswerType, expected_answer
 from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
 from recollect.api.retrieval.understanding.first_person import is_first_person
+from recollect.api.retrieval.understanding.foreign_questions import ForeignIntent, foreign_intent
 
 Intent = Literal[
     "time", "count", "list", "recall", "overview", "procedure", "preference", "small talk", "task", "other"
@@ -182,23 +183,24 @@ def question_intent(question: str) -> QuestionIntent:
     def matches(pattern: re.Pattern[str]) -> bool:
         return pattern.search(question) is not None
 
+    foreign = foreign_intent(question) or ForeignIntent()
     return QuestionIntent(
-        when=matches(_WHEN),
-        count=matches(_COUNT),
+        when=foreign.when or matches(_WHEN),
+        count=foreign.count or matches(_COUNT),
         figure=matches(_FIGURE),
         answer=expected_answer(question),
-        name=matches(_NAME),
+        name=foreign.name or matches(_NAME),
         called=matches(_CALLED),
         present=matches(_PRESENT) and not matches(_PAST),
         past=matches(_PAST),
         list=matches(_LIST),
-        recall=matches(_RECALL) and not matches(_TOLD_BY_USER),
-        overview=matches(_OVERVIEW),
+        recall=foreign.recall or (matches(_RECALL) and not matches(_TOLD_BY_USER)),
+        overview=foreign.overview or matches(_OVERVIEW),
         procedure=matches(_PROCEDURE),
-        preference=matches(_PREFERENCE),
-        remember=matches(_REMEMBER),
+        preference=foreign.preference or matches(_PREFERENCE),
+        remember=foreign.remember or matches(_REMEMBER),
         small_talk=is_acknowledgement(question) or is_greeting(question),
-        task=matches(_TASK) and not matches(_SHARED_PAST) and not matches(_POSSESSIVE),
+        task=foreign.task or (matches(_TASK) and not matches(_SHARED_PAST) and not matches(_POSSESSIVE)),
         personal=_is_personal(question),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
+from recollect.api.retrieval.understanding.foreign_questions import english_words
 from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.search_index.postings import stem_words
 from recollect.projections.text.function_words import ASKING, LINKING
@@ -46,14 +47,17 @@ def search_terms(keywords: KeywordQueries, words: Sequence[str], *, german: bool
             continue
         count += len(weights)
         stemmed = zip(stem_words(keywords, list(weights)), weights.values(), strict=True)
-        terms.append([SearchTerm((stems[0],), weight) for stems, weight in stemmed if len(stems) == 1])
+        english = tuple(stems[0] for stems in stem_words(keywords, english_words(word)))
+        terms.append([SearchTerm((stems[0], *english), weight) for stems, weight in stemmed if len(stems) == 1])
     return terms
 
 
 def _word_terms(keywords: KeywordQueries, word: str, german: bool) -> list[SearchTerm]:
     """Return the terms of a word of a segmented script: its English stem and the stem of its own language."""
     own_stem = stem(word, german=german)
-    stems, *others = stem_words(keywords, [word] if own_stem is None else [word, own_stem])
+    # Facts have English predicates.
+    forms = [word, *([] if own_stem is None else [own_stem]), *english_words(word)]
+    stems, *others = stem_words(keywords, forms)
     if len(stems) != 1:
         # The tokenizer of SQLite splits `user_id` into two words.
         return [SearchTerm((form,), 1 / len(stems)) for form in stems]
