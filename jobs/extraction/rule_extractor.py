@@ -5,26 +5,29 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality, vocabulary
+from recollect.jobs.extraction.copulas import copula_facts
 from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
+from recollect.jobs.extraction.frames import ClauseFact, clause_facts
+from recollect.jobs.extraction.own_words import is_talk, own_words
+from recollect.jobs.extraction.phrases import phrase_at
+from recollect.jobs.extraction.preferences import stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import StandingInstruction, find_instruction, is_pasted
+from recollect.jobs.extraction.subjects import Antecedents, subject_name
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_ranges import find_dates
 
 Item = dict[str, Any]
 
-#: A subject such as `my sister` or `my sister Anna`.
-_RELATION = re.compile(
-    rf"^[Mm]y\s+(?:\w+\s+)?(?P<relation>{'|'.join(vocabulary.RELATIONS)})(?:,?\s+(?P<name>[A-ZÀ-Þ].*))?$"
-)
 #: A person introduced by a relation: `my older sister Anna`, `my boss is called Tom`.
 _NAMED = re.compile(
     rf"\b[Mm]y\s+(?:(?:younger|older|little|big|best|old|new|twin)\s+)?(?P<relation>{'|'.join(vocabulary.RELATIONS)})"
@@ -40,7 +43,7 @@ _CALL_ME = re.compile(r"\b(?:call me|my friends call me|everyone calls me|I go b
 _LIST = re.compile(r",\s++(?:and\s++)?|(?<!\s)\s++and\s++")
 #: The position of an omitted second subject: `I live in Porto and work at …`.
 _ELLIPSIS = re.compile(
-    r"\band\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved|adopted)\b)"
+    r"\band\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved)\b)"
 )
 #: Predicates and values whose objects may be lists.
 _LIST_PREDICATES = frozenset(("likes", "dislikes", "speaks", "plays", "allergic to", "owns"))
@@ -65,6 +68,10 @@ _EMPTY = frozenset(
 SECONDS_MAX = 2.0
 #: Latest statements that an ending may speak of: 100 tasks and 40 facts of earlier messages, and those of this message.
 _PRIOR_STATEMENTS_MAX = 160
+#: Confidence of a fact with `be`.
+_COPULA_CONFIDENCE = 0.85
+#: Predicates whose objects are phrases up to the end of the clause.
+_PHRASES = frozenset(("decided", "needs to", "studies", "owns"))
 #: Confidence of a task with a date.
 _DATED_TASK = 0.7
 #: Characters of an object; the event catalogue allows slightly more for a name.
@@ -152,6 +159,9 @@ def extract_by_rules(
     if procedure is not None:
         yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
     message_sentences = sentences(message.text)
+    own = own_words(message.text)
+    own_sentences = {sentence.text for sentence in (message_sentences if own == message.text else sentences(own))}
+    antecedents = Antecedents(message.speaker, message.session_id, before)
     for index, sentence in enumerate(message_sentences):
         if time.thread_time() > end:
             raise ExtractionTimeout
@@ -161,9 +171,13 @@ def extract_by_rules(
             continue
         if any(statement_modality.is_joke(other) for other in message_sentences[index : index + 2]):
             continue
-        for extracted in _read_sentence(message, sentence, before, may_instruct=may_instruct):
+        is_own = sentence.text in own_sentences
+        resolved = sentence._replace(text=antecedents.resolved(sentence.text)) if is_own else sentence
+        antecedents.mention(resolved.text)
+        for extracted in _read_sentence(message, resolved, before, may_instruct=may_instruct, is_own=is_own):
             if extracted.kind == "facts":
                 before.append(_statement(message, extracted.item))
+                antecedents.state(*(extracted.item[name] for name in ("subject", "predicate", "object")))
             yield extracted
 
 
@@ -179,13 +193,13 @@ def _statement(message: IncomingMessage, fact: Item) -> PriorStatement:
 
 
 def _read_sentence(
-    message: IncomingMessage, sentence: Sentence, before: list[PriorStatement], *, may_instruct: bool
+    message: IncomingMessage, sentence: Sentence, before: list[PriorStatement], *, may_instruct: bool, is_own: bool
 ) -> Iterator[ExtractedItem]:
     """Yield the correction or the instruction of a sentence, or else its facts, preferences and people."""
     text = _ELLIPSIS.sub("and I ", sentence.text) if sentence.text.startswith(("I ", "We ")) else sentence.text
     non_factual = statement_modality.NonFactualSpans(text)
     factor = statement_modality.confidence_factor(text)
-    items = [_item(message, match, factor) for match in matches(text) if not non_factual.covers(match.start)]
+    items = [*_items(message, text, non_factual, factor)] if is_own and not statement_modality.asks(text) else []
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
     correction = find_correction(message.speaker, message.session_id, sentence.text, facts, before)
     if correction is not None:
@@ -201,15 +215,71 @@ def _read_sentence(
     yield from _people(message, sentence.text)
 
 
+def _items(
+    message: IncomingMessage, text: str, non_factual: statement_modality.NonFactualSpans, factor: float
+) -> Iterator[ExtractedItem]:
+    """Yield the facts and preferences of the patterns, and those of the verbs of clauses that no pattern reads."""
+    ends: list[tuple[int, int]] = []
+    for match in matches(text):
+        if non_factual.covers(match.start) or not _may_be_subject(match.subject, message.text):
+            continue
+        ends.append((match.start, match.end))
+        if match.rule.kind == "preference":
+            yield from _preferences(message, text, match, factor)
+        else:
+            object = _phrase(text, match) if match.predicate in _PHRASES else match.object
+            if object:
+                yield _item(message, replace(match, object=object), factor)
+    copulas = [ClauseFact(*fact[:3], "fact", _COPULA_CONFIDENCE, fact.start) for fact in copula_facts(text)]
+    for fact in [*clause_facts(text), *copulas]:
+        is_read = any(start <= fact.start < end for start, end in ends)
+        if not is_read and not non_factual.covers(fact.start) and _may_be_subject(fact.subject, message.text):
+            yield _clause_item(message, fact, factor)
+
+
+def _phrase(text: str, match: RuleMatch) -> str | None:
+    """Return the object of a match up to the end of its phrase; None when it refers to the conversation."""
+    position = text.find(match.object[:20], match.start)
+    return phrase_at(text, position, lambda word: not word) if position >= 0 else match.object
+
+
+def _may_be_subject(words: str, text: str) -> bool:
+    """Return whether facts about a subject are those of a person; in long texts, names are mostly of something else."""
+    return words.split(maxsplit=1)[0].casefold() in ("i", "we", "my", "our") or is_talk(text)
+
+
+def _clause_item(message: IncomingMessage, fact: ClauseFact, factor: float) -> ExtractedItem:
+    """Return the fact of a clause."""
+    item: Item = {
+        "subject": subject_name(message.speaker, fact.subject),
+        "predicate": fact.predicate,
+        "object": fact.object,
+    }
+    item |= {
+        "confidence": round(fact.confidence * factor, 3),
+        "source_type": "observed",
+        "source_events": [message.event_id],
+    }
+    return ExtractedItem("facts", item if fact.type == "fact" else item | {"type": fact.type})
+
+
+def _preferences(message: IncomingMessage, text: str, match: RuleMatch, factor: float) -> Iterator[ExtractedItem]:
+    """Yield the preferences of a match."""
+    subject = subject_name(message.speaker, match.subject)
+    strength = match.rule.confidence * factor
+    for stated in stated_preferences(text, match.start, match.predicate, match.object, strength):
+        value = stated.value if subject == message.speaker else f"{subject} {stated.value}"
+        item = {"category": _category(stated.object), "key": stated.object, "value": value, "subject": message.speaker}
+        yield ExtractedItem(
+            "preferences", item | {"strength": round(stated.strength, 3), "source_events": [message.event_id]}
+        )
+
+
 def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) -> ExtractedItem:
-    """Return the fact or preference of a match."""
-    subject = _subject(message.speaker, match.subject)
+    """Return the fact of a match."""
+    subject = subject_name(message.speaker, match.subject)
     confidence = round(match.rule.confidence * confidence_factor, 3)
     source = {"source_events": [message.event_id]}
-    if match.rule.kind == "preference":
-        value = match.predicate if subject == message.speaker else f"{subject} {match.predicate}"
-        item = {"category": _category(match.object), "key": match.object, "value": value, "subject": message.speaker}
-        return ExtractedItem("preferences", item | {"strength": confidence} | source)
     item: Item = {"subject": subject, "predicate": match.predicate, "object": match.object, "confidence": confidence}
     item |= {"source_type": "observed"} | source
     if match.rule.type != "fact":
@@ -229,7 +299,7 @@ def _endings(
         return
     own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
     for item in find_endings(text, own):
-        subject = {"subject": _subject(message.speaker, item.pop("who"))}
+        subject = {"subject": subject_name(message.speaker, item.pop("who"))}
         yield ExtractedItem("endings", subject | item | {"source_events": [message.event_id]})
 
 
@@ -243,7 +313,8 @@ def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
     if any(len(part.split()) > 3 for part in parts):
         parts = [whole]
     for part in parts:
-        clean = _without_dangling(part.strip(" .,;:!\"'-")).strip(" -")
+        quotes = "\"'" if part.count('"') % 2 else ""
+        clean = _without_dangling(part.strip(" .,;:!-" + quotes)).strip(" -")
         words = clean.casefold().split()
         names_something = words and (words[0] not in _EMPTY or (len(words) > 1 and words[0] in _ARTICLES))
         if is_preference and _PASSING.search(clean):
@@ -260,16 +331,6 @@ def _without_dangling(phrase: str) -> str:
     while len(words) > 1 and words[-1] in _DANGLING:
         words.pop()
     return " ".join(words)
-
-
-def _subject(speaker: str, words: str) -> str:
-    """Return the subject that `words` refer to: the speaker, a name, or a relative such as `Ann's sister`."""
-    if words in ("I", "we", "We"):
-        return speaker
-    relation = _RELATION.match(words)
-    if relation is None:
-        return words
-    return relation["name"] or f"{speaker}'s {relation['relation']}"
 
 
 def _people(message: IncomingMessage, text: str) -> Iterator[ExtractedItem]:

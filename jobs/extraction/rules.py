@@ -15,7 +15,7 @@ from recollect.jobs.extraction import vocabulary
 _CAPITAL = r"(?!I\b)[A-ZÀ-ÖØ-Þ][\w'&-]{0,100}(?:\.[A-Z]\.)?"
 _NAME = rf"{_CAPITAL}(?:\s+{_CAPITAL}){{0,2}}"
 _PLACE = rf"(?:the\s+)?{_CAPITAL}(?:(?:,|\s+(?:of|de|da|do|del|la|the|on|upon|and))?\s+{_CAPITAL}){{0,3}}"
-_RELATIONS = "|".join(vocabulary.RELATIONS)
+_RELATIONS = "|".join(sorted(vocabulary.SUBJECT_NOUNS, key=len, reverse=True))
 _ADVERBS = "|".join(vocabulary.ADVERBS)
 #: Words that end a phrase.
 _STOP = (
@@ -47,6 +47,7 @@ _PLACEHOLDERS = {
     "place": rf"(?P<place>{_PLACE})",
     "org": rf"(?P<org>{_PLACE}|(?:a|an|the|my)\s+{_TOKEN}(?:\s+(?!{_STOP}\b){_TOKEN}){{0,3}})",
     "name": rf"(?P<name>{_NAME})",
+    "names": rf"(?P<names>{_CAPITAL}(?:,\s+{_CAPITAL}){{0,8}}(?:,?\s+and\s+{_CAPITAL})?)",
     "thing": rf"(?P<thing>{_THING})",
     "short": rf"(?P<short>{_SHORT})",
     "clause": rf"(?P<clause>{_CLAUSE})",
@@ -70,7 +71,7 @@ _PLACEHOLDERS = {
 }
 #: The subject of a statement, with adverbs after it.
 WHO = re.compile(
-    rf"(?P<who>(?:I|[Ww]e)\b|[Mm]y\s+(?:\w+\s+)?(?:{_RELATIONS})\b(?:,?\s+{_NAME},?)?|{_NAME})"
+    rf"(?P<who>(?:I|[Ww]e)\b|(?:[Mm]y|[Oo]ur)\s+(?:\w+\s+)?(?:{_RELATIONS})(?:'s\s+(?:\w+\s+)?(?:{_RELATIONS}))?\b(?:,?\s+{_NAME},?)?|{_NAME})"
     rf"(?:\s+(?:{_ADVERBS})\b)*\s+"
 )
 #: Positions at which a statement may begin.
@@ -236,7 +237,7 @@ def is_name(subject: str, *, at_start: bool) -> bool:
     parts = subject.split()
     if parts[0] in ("I", "we", "We"):
         return True
-    if parts[0] in ("my", "My"):
+    if parts[0] in ("my", "My", "our", "Our"):
         return len(parts) > 1
     verbal = at_start and len(parts) == 1 and _VERBAL.search(subject) is not None
     return parts[0] not in vocabulary.NOT_NAMES and not verbal

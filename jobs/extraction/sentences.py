@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.jobs.extraction.hurried_typing import completed
 from recollect.projections.text.sentences import END_SIGNS, split_sentences
 
 _CLOSING = "\"')]"
@@ -50,7 +51,7 @@ def sentences(text: str) -> list[Sentence]:
         end = part[len(bare) :] if bare != closed else ""
         sentence = _cut(part[: len(part) - len(end)].strip(" -*•>"))
         if sentence:
-            split.append(Sentence(_expanded(sentence), end))
+            split.append(Sentence(_expanded(completed(sentence)), end))
     return split
 
 

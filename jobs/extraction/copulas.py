@@ -1,0 +1,140 @@
+"""Copulas: reads facts from clauses with `be`: who a person is, how old and in what state, and dates of their appointments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from recollect.jobs.extraction import vocabulary
+from recollect.jobs.extraction.phrases import phrase_at
+from recollect.jobs.extraction.rules import BEGIN, WHO, is_name
+
+_NOUNS = "|".join(sorted(vocabulary.SUBJECT_NOUNS, key=len, reverse=True))
+_BE = re.compile(
+    r"(?:am|is|are)\s+(?:(?:now|also|still|currently|just|already|actually|only|finally|officially|both|really|a\s+proud)\s+)*"
+)
+_AGES: Sequence[str] = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
+)
+#: An age: a number that ends the clause, or is followed by `years old`.
+_AGE = re.compile(
+    rf"(?P<age>(?:1[01]\d|[1-9]?\d)|{'|'.join(_AGES)})(?:\s+years?\s+old|\s+years\s+of\s+age|(?=\s*(?:[,;.!)]|$|\s(?:and|now|but|today|this\s+year)\b)))"
+)
+#: What a person is, except professions: `a single mom`.
+_IDENTITY = re.compile(
+    r"(?:a|an|the)\s+(?:[\w-]+\s+){0,3}(?:mom|mum|mother|dad|father|parent|grandmother|grandfather|grandma|grandpa|widow|widower|veteran|"
+    r"freshman|sophomore|junior|senior|undergrad|graduate|grad|intern|apprentice|trainee|freelancer|businessman|businesswoman|"
+    r"homemaker|housewife|stay-at-home\s+\w+|immigrant|refugee|citizen|native|smoker|non-smoker|vegan|vegetarian|pescatarian|diabetic|"
+    r"asthmatic|celiac|coeliac|Muslim|Christian|Catholic|Jew|Buddhist|Hindu|atheist|twin|only\s+child|middle\s+child|night\s+owl|"
+    r"early\s+bird|introvert|extrovert|beginner|tradie|electrician|plumber|carpenter|handyman|lefty|runner|swimmer|cyclist|surfer|"
+    r"climber|hiker|gamer|dancer|athlete|songwriter|blogger|streamer|youtuber|podcaster|volunteer|landlord|tenant|founder|owner|"
+    r"co-founder|CEO|CTO|executive|assistant|specialist|technician|strategist|recruiter|agent|broker|banker|planner|organizer|"
+    r"coordinator|administrator|clerk|trader|investor|contractor|supervisor|principal|dean|nanny|bartender|barber|stylist|"
+    r"translator|interpreter|pediatrician|cardiologist|dermatologist|radiologist|oncologist|nutritionist|dietitian|chiropractor)"
+    r"(?:\s+(?:of|at|for|in|from)\s+[\w' -]{2,50})?"
+)
+_STATE = re.compile(
+    r"(?:happily\s+|recently\s+|newly\s+|semi-)?(?:married|single|divorced|engaged|widowed|separated|pregnant|retired|unemployed|self-employed|left-handed|right-handed|"
+    r"colou?r-?\s?blind|diabetic|asthmatic|dyslexic|autistic|epileptic|bisexual|gay|lesbian|trans|transgender|nonbinary|non-binary|"
+    r"Catholic|Muslim|Jewish|Christian|Buddhist|Hindu|lactose\s+intolerant|gluten\s+intolerant|deaf|blind|bilingual|anemic|anaemic|insured|"
+    r"in\s+remission|nearsighted|farsighted|short-sighted|homeschooled|adopted)\b"
+)
+_SITUATION = re.compile(
+    r"(?:in\s+(?:hospital|rehab|therapy|college|kindergarten|preschool|daycare|middle\s+school|high\s+school|grad\s+school|med\s+school|law\s+school|"
+    r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\d{1,2}(?:st|nd|rd|th))\s+grade|(?:my|her|his)\s+\w+\s+year|"
+    r"the\s+(?:army|navy|air\s+force|military|hospital)|a\s+(?:band|choir|relationship|wheelchair|long-distance\s+relationship))"
+    r"|on\s+(?:\w+\s+)?(?:medication|meds|insulin|antidepressants|antibiotics|parental\s+leave|maternity\s+leave|paternity\s+leave|sick\s+leave|disability|dialysis|chemo)"
+    r"|due\s+(?:in|on)\s+\w+|expecting\b)"
+)
+_WHEN = re.compile(
+    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
+    r"tomorrow|tonight|noon|next)\b",
+    re.IGNORECASE,
+)
+#: What people have on a date: `my flight is on Friday at 9`.
+_DATED = (
+    r"birthday|anniversary|wedding|wedding\s+anniversary|appointment|[\w-]+\s+appointment|flight|train|interview|job\s+interview|exam|[\w-]+\s+exam|surgery|"
+    r"operation|deadline|graduation|due\s+date|checkup|check-up|move-in\s+date|start\s+date|first\s+day|last\s+day|recital|audition|presentation|"
+    r"driving\s+test|lease|visa|passport|contract|vacation|holiday|marathon|race|tournament|performance|shift|rehearsal"
+)
+#: `my flight is …`, `my mom's name is …`, `Anna's birthday is …`.
+_POSSESSION = re.compile(
+    rf"(?P<owner>[Mm]y|[Oo]ur|(?:[Mm]y|[Oo]ur)\s+(?:\w+\s+)?(?:{_NOUNS})'s|[A-ZÀ-Þ][\w-]{{1,30}}'s)\s+"
+    rf"(?P<thing>name|{_DATED})\s+(?:is|are|will\s+be|ends|starts|expires|runs\s+out)\s+(?:now\s+|called\s+)?"
+)
+_VALUE_NAME = re.compile(r"[A-ZÀ-Þ][\w'-]{1,30}(?:\s+[A-ZÀ-Þ][\w'-]{1,30}){0,2}")
+_LEADING_ON = re.compile(r"^on\s+")
+
+
+class CopulaFact(NamedTuple):
+    """A fact of a clause with `be`."""
+
+    #: Words of the subject.
+    subject: str
+    predicate: str
+    object: str
+    #: Position of the clause.
+    start: int
+
+
+def copula_facts(sentence: str) -> Iterator[CopulaFact]:
+    """Yield the facts of the clauses with `be` in a sentence with expanded contractions."""
+    if " is " not in sentence and " am " not in sentence and " are " not in sentence and " will be " not in sentence:
+        return
+    for begin in BEGIN.finditer(sentence):
+        start = begin.end()
+        possession = _POSSESSION.match(sentence, start)
+        if possession is not None:
+            yield from _of_possession(sentence, possession)
+            continue
+        subject = WHO.match(sentence, start)
+        be = _BE.match(sentence, subject.end()) if subject is not None else None
+        if subject is not None and be is not None and is_name(subject["who"], at_start=start == 0):
+            words = " ".join(subject["who"].split()).strip(" ,")
+            fact = _predicated(sentence, be.end())
+            if fact is not None:
+                yield CopulaFact(words, *fact, start)
+
+
+def _predicated(sentence: str, position: int) -> tuple[str, str] | None:
+    """Return predicate and object of the words after `be`."""
+    age = _AGE.match(sentence, position)
+    if age is not None:
+        number: str = age["age"]
+        return "age is", str(_AGES.index(number) + 1) if number in _AGES else number
+    for pattern in (_IDENTITY, _STATE, _SITUATION):
+        match = pattern.match(sentence, position)
+        if match is not None and (
+            match.end() == len(sentence) or not (sentence[match.end()].isalnum() or sentence[match.end()] in "'-")
+        ):
+            phrase = phrase_at(sentence, position, _is_no_verb)
+            return ("is", phrase) if phrase else None
+    return None
+
+
+def _of_possession(sentence: str, match: re.Match[str]) -> Iterator[CopulaFact]:
+    """Yield the fact of a name or a date: `my mom's name is Wendy`, `my flight is on Friday`."""
+    owner = match["owner"].removesuffix("'s")
+    subject = "I" if owner.casefold() in ("my", "our") else owner
+    thing = " ".join(match["thing"].split())
+    if thing == "name":
+        name = _VALUE_NAME.match(sentence, match.end())
+        if name is not None and subject != "I" and is_name(name.group(), at_start=False):
+            yield CopulaFact(subject, "name is", name.group(), match.start())
+        return
+    value = phrase_at(sentence, match.end(), _is_no_verb)
+    if value is None or not _WHEN.search(value):
+        return
+    if thing == "birthday":
+        yield CopulaFact(subject, "born on", _LEADING_ON.sub("", value), match.start())
+    elif thing in ("lease", "visa", "passport", "contract"):
+        verb = sentence[match.start("thing") + len(match["thing"]) : match.end()].strip()
+        yield CopulaFact(subject, f"{thing} {verb}", value, match.start())
+    else:
+        yield CopulaFact(subject, f"{thing} is", value, match.start())
+
+
+def _is_no_verb(word: str) -> bool:
+    """Return False: what follows `and` belongs to the phrase."""
+    return not word
