@@ -45,8 +45,10 @@ _SITUATION = re.compile(
     r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\d{1,2}(?:st|nd|rd|th))\s+grade|(?:my|her|his)\s+\w+\s+year|"
     r"the\s+(?:army|navy|air\s+force|military|hospital)|a\s+(?:band|choir|relationship|wheelchair|long-distance\s+relationship))"
     r"|on\s+(?:\w+\s+)?(?:medication|meds|insulin|antidepressants|antibiotics|parental\s+leave|maternity\s+leave|paternity\s+leave|sick\s+leave|disability|dialysis|chemo)"
-    r"|due\s+(?:in|on)\s+\w+|expecting\b)"
+    r"|due\s+(?:in|on)\s+\w+)"
 )
+_PET = re.compile(r"\b(?:dog|cat|puppy|kitten|pup)\b")
+_BREED = re.compile(r"(?:a|an)\s+(?:[\w-]+\s+){0,3}?[\w-]+(?=\s*(?:[,;.!)]|$|\s(?:and|but|who|that)\b))")
 _WHEN = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
     r"tomorrow|tonight|noon|next)\b",
@@ -61,10 +63,29 @@ _DATED = (
 #: `my flight is …`, `my mom's name is …`, `Anna's birthday is …`.
 _POSSESSION = re.compile(
     rf"(?P<owner>[Mm]y|[Oo]ur|(?:[Mm]y|[Oo]ur)\s+(?:\w+\s+)?(?:{_NOUNS})'s|[A-ZÀ-Þ][\w-]{{1,30}}'s)\s+"
-    rf"(?P<thing>name|{_DATED})\s+(?:is|are|will\s+be|ends|starts|expires|runs\s+out)\s+(?:now\s+|called\s+)?"
+    rf"(?P<thing>name|(?:{_DATED})(?:\s+(?:to|with|at|for|from)\s+[\w\'.-]+(?:\s+[\w\'.-]+){{0,2}}?)?)\s+(?:is|are|will\s+be|ends|starts|expires|runs\s+out)\s+(?:now\s+|called\s+)?"
+)
+#: A complaint: `my back is sore`.
+_COMPLAINT = re.compile(
+    r"(?:my|My)\s+(?:(?:left|right|lower)\s+)?(?P<part>back|knees?|shoulders?|ankles?|wrists?|neck|hips?|elbows?|foot|feet|hands?|eyes?|stomach|teeth|tooth)\s+"
+    r"(?:(?:is|are|has\s+been|have\s+been)\s+(?:\w+\s+){0,3}?(?:sore|dodgy|shot|hurting|killing\s+me|bad|broken|sprained|injured|swollen|stiff|aching|messed\s+up|acting\s+up|"
+    r"playing\s+up|weak|painful)|hurts?|aches?)\b"
 )
 _VALUE_NAME = re.compile(r"[A-ZÀ-Þ][\w'-]{1,30}(?:\s+[A-ZÀ-Þ][\w'-]{1,30}){0,2}")
 _LEADING_ON = re.compile(r"^on\s+")
+
+
+_FORM_OF_BE = re.compile(r"\b(?:is|am|are|be|been|hurts?|aches?|expires|ends|starts)\b")
+#: Relatives and pets that a possessive states: `my husband` says that the speaker has one.
+_HAD = re.compile(
+    r"\b(?:(?:my|our)\s+|the\s+(?=missus|wife\b|hubby))(?P<which>(?:(?:younger|older|little|big|youngest|oldest|twin|baby)\s+)?"
+    r"(?P<noun>husband|wife|boyfriend|girlfriend|fiancée?|fiancee?|partner|missus|son|daughter|kids|children|sons|daughters|sister|brother|sisters|brothers|"
+    r"twins|grandson|granddaughter|grandkids|grandchildren|stepson|stepdaughter|niece|nephew|cousin|roommate|flatmate|dog|cat|dogs|cats|puppy|kitten|"
+    r"therapist|apprentice|landlord|landlady))\b(?!'s|,|\s*$|\s+(?:friend|food|person|people|lover|in-law|cousin|(?-i:[A-ZÀ-Þ])))",
+    re.IGNORECASE,
+)
+_PARTNERS = frozenset("husband wife boyfriend girlfriend fiancé fiancée fiance fiancee partner missus".split())
+_VOWELS = "aeiou"
 
 
 class CopulaFact(NamedTuple):
@@ -80,10 +101,17 @@ class CopulaFact(NamedTuple):
 
 def copula_facts(sentence: str) -> Iterator[CopulaFact]:
     """Yield the facts of the clauses with `be` in a sentence with expanded contractions."""
-    if " is " not in sentence and " am " not in sentence and " are " not in sentence and " will be " not in sentence:
+    if _FORM_OF_BE.search(sentence) is None:
         return
     for begin in BEGIN.finditer(sentence):
         start = begin.end()
+        complaint = _COMPLAINT.match(sentence, start)
+        if complaint is not None:
+            part = complaint["part"]
+            state = " ".join(sentence[complaint.end("part") : complaint.end()].split())
+            verb, _, rest = state.partition(" ")
+            yield CopulaFact("I", f"has {part} trouble:" if not rest else f"{part} {verb}", rest or f"it {verb}", start)
+            continue
         possession = _POSSESSION.match(sentence, start)
         if possession is not None:
             yield from _of_possession(sentence, possession)
@@ -92,17 +120,20 @@ def copula_facts(sentence: str) -> Iterator[CopulaFact]:
         be = _BE.match(sentence, subject.end()) if subject is not None else None
         if subject is not None and be is not None and is_name(subject["who"], at_start=start == 0):
             words = " ".join(subject["who"].split()).strip(" ,")
-            fact = _predicated(sentence, be.end())
+            fact = _predicated(sentence, be.end(), words)
             if fact is not None:
                 yield CopulaFact(words, *fact, start)
 
 
-def _predicated(sentence: str, position: int) -> tuple[str, str] | None:
-    """Return predicate and object of the words after `be`."""
+def _predicated(sentence: str, position: int, words: str) -> tuple[str, str] | None:
+    """Return predicate and object of the words after `be`, for a subject of `words`."""
     age = _AGE.match(sentence, position)
     if age is not None:
         number: str = age["age"]
         return "age is", str(_AGES.index(number) + 1) if number in _AGES else number
+    if _PET.search(words):
+        breed = _BREED.match(sentence, position)
+        return ("is", breed.group()) if breed is not None else None
     for pattern in (_IDENTITY, _STATE, _SITUATION):
         match = pattern.match(sentence, position)
         if match is not None and (
@@ -138,3 +169,17 @@ def _of_possession(sentence: str, match: re.Match[str]) -> Iterator[CopulaFact]:
 def _is_no_verb(word: str) -> bool:
     """Return False: what follows `and` belongs to the phrase."""
     return not word
+
+
+def possessed(sentence: str) -> Iterator[CopulaFact]:
+    """Yield the relatives and pets of the speaker that the possessives of a sentence state: `my husband`."""
+    for match in _HAD.finditer(sentence):
+        which = " ".join(match["which"].split()).casefold()
+        noun = match["noun"].casefold()
+        if noun in _PARTNERS:
+            # A predicate of its own, which the end of a relationship ends.
+            yield CopulaFact("I", "has a", "wife" if noun == "missus" else noun, match.start())
+        elif noun.endswith("s") or noun == "children":
+            yield CopulaFact("I", "has", which, match.start())
+        else:
+            yield CopulaFact("I", "has", ("an " if which[0] in _VOWELS else "a ") + which, match.start())

@@ -10,12 +10,12 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from recollect.jobs.extraction.clauses import Clause, clauses
+from recollect.jobs.extraction.clause_parser import Clause, clauses
 from recollect.jobs.extraction.phrases import head, phrase_at
 from recollect.jobs.extraction.verb_forms import VerbForm, third_person, verb_forms
 
 #: The share of such statements that are right.
-_CONFIDENCE = {"event": 0.75, "habit": 0.8, "activity": 0.7, "plan": 0.7, "skill": 0.8, "never": 0.85}
+_CONFIDENCE = {"event": 0.75, "habit": 0.8, "activity": 0.7, "plan": 0.7, "skill": 0.8, "never": 0.85, "past": 0.75}
 #: Classes of nouns that are recognised by their form.
 _FORMS = {
     "names": re.compile(r"(?<![\w'])(?!I\b)[A-ZÀ-Þ][\w'-]{1,60}"),
@@ -91,6 +91,12 @@ def _lexicon() -> _Lexicon:
     return _Lexicon(frames, verb_forms(frames, tables["inflection"]["irregular"]), nouns)
 
 
+def is_common_word(word: str) -> bool:
+    """Return whether a word in lower case is a verb or noun of the tables, and so no name."""
+    lexicon = _lexicon()
+    return word in lexicon.forms or any(word in nouns for nouns in lexicon.nouns.values())
+
+
 def clause_facts(sentence: str) -> Iterator[ClauseFact]:
     """Yield the facts of the clauses of a sentence with expanded contractions."""
     lexicon = _lexicon()
@@ -105,7 +111,7 @@ def clause_facts(sentence: str) -> Iterator[ClauseFact]:
 
 def _fits(frame: _Frame, clause: Clause, phrase: str) -> bool:
     """Return whether a clause is a statement of a frame."""
-    if clause.reading not in frame.readings:
+    if clause.reading not in frame.readings and not (clause.reading == "past" and "habit" in frame.readings):
         return False
     if not phrase:
         return frame.bare

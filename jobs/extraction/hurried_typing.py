@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from recollect.jobs.extraction import vocabulary
+from recollect.jobs.extraction.frames import is_common_word
 
 #: Short forms, with their full forms.
 _SHORT_FORMS = {
@@ -20,6 +21,8 @@ _SHORT_FORMS = {
     "couldnt": "could not", "wouldnt": "would not", "shouldnt": "should not", "theres": "there is",
 }  # fmt: skip
 _SHORT_FORM = re.compile(r"\b(?<!')(?:" + "|".join(_SHORT_FORMS) + r")\b(?!['.]\w)", re.IGNORECASE)
+_SHORT_WORDS = frozenset(_SHORT_FORMS)
+_WORD = re.compile(r"[\w-]+")
 _PEOPLE = "|".join(sorted(vocabulary.SUBJECT_NOUNS, key=len, reverse=True))
 #: A possessive without its apostrophe: `my moms name`.
 _POSSESSIVE = re.compile(
@@ -29,7 +32,7 @@ _POSSESSIVE = re.compile(
 )
 #: `my mom's a nurse`: a contraction of is.
 _NOUN_IS = re.compile(
-    rf"\b((?:my|our)\s+(?:\w+\s+)?(?:{_PEOPLE}))'s\s+(?=(?:a|an|called|named|allergic|from|in|not|still|now|\d+|\w+ing)\b)",
+    rf"\b((?:my|our)\s+(?:\w+\s+)?(?:{_PEOPLE}|back|knee|shoulder|ankle|wrist|neck|hip|elbow|foot))'s\s+(?=(?:a|an|really|pretty|killing|sore|bad|hurting|properly|called|named|allergic|from|in|not|still|now|retired|married|divorced|single|pregnant|vegan|vegetarian|sick|ill|left-handed|diabetic|\d+|\w+ing)\b)",
     re.IGNORECASE,
 )
 #: Words that are no names after a cue.
@@ -49,6 +52,7 @@ _NO_NAMES = frozenset(
     """.split()
 )
 _LOWER_NAME = r"(?P<name>(?:(?:new|san|los|las|santa|saint|st|north|south|east|west|port|cape|buenos|rio|hong|tel|kuala|el|la|le|st\.)\s+)?[a-z][\w-]{1,30})\b"
+_LANGUAGE = re.compile(rf"\b(?:{'|'.join(vocabulary.LANGUAGES)})\b", re.IGNORECASE)
 #: The cues of a name: what they are followed by is a name in sentences without capitals.
 _CUES = (
     re.compile(
@@ -67,10 +71,15 @@ _CUES = (
 
 def completed(sentence: str) -> str:
     """Return a sentence with full forms, apostrophes and, if it is typed without capitals, capitals of names."""
-    full = _SHORT_FORM.sub(lambda match: _SHORT_FORMS[match.group().lower()], sentence)
-    full = _NOUN_IS.sub(r"\1 is ", _POSSESSIVE.sub(r"\1's ", full))
+    full = sentence
+    words = _WORD.findall(sentence.casefold())
+    if not _SHORT_WORDS.isdisjoint(words):
+        full = _SHORT_FORM.sub(lambda match: _SHORT_FORMS[match.group().lower()], full)
+    if "my" in words or "our" in words:
+        full = _NOUN_IS.sub(r"\1 is ", _POSSESSIVE.sub(r"\1's ", full))
     if sentence != sentence.lower():
         return full
+    full = _LANGUAGE.sub(lambda match: match.group().capitalize(), full)
     for cue in _CUES:
         full = cue.sub(_with_capital, full)
     return full
@@ -79,7 +88,7 @@ def completed(sentence: str) -> str:
 def _with_capital(match: re.Match[str]) -> str:
     """Return the text of a cue with the capitals of its name."""
     name = match["name"]
-    if name.split()[-1] in _NO_NAMES:
+    if name.split()[-1] in _NO_NAMES or is_common_word(name.split()[-1]):
         return match.group()
     capital = " ".join(word[:1].upper() + word[1:] for word in name.split())
     start = match.start("name") - match.start()

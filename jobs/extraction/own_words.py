@@ -25,6 +25,8 @@ _INTRODUCTION = re.compile(
     r"[^\n]{0,60}[:=]\s*$",
     re.IGNORECASE,
 )
+#: A statement, perhaps after a label: `The decision: I decided to …`.
+_STATED = re.compile(r"\W*(?:\d+\.\s+)?(?:[\w '/-]{1,40}:\W*)?(?:I|I'm|I've|We|My)\s")
 _CODE_BLOCK = re.compile(r"```[^`]*+(?:`(?!``)[^`]*+)*+(?:```|$)")
 #: A line of code, of a quotation, a heading, a table, a label with a value.
 _FOREIGN_LINE = re.compile(
@@ -43,7 +45,7 @@ def own_words(text: str) -> str:
         return ""
     lines: list[str] = []
     for line in _CODE_BLOCK.sub("\n", text).split("\n"):
-        if _FOREIGN_LINE.search(line[:500]) and "I " not in line[:12]:
+        if _FOREIGN_LINE.search(line[:500]) and _STATED.match(line) is None:
             continue
         if _INTRODUCTION.search(line[-160:]):
             break

@@ -7,19 +7,20 @@ from collections.abc import Callable
 
 #: What ends a phrase: a sign, a conjunction, a new clause.
 _END = re.compile(
-    r"\s*(?:[;:!?()\[\]{}<>|*]|\.\s|\.$|,?\s+(?:-+|–|—)\s|[–—]|->)"
+    r"\s*(?:[;!?()\\]|:(?!\d)|[()\[\]{}<>|*]|\.\s|\.$|,?\s+(?:-+|–|—)\s|[–—]|->)"
     r"|\s+(?:wa+y\s+too?|so|too|very)\s+(?:much|many)\b|\s+a\s+(?:lot|ton)\b(?!\s+of)|,\s+(?:had|was|were|is|are|been|feeling|making|which)\b"
+    r"|\s+and\s+(?:[\w']{1,20}\s+){1,3}(?:is|are|was|were|will|would|can|has|have)\b|\s+too(?=,)|,\s+(?:take|check|see|look|let)\b|\s+and\s+hoping\b|,?\s+thank\s+god\b|,\s+(?:[\w']{1,20}\s+){1,2}(?:says|said|told|is|are|was|were|will)\b"
     r"|,\s+(?:but|so|and\s+(?:I|we|he|she|they|it|you|that|this|my|our|now|then|also|was|is|had|have|got|really|hopefully)|"
     r"which|who|that|because|cuz|since|though|although|can|could|do|what|how|where|when|while|or\s+something|it|I|we|you|he|she|"
     r"they|my|the|this|these|there|thanks|thankfully|just|right|huh|too|lol|haha|yeah|yep|especially|like|not|as|if|hoping|considering)\b"
     r"|\s+(?:but|because|cuz|'cause|cause|coz|although|though|while|whereas|if|unless|until|which|who|whom|whenever|so\s+(?:that|I|we|it|they|you|he|she|my)|"
     r"and\s+(?:I|we|he|she|they|it|you|my|our|this|that|then|now|am|is|are|was|were|had|has|have|got|will|would|can|could|also|it's|really|"
-    r"wanted|want|need|just|hopefully|so|decided)|since\s+(?:I|we|he|she|they|it|my)|when|where|to\s+see\s+if|as\s+(?:I|we|well|it))\b",
+    r"wanted|want|need|just|hopefully|so|decided)|since\s+(?:I(?!\s+was\b)|we|he|she|they|it|my)|when|where|to\s+see\s+if|as\s+(?:I|we|well|it))\b",
     re.IGNORECASE,
 )
 #: Signs that a phrase refers to the conversation or the present situation.
 _POINTING_FIRST = re.compile(
-    r"(?:it|this|that|these|those|them|him|her(?!\s+\w)|you|your|yours|us|me|one|ones|some|something|anything|nothing|everything|"
+    r"(?:it|this|that|these|those|them|him|her(?!\s+\w)|you|your|yours|us|me|one(?![\w-]|\s+(?:of|day))|ones|some(?!\s+\w)|something|anything|nothing|everything|"
     r"here|there|so|too|up\s+with\s+(?:it|this|that)|the\s+(?:same|first|next|following|above|whole|rest|other|one|way|idea|point|thing|"
     r"latest|final|last)\b(?!\s+(?:place|prize|grade|name))|in\s+(?:it|this|that|there)|what|how|not)\b",
     re.IGNORECASE,
@@ -31,12 +32,19 @@ _POINTING = re.compile(
     r"september|october|november|december|christmas))",
     re.IGNORECASE,
 )
-_POINTING_LAST = re.compile(
-    r"\b(?:one|ones|it|them|ahead|first|together|for fun|instead|along|forward|the day|yourself)$"
+_POINTING_LAST = re.compile(r"\b(?:one|ones|it|them|ahead|first|for fun|instead|along|forward|the day|yourself)$")
+_LETTERS = re.compile(r"[^\W\d_]{2}|\d")
+_PREPOSITIONS = frozenset(("to", "with", "for", "in", "on", "at", "from", "about", "of", "by", "as", "into"))
+#: Spoken determiners: `met this amazing dude`, `painted that lake sunrise`.
+_THIS = re.compile(
+    r"(^|\b(?:by|with|met|to|in|for|at|on|of)\s)this\s+((?:really|super|amazing|great|cool|awesome|incredible|lovely|nice|new|huge|little|tiny|big|"
+    r"old|local|cute|beautiful|guy|girl|woman|man|dude|lady|kid|couple|place)\b)"
 )
+_ALL_THESE = re.compile(r"\ball\s+(?:these|those)\s+(?=\w+\s+\w)")
+_THAT = re.compile(r"(^|\b(?:to|in|for|on|at)\s)(?:that|those)\s+(?=\w+\s+\w+)")
 #: Words at the end of a phrase that add nothing.
 _TRAILING = re.compile(
-    r"(?:,|\s)\s*(?:too|though|as well|lol|haha|again|right now|now|btw|actually|lately|recently|also|really|either|anyway|please|"
+    r"(?:,|\s)\s*(?:too|though|as well|lol|haha|again|right now|now|btw|together|here|ready|actually|lately|recently|also|really|either|anyway|please|"
     r"at the moment|just|then|soon|and|or|of|to|with|for|the|a|an|my|our|in|on|at|from|about|by|like|even|so|still|is|was|than|as|very)$",
     re.IGNORECASE,
 )
@@ -79,7 +87,9 @@ def phrase_at(sentence: str, start: int, is_verb: Callable[[str], bool]) -> str 
             text = text[: conjunction.start()]
             break
     phrase = _WHITE_SPACE.sub(" ", text).strip(" ,.'")
-    phrase = trimmed(_shortened(phrase))
+    phrase = trimmed(_shortened(_undetermined(phrase)))
+    if phrase in _PREPOSITIONS or _LETTERS.search(phrase) is None:
+        phrase = ""
     if phrase and (
         _POINTING_FIRST.match(phrase)
         or _POINTING.search(phrase)
@@ -88,6 +98,16 @@ def phrase_at(sentence: str, start: int, is_verb: Callable[[str], bool]) -> str 
     ):
         return None
     return phrase if len(_QUOTE.findall(phrase)) % 2 == 0 else None
+
+
+def _undetermined(phrase: str) -> str:
+    """Return a phrase with `a` for `this` and `the` for `that` where they introduce a thing: `this amazing dude`."""
+    return _THAT.sub(r"\1the ", _THIS.sub(_article, _ALL_THESE.sub("", phrase)))
+
+
+def _article(match: re.Match[str]) -> str:
+    """Return the indefinite article for `this` before a word."""
+    return match[1] + ("an " if match[2][0].casefold() in "aeiou" else "a ") + match[2]
 
 
 def trimmed(phrase: str) -> str:

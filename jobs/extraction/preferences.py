@@ -14,9 +14,9 @@ _REACTION = re.compile(
     r"forest|woods|gym|theat(?:er|re)|opera|night|dark|water|desert|arts|piano|guitar|violin|drums|color\s+\w|colour\s+\w|(?-i:[A-ZÀ-Þ])))|"
     r"how\b|when\b|that\b|it\b|seeing\b|hearing\b|being\s+(?:able|here|there|around|part)|having\b|knowing\b|getting\s+to|"
     r"to\s+(?:see|hear|know|know|think|say|ask|talk|chat|help|be\s+able|get|learn\s+more|discuss|make\s+sure|start|explore|have|understand|ensure|use\s+this|keep)\b|"
-    r"my\b(?!\s+(?:job|work|coffee|tea|steak|eggs))|our\b|his\b|her\b|their\b|its\b|some\b|any\b|all\s+(?:the|of|those|these)|both\b|each\b|every\b|"
+    r"my\b(?!\s+(?:job|work|coffee|tea|steak|eggs))|our\b|his\b|her\b|their\b|its\b|some\b|any\b|all\s+(?:the|of|those|these)|both\s+(?:of|the)\b|each\b|every\b|"
     r"\w+'s\b|looking\s+(?:for|into)|trying\s+to|using\s+(?:the|this)|talking\s+(?:to|with)|chatting|working\s+with\s+the|"
-    r"(?:a|an)\s+(?:good|great|nice|bit|lot|couple|few|more\b(?!\s+\w+ed))|more\b|what\b|no\b|both\b|colou?r\b)",
+    r"(?:a|an)\s+(?:good|great|nice|bit|lot|couple|few|more\b(?!\s+\w+ed))|more\b|what\b|no\b|colou?r\b|theme\b|idea\b)",
     re.IGNORECASE,
 )
 #: `fish, but not salmon`; `dogs except poodles`.
@@ -26,6 +26,11 @@ _EXCEPTION = re.compile(
 )
 _NO_EXCEPTION = re.compile(r"^(?:really|always|too|very|so|when|if|in|at|with|for|to|because|the\b)", re.IGNORECASE)
 _STRONGLY = re.compile(r"\b(?:really|absolutely|totally|so much|very|completely|always|definitely)\b", re.IGNORECASE)
+#: `Contemporary is my top pick`.
+_IS_MY = re.compile(r"\s+(?:is|are)\s+my\b")
+#: `I would rather walk`, but not `I would rather have tea`.
+_RATHER = re.compile(r"\brather\s*$")
+_PRONOUNS = frozenset(("they", "he", "she", "it", "this", "that", "these", "those", "you", "we"))
 _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 _INTENSITY = 0.1
 #: Words of the whole object; a longer one tells a story.
@@ -51,9 +56,19 @@ def stated_preferences(
         object: the object of the pattern, whose beginning is that of the phrase.
     """
     position = sentence.find(object[:20], start)
-    phrase = phrase_at(sentence, position, _is_no_verb) if position >= 0 else object
-    if phrase is None or not phrase or _REACTION.match(phrase) or len(phrase.split()) > _WORDS_MAX:
+    is_named_first = _IS_MY.match(sentence, position + len(object)) is not None
+    phrase = phrase_at(sentence, position, _is_no_verb) if position >= 0 and not is_named_first else object
+    if (
+        phrase is None
+        or not phrase
+        or phrase.casefold() in _PRONOUNS
+        or _REACTION.match(phrase)
+        or len(phrase.split()) > _WORDS_MAX
+    ):
         return
+    phrase = phrase.removeprefix("both ").partition(" since I was")[0]
+    if _RATHER.search(sentence[start:position]):
+        phrase = f"to {phrase}"
     if " person" in sentence[position : position + len(object) + 10] and len(object) < len(phrase):
         phrase = object
     stress = _INTENSITY if position > 0 and _STRONGLY.search(sentence[start:position]) else 0.0

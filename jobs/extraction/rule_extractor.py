@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality, vocabulary
-from recollect.jobs.extraction.copulas import copula_facts
+from recollect.jobs.extraction.copulas import copula_facts, possessed
 from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
@@ -39,8 +39,10 @@ _ALIAS = re.compile(
     r"calls?\s+(?:him|her|them)|also known as|aka|a\.k\.a\.?|nicknamed)\s+(?P<alias>[A-ZÀ-Þ][\w'-]+)"
 )
 _CALL_ME = re.compile(r"\b(?:call me|my friends call me|everyone calls me|I go by)\s+(?P<alias>[A-ZÀ-Þ][\w'-]+)")
+#: Signs of bold text in Markdown.
+_EMPHASIS = re.compile(r"\*\*")
 #: The separators of a list.
-_LIST = re.compile(r",\s++(?:and\s++)?|(?<!\s)\s++and\s++")
+_LIST = re.compile(r",\s++(?:and\s++)?|(?<!\s)\s++(?:and|or)\s++")
 #: The position of an omitted second subject: `I live in Porto and work at …`.
 _ELLIPSIS = re.compile(
     r"\band\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved)\b)"
@@ -70,6 +72,8 @@ SECONDS_MAX = 2.0
 _PRIOR_STATEMENTS_MAX = 160
 #: Confidence of a fact with `be`.
 _COPULA_CONFIDENCE = 0.85
+#: Confidence of what a possessive states.
+_POSSESSED_CONFIDENCE = 0.7
 #: Predicates whose objects are phrases up to the end of the clause.
 _PHRASES = frozenset(("decided", "needs to", "studies", "owns"))
 #: Confidence of a task with a date.
@@ -149,7 +153,7 @@ def extract_by_rules(
     end = time.thread_time() + seconds_max
     # Another author gives the assistant no instructions.
     may_instruct = not is_pasted(message.text)
-    message = message._replace(text=excerpt(message.text))
+    message = message._replace(text=_EMPHASIS.sub("", excerpt(message.text)))
     for date in find_dates(message.text, message.sent_at):
         item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}
         yield ExtractedItem("dates", item)
@@ -160,7 +164,7 @@ def extract_by_rules(
         yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
     message_sentences = sentences(message.text)
     own = own_words(message.text)
-    own_sentences = {sentence.text for sentence in (message_sentences if own == message.text else sentences(own))}
+    own_sentences = {sentence.text for sentence in sentences(own)} if own != message.text else None
     antecedents = Antecedents(message.speaker, message.session_id, before)
     for index, sentence in enumerate(message_sentences):
         if time.thread_time() > end:
@@ -171,7 +175,7 @@ def extract_by_rules(
             continue
         if any(statement_modality.is_joke(other) for other in message_sentences[index : index + 2]):
             continue
-        is_own = sentence.text in own_sentences
+        is_own = own_sentences is None or sentence.text in own_sentences
         resolved = sentence._replace(text=antecedents.resolved(sentence.text)) if is_own else sentence
         antecedents.mention(resolved.text)
         for extracted in _read_sentence(message, resolved, before, may_instruct=may_instruct, is_own=is_own):
@@ -209,9 +213,12 @@ def _read_sentence(
     if instruction is not None:
         yield ExtractedItem("preferences", _instruction(message, instruction))
         return
+    endings = [*_endings(message, sentence.text, non_factual, before)]
+    if is_own and not endings:
+        yield from _possessed(message, text, facts, non_factual)
     for extracted in items:
         yield from _split_lists(extracted)
-    yield from _endings(message, sentence.text, non_factual, before)
+    yield from endings
     yield from _people(message, sentence.text)
 
 
@@ -237,10 +244,24 @@ def _items(
             yield _clause_item(message, fact, factor)
 
 
+def _possessed(
+    message: IncomingMessage, text: str, facts: list[Item], non_factual: statement_modality.NonFactualSpans
+) -> Iterator[ExtractedItem]:
+    """Yield that the speaker has the relatives and pets of `my …`, unless another fact of the sentence is about them."""
+    for fact in possessed(text):
+        noun = fact.object.rpartition(" ")[2]
+        is_subject = any(
+            item["subject"] == f"{message.speaker}'s {noun}" or item["object"].startswith(f"{noun} ") for item in facts
+        )
+        if not is_subject and not non_factual.covers(fact.start):
+            yield _clause_item(message, ClauseFact(*fact[:3], "fact", _POSSESSED_CONFIDENCE, fact.start), 1.0)
+
+
 def _phrase(text: str, match: RuleMatch) -> str | None:
     """Return the object of a match up to the end of its phrase; None when it refers to the conversation."""
     position = text.find(match.object[:20], match.start)
-    return phrase_at(text, position, lambda word: not word) if position >= 0 else match.object
+    phrase = phrase_at(text, position, lambda word: not word) if position >= 0 else match.object
+    return phrase.removeprefix("to ") if phrase else phrase
 
 
 def _may_be_subject(words: str, text: str) -> bool:
@@ -316,7 +337,7 @@ def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
         quotes = "\"'" if part.count('"') % 2 else ""
         clean = _without_dangling(part.strip(" .,;:!-" + quotes)).strip(" -")
         words = clean.casefold().split()
-        names_something = words and (words[0] not in _EMPTY or (len(words) > 1 and words[0] in _ARTICLES))
+        names_something = words and (words[0] not in _EMPTY or (len(words) > 1 and words[0] in _ARTICLES | {"to"}))
         if is_preference and _PASSING.search(clean):
             continue
         if predicate == "decided" and _POINTING.match(clean):

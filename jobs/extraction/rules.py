@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from recollect.jobs.extraction import vocabulary
+from recollect.jobs.extraction.rule_index import RuleIndex
 
 _CAPITAL = r"(?!I\b)[A-ZÀ-ÖØ-Þ][\w'&-]{0,100}(?:\.[A-Z]\.)?"
 _NAME = rf"{_CAPITAL}(?:\s+{_CAPITAL}){{0,2}}"
@@ -76,8 +77,10 @@ WHO = re.compile(
 )
 #: Positions at which a statement may begin.
 BEGIN = re.compile(
-    r"^|(?<=[,;:(])\s*|\b(?i:and|but|so|because|since|that|then|well|yes|yeah|oh|also|anyway|hey|hi|hello|by the way|"
-    r"btw|fyi|in fact|of course|actually|maybe|perhaps|probably|I think|I guess|I believe|I suppose|apparently|"
+    r"^|(?<=[,;:(])\s*|(?<=\w)-\s+|\s[-–—]+\s*|(?<=\w)—\s*|\b(?i:and|but|so|because|since|that|then|well|yes|yeah|yep|oh|also|anyway|hey|hi|hello|by the way|"
+    r"btw|fyi|in fact|of course|actually|maybe|perhaps|probably|I think|I guess|I believe|I suppose|apparently|you know|plus|though|"
+    r"where|when|while|after|yesterday|today|recently|lately|nowadays|these days|earlier today|this (?:past )?(?:week|weekend|morning|month|year|summer|winter|spring|fall)|"
+    r"last (?:\w+)|a (?:few|couple of|couple) (?:\w+) ago|\w+ (?:days|weeks|months|years) ago|a (?:week|month|year) ago|in (?:19|20)\d\d|as a (?:kid|child|teenager)|"
     r"(?:from|since|starting|as of) (?:(?:next|this|last) )?\w+(?: on)?),?\s+"
 )
 _PART = re.compile(r"\{(\w+)\}|\[(\w+)\]|\((?!\?)|\s+")
@@ -109,6 +112,8 @@ class Rule:
     ended: bool
     #: Predicate and object of a second fact, with placeholders: `a nurse at the clinic`.
     also: tuple[str, str] | None
+    #: The pattern after the subject, as it is written in the file.
+    first: str
     #: Number of words of the pattern; longer patterns are more specific and are tried first.
     length: int
 
@@ -142,6 +147,16 @@ def rules() -> tuple[Rule, ...]:
     return tuple(sorted(compiled, key=lambda rule: -rule.length))
 
 
+@cache
+def _indexes() -> tuple[RuleIndex, RuleIndex]:
+    """Return the indexes of the rules after a subject, and of those at the beginning of a clause."""
+    numbered = [*enumerate(rules())]
+    return (
+        RuleIndex((number, rule.first) for number, rule in numbered if rule.has_subject),
+        RuleIndex((number, rule.first) for number, rule in numbered if not rule.has_subject),
+    )
+
+
 def matches(sentence: str) -> Iterator[RuleMatch]:
     """Yield the matches in a sentence with expanded contractions: at each clause, the most specific rule that matches."""
     end = 0
@@ -162,9 +177,11 @@ def matches(sentence: str) -> Iterator[RuleMatch]:
 def _match_at(sentence: str, start: int) -> RuleMatch | None:
     """Return the match of the first rule that fits the clause at the position `start`."""
     subject = WHO.match(sentence, start)
-    for rule in rules():
-        if rule.has_subject and subject is None:
-            continue
+    after_subject, at_clause = _indexes()
+    candidates = at_clause.at(sentence, start)
+    if subject is not None:
+        candidates = sorted((*candidates, *after_subject.at(sentence, subject.end())))
+    for rule in map(rules().__getitem__, candidates):
         match = rule.pattern.match(sentence, subject.end() if subject and rule.has_subject else start)
         if match is None:
             continue
@@ -200,6 +217,7 @@ def _compiled(kind: Kind, tables: list[dict[str, Any]]) -> Iterator[Rule]:
                 confidence=table.get("confidence", table.get("strength", 0.5)),
                 ended=table.get("ended", False),
                 also=(table["also"]["predicate"], table["also"]["object"]) if "also" in table else None,
+                first=pattern.removeprefix("{who} "),
                 length=len(pattern.split()),
             )
 

@@ -64,18 +64,29 @@ class Antecedents:
 
     def resolved(self, sentence: str) -> str:
         """Return a sentence whose pronouns at the beginnings of clauses are replaced by the people they refer to."""
-        return _PRONOUN.sub(self._replacement, sentence) if self._last else sentence
+        parts: list[str] = []
+        end = 0
+        for match in _PRONOUN.finditer(sentence):
+            # A pronoun may refer to a person of the same sentence: `I got a dog, he is called Rex`.
+            self._mention_relatives(sentence[end : match.start()])
+            parts += [sentence[end : match.start()], self._replacement(match)]
+            end = match.end()
+        return "".join((*parts, sentence[end:])) if parts else sentence
 
     def mention(self, sentence: str) -> None:
         """Note the people whom a sentence mentions."""
-        for match in _MENTION.finditer(sentence):
-            relation = match["relation"]
-            self._note(match["name"] or f"my {relation}", relation)
+        self._mention_relatives(sentence)
         subject = WHO.match(sentence)
         if subject is not None and subject["who"][0].isupper() and is_name(subject["who"], at_start=True):
             words = subject["who"].strip(" ,")
             if words not in ("I", "We") and _RELATION.match(words) is None:
                 self._note(words, "")
+
+    def _mention_relatives(self, text: str) -> None:
+        """Note the relatives and pets that a text mentions."""
+        for match in _MENTION.finditer(text):
+            relation = match["relation"]
+            self._note(match["name"] or f"my {relation}", relation)
 
     def state(self, subject: str, predicate: str, object: str) -> None:
         """Note the people of a statement."""

@@ -17,7 +17,7 @@ SUBJECT_NOUNS = [
     ex ex-wife ex-husband ex-girlfriend ex-boyfriend grandson granddaughter grandkids grandchildren twins twin kids kid children
     child parents sons daughters brothers sisters siblings grandparents friends uncles aunts cousins mother-in-law
     father-in-law sister-in-law brother-in-law son-in-law daughter-in-law in-laws stepson stepdaughter landlord landlady
-    tutor coach trainer baby toddler youngest oldest eldest missus hubby family dog cat puppy kitten pup dogs cats mommy
+    tutor coach trainer baby toddler youngest oldest eldest missus hubby dog cat puppy kitten pup dogs cats mommy business company startup shop store studio band crew
     """.split(),
 ]
 

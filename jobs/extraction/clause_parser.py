@@ -1,4 +1,4 @@
-"""Clauses: finds subject, verb and phrase of each clause of a sentence, and reads the verb group: `is going to adopt`."""
+"""Clause parser: finds subject, verb and phrase of each clause of a sentence, and reads the verb group: `is going to adopt`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from recollect.jobs.extraction.rules import BEGIN, WHO, is_name
 from recollect.jobs.extraction.verb_forms import VerbForm
 
-Reading = Literal["event", "habit", "activity", "plan", "skill", "never", "state"]
+Reading = Literal["event", "habit", "activity", "plan", "skill", "never", "past"]
 
 #: A subject of several people that includes the speaker: `my wife and I`, `me and Tom`.
 _WITH_SPEAKER = re.compile(
@@ -32,6 +32,7 @@ _BE_PAST = frozenset(("was", "were"))
 _UNCERTAIN = frozenset(("could", "might", "may", "should", "must", "shall", "would", "ought"))
 #: Verbs of intention before `to` and a verb, by their form.
 _INTENDS = {
+    "started": "started to", "began": "started to",
     "want": "wants to", "wants": "wants to", "wanna": "wants to", "plan": "plans to", "plans": "plans to",
     "planning": "plans to", "planned": "plans to", "hope": "hopes to", "hopes": "hopes to", "hoping": "hopes to",
     "intend": "plans to", "aim": "plans to", "aiming": "plans to", "going": "plans to", "gonna": "plans to",
@@ -60,6 +61,12 @@ _DATE = re.compile(
     r"november|december|in may|summer|winter|spring|autumn|weekend|christmas)\b",
     re.IGNORECASE,
 )
+#: A conjunction after which only the past states a fact.
+_WHEN = re.compile(r"\b(?:when|while|after|where)\b", re.IGNORECASE)
+#: A time that begins a clause.
+_TIME = re.compile(
+    r"^(?:yesterday|today|last \w+|this \w+(?: \w+)?|an? [\w ]+ ago|\w+ \w+ ago|in \d{4})$", re.IGNORECASE
+)
 #: What separates a clause from the one before with another subject.
 _SEPARATES = re.compile(r"\b(?:who|which|that|if|when|because|so|to)\b|[;:()]")
 #: Words between a verb and the next verb of the same subject.
@@ -77,6 +84,8 @@ class Clause(NamedTuple):
     verb: str
     #: The words before the phrase of a fact: `adopted`, `is writing`, `plans to adopt`.
     stated: str
+    #: When it was, if this precedes the subject: `yesterday`.
+    time: str
     #: Position of the subject.
     start: int
     #: Position of the phrase after the verb.
@@ -100,6 +109,9 @@ def clauses(sentence: str, verbs: Mapping[str, VerbForm]) -> Iterator[Clause]:
         if before is not None and start <= before.phrase_start:
             continue
         explicit = _subject_at(sentence, start)
+        if start == 0 and explicit is not None and explicit[0].casefold() in verbs:
+            # `Lost my job`, `Took a trip`.
+            explicit = None
         if explicit is not None:
             words, end = explicit
             group = _group(sentence, end, words, verbs)
@@ -109,12 +121,21 @@ def clauses(sentence: str, verbs: Mapping[str, VerbForm]) -> Iterator[Clause]:
             words, group = before.subject, _coordinated(sentence, start, before, verbs)
         else:
             continue
+        if group is not None and group.reading != "event" and _WHEN.search(begin.group()):
+            # `When I have a dog` says nothing about the present.
+            group = None
         if group is not None:
-            before = Clause(words, group.reading, group.verb, group.stated, start, group.end)
+            before = Clause(words, group.reading, group.verb, group.stated, _time(begin.group()), start, group.end)
             yield before
         elif explicit is not None:
             # The subject of what follows is not that of an earlier clause.
             before = None
+
+
+def _time(words: str) -> str:
+    """Return the time in the words before a subject, or an empty text."""
+    time = words.strip(" ,;-–—")
+    return time[:1].lower() + time[1:] if _TIME.match(time) else ""
 
 
 def _subject_at(sentence: str, start: int) -> tuple[str, int] | None:
@@ -184,6 +205,8 @@ def _group(sentence: str, start: int, subject: str, verbs: Mapping[str, VerbForm
         return _intention(rest, verbs) if rest and rest[0][0] in _AFTER_WOULD else None
     if first in _UNCERTAIN:
         return None
+    if first == "used" and len(rest) > 1 and rest[0][0] == "to" and (form := verbs.get(rest[1][0])) is not None:
+        return _Group("past", form.base, f"used to {rest[1][0]}", rest[1][1])
     if first in ("can", "cannot"):
         return _ability(rest, negative=first == "cannot", verbs=verbs)
     if first in ("do", "does", "never") and len(rest) > 1:
@@ -192,13 +215,26 @@ def _group(sentence: str, start: int, subject: str, verbs: Mapping[str, VerbForm
             return negated
     if first in _BE_PRESENT | _BE_PAST:
         return _after_be(first, rest, verbs)
+    if first in ("had", "have", "has") and len(rest) > 1 and rest[0][0] == "to":
+        form = verbs.get(rest[1][0])
+        is_event = first == "had" and form is not None and "base" in form.forms
+        return _Group("event", form.base, f"had to {rest[1][0]}", rest[1][1]) if is_event and form is not None else None
     if first in ("have", "has", "had") and rest:
         perfect = _perfect(rest, verbs)
-        if perfect is not None:
+        if perfect is not None or rest[0][0] in ("been", "never", "not"):
             return perfect
-    if first in _INTENDS and first not in _AFTER_WOULD | {"looking", "trying", "thinking", "considering"}:
+    if (
+        first in _INTENDS
+        and first not in _AFTER_WOULD | {"looking", "trying", "thinking", "considering"}
+        and _next_is_to(words)
+    ):
         return _intention(words, verbs)
     return _simple(words, subject, verbs)
+
+
+def _next_is_to(words: list[tuple[str, int]]) -> bool:
+    """Return whether `to`, `of`, `about` or `on` follows the first word, or the first word includes it."""
+    return words[0][0] in ("wanna", "gonna") or (len(words) > 1 and words[1][0] in ("to", "of", "about", "on"))
 
 
 def _simple(words: list[tuple[str, int]], subject: str, verbs: Mapping[str, VerbForm]) -> _Group | None:
@@ -239,6 +275,8 @@ def _after_be(be: str, rest: list[tuple[str, int]], verbs: Mapping[str, VerbForm
 def _perfect(rest: list[tuple[str, int]], verbs: Mapping[str, VerbForm]) -> _Group | None:
     """Return the group after have: `adopted`, `been teaching`, `been to`."""
     spelling, end = rest[0]
+    if spelling == "been" and len(rest) > 1 and rest[1][0] == "to":
+        return _Group("event", "go", "has been", end)
     if spelling == "been":
         return _perfect_progressive(rest, "has", verbs)
     if spelling == "got":
