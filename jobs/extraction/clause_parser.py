@@ -48,6 +48,14 @@ _BEFORE_GERUND = {
 }
 #: Verbs of intention that state one only after `would`.
 _AFTER_WOULD = frozenset(("love", "like"))
+#: Those that state one only after a form of be, or after `would`.
+_ONLY_AFTER_BE = frozenset(("love", "like", "looking", "trying", "thinking", "considering"))
+#: What a person tries for longer than a conversation.
+_TRIED = frozenset("learn lose quit save buy sell adopt move stop get".split())
+#: A participle of a verb that has no frame.
+_PARTICIPLE = re.compile(
+    r"\w{2,}ed$|(?:sent|seen|come|felt|put|kept|known|thought|brought|shown|gone|told|said|heard|understood)$"
+)
 #: Participles after `was`, `got` or `am` that state an event of a life.
 _PASSIVES = frozenset(
     """diagnosed promoted accepted admitted hired fired elected nominated injured hospitalized hospitalised awarded offered
@@ -209,26 +217,28 @@ def _group(sentence: str, start: int, subject: str, verbs: Mapping[str, VerbForm
         return _Group("past", form.base, f"used to {rest[1][0]}", rest[1][1])
     if first in ("can", "cannot"):
         return _ability(rest, negative=first == "cannot", verbs=verbs)
+    if first in _BE_PRESENT | _BE_PAST:
+        return _after_be(first, rest, verbs)
+    if first in _INTENDS and first not in _ONLY_AFTER_BE and _next_is_to(words):
+        return _intention(words, verbs)
+    return _simple_or_negated(words, subject, verbs)
+
+
+def _simple_or_negated(words: list[tuple[str, int]], subject: str, verbs: Mapping[str, VerbForm]) -> _Group | None:
+    """Return a group with do or have, or without an auxiliary."""
+    first, rest = words[0][0], words[1:]
     if first in ("do", "does", "never") and len(rest) > 1:
         negated = _negated(first, rest, verbs)
         if negated is not None or rest[0][0] == "not":
             return negated
-    if first in _BE_PRESENT | _BE_PAST:
-        return _after_be(first, rest, verbs)
     if first in ("had", "have", "has") and len(rest) > 1 and rest[0][0] == "to":
         form = verbs.get(rest[1][0])
         is_event = first == "had" and form is not None and "base" in form.forms
         return _Group("event", form.base, f"had to {rest[1][0]}", rest[1][1]) if is_event and form is not None else None
     if first in ("have", "has", "had") and rest:
         perfect = _perfect(rest, verbs)
-        if perfect is not None or rest[0][0] in ("been", "never", "not"):
+        if perfect is not None or rest[0][0] in ("been", "never", "not") or _PARTICIPLE.match(rest[0][0]):
             return perfect
-    if (
-        first in _INTENDS
-        and first not in _AFTER_WOULD | {"looking", "trying", "thinking", "considering"}
-        and _next_is_to(words)
-    ):
-        return _intention(words, verbs)
     return _simple(words, subject, verbs)
 
 
@@ -316,7 +326,7 @@ def _intention(words: list[tuple[str, int]], verbs: Mapping[str, VerbForm]) -> _
         return _Group("plan", form.base, f"{stated} {rest[0][0]}", rest[0][1])
     if first in ("wanna", "gonna"):
         return _after_to(rest, stated, verbs)
-    if not rest or rest[0][0] != "to":
+    if not rest or rest[0][0] != "to" or (first == "trying" and len(rest) > 1 and rest[1][0] not in _TRIED):
         return None
     return _after_to(rest[1:], stated, verbs, place=rest[0][1] if first == "going" else None)
 

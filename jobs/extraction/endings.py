@@ -179,9 +179,9 @@ def _by_rules(sentence: str) -> Iterator[Item]:
 def _candidates(sentence: str, start: int, subject: re.Match[str] | None) -> list[int]:
     """Return the numbers of the rules that can match at a clause, in their order."""
     after_subject, at_clause = _indexes()
-    candidates = {*at_clause.at(sentence, _after_auxiliaries(sentence, start))}
+    candidates = {*at_clause.candidates_at(sentence, _after_auxiliaries(sentence, start))}
     if subject is not None:
-        candidates |= {*after_subject.at(sentence, _after_auxiliaries(sentence, subject.end()))}
+        candidates |= {*after_subject.candidates_at(sentence, _after_auxiliaries(sentence, subject.end()))}
     return sorted(candidates)
 
 

@@ -60,6 +60,8 @@ class _Frame:
     has: tuple[str, ...]
     #: Words with which the phrase does not begin.
     avoids: tuple[str, ...]
+    #: Whether the phrase needs both one of `begins` and one of `has`.
+    needs_both: bool
     #: Whether the verb needs no phrase.
     bare: bool
 
@@ -83,6 +85,7 @@ def _lexicon() -> _Lexicon:
             begins=tuple(table.get("begins", ())),
             has=tuple(table.get("has", ())),
             avoids=tuple(table.get("avoids", ())),
+            needs_both=not table.get("either", False),
             bare=table.get("bare", False),
         )
         for verb in table["verbs"].split():
@@ -122,9 +125,7 @@ def _fits(frame: _Frame, clause: Clause, phrase: str) -> bool:
     if not frame.has:
         return starts
     has_noun = _has_noun(head(phrase), frame.has)
-    # The two conditions of `go to` + place are both needed; a verb with content words of its own needs one of them.
-    needs_both = all(len(words.split()) == 1 and not words.endswith("ing") for words in frame.begins)
-    return starts and has_noun if needs_both or not frame.begins else starts or has_noun
+    return (starts and has_noun) if frame.needs_both or not frame.begins else (starts or has_noun)
 
 
 def _continues(clause: Clause, word: str) -> bool:

@@ -36,7 +36,7 @@ _FOREIGN_LINE = re.compile(
 #: Characters of a message with a request about a text, from which on the rest of the message is this text.
 _REQUEST_CHARS_MAX = 240
 #: Characters of a message that can be talk about other people by their names; longer ones are mostly about a subject.
-_TALK_CHARS_MAX = 600
+_TALK_CHARS_MAX = 300
 
 
 def own_words(text: str) -> str:

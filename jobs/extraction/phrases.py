@@ -22,11 +22,11 @@ _END = re.compile(
 _POINTING_FIRST = re.compile(
     r"(?:it|this|that|these|those|them|him|her(?!\s+\w)|you|your|yours|us|me|one(?![\w-]|\s+(?:of|day))|ones|some(?!\s+\w)|something|anything|nothing|everything|"
     r"here|there|so|too|up\s+with\s+(?:it|this|that)|the\s+(?:same|first|next|following|above|whole|rest|other|one|way|idea|point|thing|"
-    r"latest|final|last)\b(?!\s+(?:place|prize|grade|name))|in\s+(?:it|this|that|there)|what|how|not)\b",
+    r"latest|final|last)\b(?!\s+(?:place|prize|grade|name))|in\s+(?:it|this|that|there)|what|how|not|sure|through|good\s+news)\b",
     re.IGNORECASE,
 )
 _POINTING = re.compile(
-    r"\b(?:you|your|yours|here|everything|anything|something|following|above|below|option)\b"
+    r"\b(?:you|your|yours|it|here|everything|anything|something|following|above|below|option)\b"
     r"|\b(?:this|these|that|those)\b(?!\s+(?:year|month|week|summer|winter|spring|fall|autumn|weekend|morning|afternoon|evening|"
     r"season|semester|friday|monday|tuesday|wednesday|thursday|saturday|sunday|january|february|march|april|may|june|july|august|"
     r"september|october|november|december|christmas))",
@@ -34,6 +34,8 @@ _POINTING = re.compile(
 )
 _POINTING_LAST = re.compile(r"\b(?:one|ones|it|them|ahead|first|for fun|instead|along|forward|the day|yourself)$")
 _LETTERS = re.compile(r"[^\W\d_]{2}|\d")
+#: Signs after which the phrase would go on: a list, a formula.
+_CUT_OFF = frozenset((":", "\\"))
 _PREPOSITIONS = frozenset(("to", "with", "for", "in", "on", "at", "from", "about", "of", "by", "as", "into"))
 #: Spoken determiners: `met this amazing dude`, `painted that lake sunrise`.
 _THIS = re.compile(
@@ -44,7 +46,7 @@ _ALL_THESE = re.compile(r"\ball\s+(?:these|those)\s+(?=\w+\s+\w)")
 _THAT = re.compile(r"(^|\b(?:to|in|for|on|at)\s)(?:that|those)\s+(?=\w+\s+\w+)")
 #: Words at the end of a phrase that add nothing.
 _TRAILING = re.compile(
-    r"(?:,|\s)\s*(?:too|though|as well|lol|haha|again|right now|now|btw|together|here|ready|actually|lately|recently|also|really|either|anyway|please|"
+    r"(?:,|\s)\s*(?:too|though|as well|lol|haha|again|right now|now|btw|of course|so far|together|here|ready|actually|lately|recently|also|really|either|anyway|please|"
     r"at the moment|just|then|soon|and|or|of|to|with|for|the|a|an|my|our|in|on|at|from|about|by|like|even|so|still|is|was|than|as|very)$",
     re.IGNORECASE,
 )
@@ -81,6 +83,8 @@ def phrase_at(sentence: str, start: int, is_verb: Callable[[str], bool]) -> str 
     """
     text = sentence[start : start + _CHARS_MAX]
     end = _END.search(text)
+    if end is not None and end.group().strip()[:1] in _CUT_OFF:
+        return None
     text = text[: end.start()] if end is not None else text
     for conjunction in _AND.finditer(text):
         if is_verb(conjunction[1].casefold()):

@@ -287,7 +287,9 @@ def _clause_item(message: IncomingMessage, fact: ClauseFact, factor: float) -> E
 def _preferences(message: IncomingMessage, text: str, match: RuleMatch, factor: float) -> Iterator[ExtractedItem]:
     """Yield the preferences of a match."""
     subject = subject_name(message.speaker, match.subject)
-    strength = match.rule.confidence * factor
+    if factor < 1:
+        return
+    strength = match.rule.confidence
     for stated in stated_preferences(text, match.start, match.predicate, match.object, strength):
         value = stated.value if subject == message.speaker else f"{subject} {stated.value}"
         item = {"category": _category(stated.object), "key": stated.object, "value": value, "subject": message.speaker}

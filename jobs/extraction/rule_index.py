@@ -23,7 +23,7 @@ class RuleIndex:
         #: The rules that may begin with any word.
         self._any = tuple(number for number, first in firsts if first is None)
 
-    def at(self, sentence: str, position: int) -> tuple[int, ...]:
+    def candidates_at(self, sentence: str, position: int) -> tuple[int, ...]:
         """Return the numbers of the rules that can match at a position."""
         word = _WORD.match(sentence, position)
         return self._any if word is None else self._by_word.get(word.group().casefold(), self._any)

@@ -178,9 +178,9 @@ def _match_at(sentence: str, start: int) -> RuleMatch | None:
     """Return the match of the first rule that fits the clause at the position `start`."""
     subject = WHO.match(sentence, start)
     after_subject, at_clause = _indexes()
-    candidates = at_clause.at(sentence, start)
+    candidates = at_clause.candidates_at(sentence, start)
     if subject is not None:
-        candidates = sorted((*candidates, *after_subject.at(sentence, subject.end())))
+        candidates = sorted((*candidates, *after_subject.candidates_at(sentence, subject.end())))
     for rule in map(rules().__getitem__, candidates):
         match = rule.pattern.match(sentence, subject.end() if subject and rule.has_subject else start)
         if match is None:
