@@ -65,7 +65,7 @@ _PASSIVES = frozenset(
 
 #: A date: without one, `I will …` is said about the next minutes.
 _DATE = re.compile(
-    r"\d|\b(?:next|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|"
+    r"\b20\d\d\b|\b(?:next|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|"
     r"november|december|in may|summer|winter|spring|autumn|weekend|christmas)\b",
     re.IGNORECASE,
 )
@@ -75,6 +75,13 @@ _WHEN = re.compile(r"\b(?:when|while|after|where)\b", re.IGNORECASE)
 _TIME = re.compile(
     r"^(?:yesterday|today|last \w+|this \w+(?: \w+)?|an? [\w ]+ ago|\w+ \w+ ago|in \d{4})$", re.IGNORECASE
 )
+_RELATIVE = re.compile(r"that\b", re.IGNORECASE)
+#: Words before `that` which introduce a statement.
+_SAYING = re.compile(
+    r"\b(?:know|knows|told|said|say|mean|means|glad|happy|think|mentioned|mention|fact|remember|forgot|is|was|add|note|so)\s+(?:you\s+)?$",
+    re.IGNORECASE,
+)
+_SAYING_CHARS = 20
 #: What separates a clause from the one before with another subject.
 _SEPARATES = re.compile(r"\b(?:who|which|that|if|when|because|so|to)\b|[;:()]")
 #: Words between a verb and the next verb of the same subject.
@@ -115,6 +122,11 @@ def clauses(sentence: str, verbs: Mapping[str, VerbForm]) -> Iterator[Clause]:
     for begin in BEGIN.finditer(sentence):
         start = begin.end()
         if before is not None and start <= before.phrase_start:
+            continue
+        if _RELATIVE.match(begin.group()) and not _SAYING.search(
+            sentence[max(0, begin.start() - _SAYING_CHARS) : begin.start()]
+        ):
+            # `An article that I wrote`.
             continue
         explicit = _subject_at(sentence, start)
         if start == 0 and explicit is not None and explicit[0].casefold() in verbs:

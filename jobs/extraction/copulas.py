@@ -47,6 +47,10 @@ _SITUATION = re.compile(
     r"|on\s+(?:\w+\s+)?(?:medication|meds|insulin|antidepressants|antibiotics|parental\s+leave|maternity\s+leave|paternity\s+leave|sick\s+leave|disability|dialysis|chemo)"
     r"|due\s+(?:in|on)\s+\w+)"
 )
+#: `I'm Craig, a nurse`.
+_INTRODUCTION = re.compile(
+    r"(?P<name>[A-ZÀ-Þ][\w'-]{1,30}(?:\s+[A-ZÀ-Þ][\w'-]{1,30})?),\s+(?:an?\s|\d+|from\s|and\s+I\b)"
+)
 _PET = re.compile(r"\b(?:dog|cat|puppy|kitten|pup)\b")
 _BREED = re.compile(r"(?:a|an)\s+(?:[\w-]+\s+){0,3}?[\w-]+(?=\s*(?:[,;.!)]|$|\s(?:and|but|who|that)\b))")
 _WHEN = re.compile(
@@ -131,6 +135,8 @@ def _predicated(sentence: str, position: int, words: str) -> tuple[str, str] | N
     if age is not None:
         number: str = age["age"]
         return "age is", str(_AGES.index(number) + 1) if number in _AGES else number
+    if words == "I" and (name := _INTRODUCTION.match(sentence, position)) is not None:
+        return ("name is", name["name"]) if is_name(name["name"], at_start=False) else None
     if _PET.search(words):
         breed = _BREED.match(sentence, position)
         return ("is", breed.group()) if breed is not None else None

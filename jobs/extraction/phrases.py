@@ -9,7 +9,7 @@ from collections.abc import Callable
 _END = re.compile(
     r"\s*(?:[;!?()\\]|:(?!\d)|[()\[\]{}<>|*]|\.\s|\.$|,?\s+(?:-+|–|—)\s|[–—]|->)"
     r"|\s+(?:wa+y\s+too?|so|too|very)\s+(?:much|many)\b|\s+a\s+(?:lot|ton)\b(?!\s+of)|,\s+(?:had|was|were|is|are|been|feeling|making|which)\b"
-    r"|\s+and\s+(?:[\w']{1,20}\s+){1,3}(?:is|are|was|were|will|would|can|has|have)\b|\s+too(?=,)|,\s+(?:take|check|see|look|let)\b|\s+and\s+hoping\b|,?\s+thank\s+god\b|,\s+(?:[\w']{1,20}\s+){1,2}(?:says|said|told|is|are|was|were|will)\b"
+    r"|\s+and\s+(?:[\w']{1,20}\s+){1,3}(?:is|are|was|were|will|would|can|has|have)\b|\s+too(?=,)|,\s+(?:take|check|see|look|let|please|help)\b|\s+and\s+hoping\b|,?\s+thank\s+god\b|,\s+(?:[\w']{1,20}\s+){1,2}(?:says|said|told|is|are|was|were|will)\b"
     r"|,\s+(?:but|so|and\s+(?:I|we|he|she|they|it|you|that|this|my|our|now|then|also|was|is|had|have|got|really|hopefully)|"
     r"which|who|that|because|cuz|since|though|although|can|could|do|what|how|where|when|while|or\s+something|it|I|we|you|he|she|"
     r"they|my|the|this|these|there|thanks|thankfully|just|right|huh|too|lol|haha|yeah|yep|especially|like|not|as|if|hoping|considering)\b"
@@ -36,6 +36,7 @@ _POINTING_LAST = re.compile(r"\b(?:one|ones|it|them|ahead|first|for fun|instead|
 _LETTERS = re.compile(r"[^\W\d_]{2}|\d")
 #: Signs after which the phrase would go on: a list, a formula.
 _CUT_OFF = frozenset((":", "\\"))
+_WHAT = re.compile(r"\bwhat\b")
 _PREPOSITIONS = frozenset(("to", "with", "for", "in", "on", "at", "from", "about", "of", "by", "as", "into"))
 #: Spoken determiners: `met this amazing dude`, `painted that lake sunrise`.
 _THIS = re.compile(
@@ -116,6 +117,9 @@ def _article(match: re.Match[str]) -> str:
 
 def trimmed(phrase: str) -> str:
     """Return a phrase without the words at its end that add nothing or are incomplete."""
+    if _WHAT.search(phrase):
+        # `what we are thankful for` ends with its preposition.
+        return phrase
     while (trailing := _TRAILING.search(phrase)) is not None:
         phrase = phrase[: trailing.start()].rstrip(" ,")
     return phrase

@@ -30,6 +30,8 @@ _STRONGLY = re.compile(r"\b(?:really|absolutely|totally|so much|very|completely|
 _IS_MY = re.compile(r"\s+(?:is|are)\s+my\b")
 #: `I would rather walk`, but not `I would rather have tea`.
 _RATHER = re.compile(r"\brather\s*$")
+#: What is liked at this moment only.
+_MOMENT = re.compile(r"\s+(?:right now|at the moment|today|tonight|for now|this time)\b", re.IGNORECASE)
 _PRONOUNS = frozenset(("they", "he", "she", "it", "this", "that", "these", "those", "you", "we"))
 _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 _INTENSITY = 0.1
@@ -65,6 +67,8 @@ def stated_preferences(
         or _REACTION.match(phrase)
         or len(phrase.split()) > _WORDS_MAX
     ):
+        return
+    if _MOMENT.match(sentence, position + len(phrase)):
         return
     phrase = phrase.removeprefix("both ").partition(" since I was")[0]
     if _RATHER.search(sentence[start:position]):

@@ -45,7 +45,7 @@ _EMPHASIS = re.compile(r"\*\*")
 _LIST = re.compile(r",\s++(?:and\s++)?|(?<!\s)\s++(?:and|or)\s++")
 #: The position of an omitted second subject: `I live in Porto and work at …`.
 _ELLIPSIS = re.compile(
-    r"\band\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved)\b)"
+    r"^((?:I|We)\s+(?:\S+\s+){1,9}?)and\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved)\b)"
 )
 #: Predicates and values whose objects may be lists.
 _LIST_PREDICATES = frozenset(("likes", "dislikes", "speaks", "plays", "allergic to", "owns"))
@@ -72,6 +72,8 @@ SECONDS_MAX = 2.0
 _PRIOR_STATEMENTS_MAX = 160
 #: Confidence of a fact with `be`.
 _COPULA_CONFIDENCE = 0.85
+#: A task of this session or this week is of passing interest.
+_THIS = re.compile(r"\bthis\b", re.IGNORECASE)
 #: Confidence of what a possessive states.
 _POSSESSED_CONFIDENCE = 0.7
 #: Predicates whose objects are phrases up to the end of the clause.
@@ -200,7 +202,7 @@ def _read_sentence(
     message: IncomingMessage, sentence: Sentence, before: list[PriorStatement], *, may_instruct: bool, is_own: bool
 ) -> Iterator[ExtractedItem]:
     """Yield the correction or the instruction of a sentence, or else its facts, preferences and people."""
-    text = _ELLIPSIS.sub("and I ", sentence.text) if sentence.text.startswith(("I ", "We ")) else sentence.text
+    text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
     non_factual = statement_modality.NonFactualSpans(text)
     factor = statement_modality.confidence_factor(text)
     items = [*_items(message, text, non_factual, factor)] if is_own and not statement_modality.asks(text) else []
@@ -235,7 +237,7 @@ def _items(
             yield from _preferences(message, text, match, factor)
         else:
             object = _phrase(text, match) if match.predicate in _PHRASES else match.object
-            if object:
+            if object and not (match.predicate == "needs to" and _THIS.search(object)):
                 yield _item(message, replace(match, object=object), factor)
     copulas = [ClauseFact(*fact[:3], "fact", _COPULA_CONFIDENCE, fact.start) for fact in copula_facts(text)]
     for fact in [*clause_facts(text), *copulas]:
