@@ -75,6 +75,16 @@ _COMPLAINT = re.compile(
     r"(?:(?:is|are|has\s+been|have\s+been)\s+(?:\w+\s+){0,3}?(?:sore|dodgy|shot|hurting|killing\s+me|bad|broken|sprained|injured|swollen|stiff|aching|messed\s+up|acting\s+up|"
     r"playing\s+up|weak|painful)|hurts?|aches?)\b"
 )
+#: What has one value in everyday life: `my locker is 58`, `the landlady is Mrs Miller`, `Ravi's practice is on Fridays`.
+_ATTRIBUTE = re.compile(
+    r"(?:(?P<own>[Mm]y|[Oo]ur)\s+(?!favou?rite|name\b|question|answer|problem|point|current\s+(?:plan|approach)|first\b|next\b|last\b|goal\s+is)"
+    r"|(?P<person>[A-ZÀ-Þ][\w-]{1,30}|(?:[Mm]y|[Oo]ur)\s+\w{2,20})'s\s+"
+    r"|(?:[Tt]he\s+)?(?=(?:[\w-]+\s+){0,2}(?:code|pin|number|rent|landlord|landlady|plumber|electrician|doctor|p[a]?ediatrician|vet|dentist|coach|"
+    r"teacher|tutor|key|combination|plate|size|address|window|room|lawyer|accountant|adviser|advisor|neighbou?r|babysitter|nanny)\s+(?:is|are)\b))"
+    r"(?P<what>[\w-]{2,20}(?:\s+(?!is\b|are\b)[\w-]{2,20}){0,3}?)\s+(?:is|are)\s+(?:now\s+|called\s+|named\s+)*"
+    r"(?P<value>(?:on|at|every|from|in|due|until)\s+(?=[\w\s]{0,20}?(?:\d|(?i:monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|"
+    r"april|may|june|july|august|september|october|november|december|noon|week|morning|evening)))|[$€£#]?\d[\w.,:/-]*|(?:(?:Dr|Mr|Mrs|Ms|Dra|Prof)\.?\s+)?[A-ZÀ-Þ][\w'-]+)"
+)
 _VALUE_NAME = re.compile(r"[A-ZÀ-Þ][\w'-]{1,30}(?:\s+[A-ZÀ-Þ][\w'-]{1,30}){0,2}")
 _LEADING_ON = re.compile(r"^on\s+")
 
@@ -88,6 +98,8 @@ _HAD = re.compile(
     r"therapist|apprentice|landlord|landlady))\b(?!'s|,|\s*$|\s+(?:friend|food|person|people|lover|in-law|cousin|(?-i:[A-ZÀ-Þ])))",
     re.IGNORECASE,
 )
+#: Words of the value of an attribute; a longer one tells more than a value.
+_VALUE_WORDS_MAX = 10
 _PARTNERS = frozenset("husband wife boyfriend girlfriend fiancé fiancée fiance fiancee partner missus".split())
 _VOWELS = "aeiou"
 
@@ -115,6 +127,13 @@ def copula_facts(sentence: str) -> Iterator[CopulaFact]:
             state = " ".join(sentence[complaint.end("part") : complaint.end()].split())
             verb, _, rest = state.partition(" ")
             yield CopulaFact("I", f"has {part} trouble:" if not rest else f"{part} {verb}", rest or f"it {verb}", start)
+            continue
+        attribute = _ATTRIBUTE.match(sentence, start)
+        is_person = (
+            attribute is not None and attribute["what"].split()[-1] in vocabulary.SUBJECT_NOUNS and attribute["own"]
+        )
+        if attribute is not None and not is_person and _POSSESSION.match(sentence, start) is None:
+            yield from _of_attribute(sentence, attribute)
             continue
         possession = _POSSESSION.match(sentence, start)
         if possession is not None:
@@ -148,6 +167,19 @@ def _predicated(sentence: str, position: int, words: str) -> tuple[str, str] | N
             phrase = phrase_at(sentence, position, _is_no_verb)
             return ("is", phrase) if phrase else None
     return None
+
+
+def _of_attribute(sentence: str, match: re.Match[str]) -> Iterator[CopulaFact]:
+    """Yield the value of an attribute: `my locker is 58`."""
+    value = phrase_at(sentence, match.start("value"), _is_no_verb)
+    what = " ".join(match["what"].split())
+    if value and value[:1].isupper():
+        value = value.partition(",")[0]
+    if not value or len(value.split()) > _VALUE_WORDS_MAX:
+        return
+    if _AGE.match(sentence, match.start("value")) is not None and match["person"] is None and value.endswith("old"):
+        return
+    yield CopulaFact(match["person"] or "I", f"{what} is", value, match.start())
 
 
 def _of_possession(sentence: str, match: re.Match[str]) -> Iterator[CopulaFact]:

@@ -22,6 +22,11 @@ _FORMS = {
     "numbers": re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million)\b"),
     "titles": re.compile(r'"|[A-ZÀ-Þ]\w'),
     "money": re.compile(r"[$€£₦¥]\s?\d|\b(?:money|euros?|dollars|pounds)\b"),
+    "schedules": re.compile(
+        r"\b(?:every|each|on)\s+(?:other\s+)?(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bevery\s+(?:other\s+)?(?:day|morning|evening|night|week|"
+        r"weekend|month|year)\b|\b(?:once|twice|\w+\s+times)\s+(?:a|per|every)\s+\w+|\b(?:daily|weekly)$",
+        re.IGNORECASE,
+    ),
     "plurals": re.compile(r"\b[a-z]{3,20}s\b"),
     "doctors": re.compile(
         r"\b(?:doctor|dentist|therapist|cardiologist|psychiatrist|psychologist|\w{3,15}ologist|physio\w{0,10}|counsel\w{2,5})\b"
@@ -116,6 +121,9 @@ def _fits(frame: _Frame, clause: Clause, phrase: str) -> bool:
     """Return whether a clause is a statement of a frame."""
     if clause.reading not in frame.readings and not (clause.reading == "past" and "habit" in frame.readings):
         return False
+    if clause.stated.startswith("was "):
+        # `was diagnosed with …`
+        return True
     if not phrase:
         return frame.bare
     text = phrase + " "
@@ -124,7 +132,7 @@ def _fits(frame: _Frame, clause: Clause, phrase: str) -> bool:
     starts = not frame.begins or any(text.startswith(words + " ") for words in frame.begins)
     if not frame.has:
         return starts
-    has_noun = _has_noun(head(phrase), frame.has)
+    has_noun = _has_noun(phrase if "schedules" in frame.has else head(phrase), frame.has)
     return (starts and has_noun) if frame.needs_both or not frame.begins else (starts or has_noun)
 
 
@@ -150,7 +158,9 @@ def _fact(clause: Clause, phrase: str) -> ClauseFact:
     """Return the fact of a clause."""
     confidence = _CONFIDENCE[clause.reading]
     if clause.reading == "event":
-        return ClauseFact(clause.subject, "did", f"{clause.stated} {phrase}".strip(), "event", confidence, clause.start)
+        time = clause.time if clause.time not in phrase else ""
+        stated = " ".join(f"{clause.stated} {phrase} {time}".split())
+        return ClauseFact(clause.subject, "did", stated, "event", confidence, clause.start)
     predicate, object = clause.stated, phrase
     if clause.reading == "habit":
         predicate = third_person(clause.verb)

@@ -11,6 +11,10 @@ _ROLE_PLAY = re.compile(
     r"assum(?:e|ing)\s+(?:that|the|you|i|we)|we\s+are\s+playing|in\s+this\s+(?:scenario|role|game|story)|from\s+the\s+perspective|simulate)",
     re.IGNORECASE,
 )
+#: A transcript: a speaker with the time.
+_TRANSCRIPT = re.compile(
+    r"^\W*(?:[Ss]peaker \d|[A-Z]\w{1,20}(?: [A-Z]\w{1,20})?)\s{1,3}\[?\(?\d{1,2}:\d\d", re.MULTILINE
+)
 #: A request about a text that follows it.
 _TEXT_REQUEST = re.compile(
     r"^\W*(?:(?:please|can you|could you|kindly|now|next|also|ok|great|nice)[.,!:]?\s+)*(?:re-?write|rephrase|re-?phrase|paraphrase|translate|proofread|"
@@ -41,7 +45,11 @@ _TALK_CHARS_MAX = 300
 
 def own_words(text: str) -> str:
     """Return the lines of a message that its sender states; empty when there are none."""
-    if _ROLE_PLAY.match(text) or (len(text) > _REQUEST_CHARS_MAX and _TEXT_REQUEST.match(text)):
+    if (
+        _ROLE_PLAY.match(text)
+        or _TRANSCRIPT.search(text)
+        or (len(text) > _REQUEST_CHARS_MAX and _TEXT_REQUEST.match(text))
+    ):
         return ""
     lines: list[str] = []
     for line in _CODE_BLOCK.sub("\n", text).split("\n"):

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 #: What ends a phrase: a sign, a conjunction, a new clause.
 _END = re.compile(
-    r"\s*(?:[;!?()\\]|:(?!\d)|[()\[\]{}<>|*]|\.\s|\.$|,?\s+(?:-+|–|—)\s|[–—]|->)"
+    r"\s*(?:[;!?()\\]|:(?!\d)|[()\[\]{}<>|*]|(?<!\bSt)(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDra)(?<!\bNo)\.\s|\.$|,?\s+(?:-+|–|—)\s|[–—]|->)"
     r"|\s+(?:wa+y\s+too?|so|too|very)\s+(?:much|many)\b|\s+a\s+(?:lot|ton)\b(?!\s+of)|,\s+(?:had|was|were|is|are|been|feeling|making|which)\b"
-    r"|\s+and\s+(?:[\w']{1,20}\s+){1,3}(?:is|are|was|were|will|would|can|has|have)\b|\s+too(?=,)|,\s+(?:take|check|see|look|let|please|help)\b|\s+and\s+hoping\b|,?\s+thank\s+god\b|,\s+(?:[\w']{1,20}\s+){1,2}(?:says|said|told|is|are|was|were|will)\b"
+    r"|\s+and\s+(?:[\w']{1,20}\s+){1,3}(?:is|are|was|were|will|would|can|has|have)\b|\s+too(?=,)|,\s+(?:my\s+\w+|(?-i:[A-ZÀ-Þ][\w-]{1,30}))\s+(?:[a-z]{2,20}s|was)\b|,\s+(?:took|cost|costs|takes|take|check|see|look|let|please|help)\b|\s+and\s+hoping\b|,?\s+(?:thank\s+god|by\s+the\s+way|btw|if\s+that\s+matters)\b|,\s+(?:[\w']{1,20}\s+){1,2}(?:says|said|told|is|are|was|were|will)\b"
     r"|,\s+(?:but|so|and\s+(?:I|we|he|she|they|it|you|that|this|my|our|now|then|also|was|is|had|have|got|really|hopefully)|"
     r"which|who|that|because|cuz|since|though|although|can|could|do|what|how|where|when|while|or\s+something|it|I|we|you|he|she|"
     r"they|my|the|this|these|there|thanks|thankfully|just|right|huh|too|lol|haha|yeah|yep|especially|like|not|as|if|hoping|considering)\b"
@@ -21,7 +21,7 @@ _END = re.compile(
 #: Signs that a phrase refers to the conversation or the present situation.
 _POINTING_FIRST = re.compile(
     r"(?:it|this|that|these|those|them|him|her(?!\s+\w)|you|your|yours|us|me|one(?![\w-]|\s+(?:of|day))|ones|some(?!\s+\w)|something|anything|nothing|everything|"
-    r"here|there|so|too|up\s+with\s+(?:it|this|that)|the\s+(?:same|first|next|following|above|whole|rest|other|one|way|idea|point|thing|"
+    r"here|there|so|too|up\s+with\s+(?:it|this|that)|up\s+(?:a|an|some|the)\s+(?:few|new)|the\s+(?:same|first|next|following|above|whole|rest|other|one|way|idea|point|thing|"
     r"latest|final|last)\b(?!\s+(?:place|prize|grade|name))|in\s+(?:it|this|that|there)|what|how|not|sure|through|good\s+news)\b",
     re.IGNORECASE,
 )
@@ -47,7 +47,7 @@ _ALL_THESE = re.compile(r"\ball\s+(?:these|those)\s+(?=\w+\s+\w)")
 _THAT = re.compile(r"(^|\b(?:to|in|for|on|at)\s)(?:that|those)\s+(?=\w+\s+\w+)")
 #: Words at the end of a phrase that add nothing.
 _TRAILING = re.compile(
-    r"(?:,|\s)\s*(?:too|though|as well|lol|haha|again|right now|now|btw|of course|so far|together|here|ready|actually|lately|recently|also|really|either|anyway|please|"
+    r"(?:,|\s)\s*(?:too|though|as well|lol|haha|again|right now|now|btw|sadly|luckily|fortunately|unfortunately|thankfully|finally|hopefully|of course|so far|together|here|ready|actually|lately|recently|also|really|either|anyway|please|"
     r"at the moment|just|then|soon|and|or|of|to|with|for|the|a|an|my|our|in|on|at|from|about|by|like|even|so|still|is|was|than|as|very)$",
     re.IGNORECASE,
 )

@@ -72,6 +72,8 @@ SECONDS_MAX = 2.0
 _PRIOR_STATEMENTS_MAX = 160
 #: Confidence of a fact with `be`.
 _COPULA_CONFIDENCE = 0.85
+_WHEN = re.compile(r"\b(?:when|while|after|where)\s+$", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:\w+ed|got|bought|was|were|went|had|became|grew)\b")
 #: A task of this session or this week is of passing interest.
 _THIS = re.compile(r"\bthis\b", re.IGNORECASE)
 #: Confidence of what a possessive states.
@@ -231,6 +233,9 @@ def _items(
     ends: list[tuple[int, int]] = []
     for match in matches(text):
         if non_factual.covers(match.start) or not _may_be_subject(match.subject, message.text):
+            continue
+        if _WHEN.search(text[: match.start]) and _PAST.search(text[match.start : match.end]) is None:
+            # `When I have a dog` says nothing about the present.
             continue
         ends.append((match.start, match.end))
         if match.rule.kind == "preference":

@@ -18,7 +18,7 @@ _NON_FACTUAL = re.compile(
 #: Words that lower the confidence of a sentence.
 _DOUBT = re.compile(
     r"\b(?:maybe|perhaps|probably|possibly|i think|i guess|i suppose|i believe|not sure|might|may be|kind of|sort of|"
-    r"apparently|supposedly|i hope|hopefully|almost|or something|someday|one day)\b",
+    r"apparently|supposedly|i hope|hopefully|almost|or something)\b",
     re.IGNORECASE,
 )
 #: Words that mark the sentence before as a joke.
