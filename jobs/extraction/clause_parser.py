@@ -73,7 +73,8 @@ _DATE = re.compile(
 _WHEN = re.compile(r"\b(?:when|while|after|where)\b", re.IGNORECASE)
 #: A time that begins a clause.
 _TIME = re.compile(
-    r"^(?:yesterday|today|last \w+|this \w+(?: \w+)?|an? [\w ]+ ago|\w+ \w+ ago|in \d{4})$", re.IGNORECASE
+    r"^(?:yesterday|today|last (?:night|week|weekend|month|year|summer|winter|spring|fall|autumn|(?:mon|tues|wednes|thurs|fri|satur|sun)(?:day)?)|this \w+(?: \w+)?|an? [\w ]+ ago|\w+ \w+ ago|in \d{4})$",
+    re.IGNORECASE,
 )
 _RELATIVE = re.compile(r"that\b", re.IGNORECASE)
 #: Words before `that` which introduce a statement.

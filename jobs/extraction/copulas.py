@@ -89,6 +89,10 @@ _VALUE_NAME = re.compile(r"[A-ZÀ-Þ][\w'-]{1,30}(?:\s+[A-ZÀ-Þ][\w'-]{1,30}){0
 _LEADING_ON = re.compile(r"^on\s+")
 
 
+#: A figure with its label, on a line of its own: `Bench press: 80 kg`.
+FIGURE = re.compile(
+    r"(?:[Mm]y\s+)?(?P<what>[A-Za-z][\w ]{2,30}):\s{0,3}(?P<value>[$€£]?\d[\d.,]{0,12}\s?(?:kg|lbs?|cm|km|m|miles|years?|hours?|%|€|euros?|dollars|USD|EUR|mmHg|mg))"
+)
 _FORM_OF_BE = re.compile(r"\b(?:is|am|are|be|been|hurts?|aches?|expires|ends|starts)\b")
 #: Relatives and pets that a possessive states: `my husband` says that the speaker has one.
 _HAD = re.compile(
@@ -117,6 +121,9 @@ class CopulaFact(NamedTuple):
 
 def copula_facts(sentence: str) -> Iterator[CopulaFact]:
     """Yield the facts of the clauses with `be` in a sentence with expanded contractions."""
+    figure = FIGURE.fullmatch(sentence)
+    if figure is not None:
+        yield CopulaFact("I", f"{figure['what'].strip()} is", figure["value"], 0)
     if _FORM_OF_BE.search(sentence) is None:
         return
     for begin in BEGIN.finditer(sentence):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from recollect.jobs.extraction.copulas import FIGURE
+
 #: A request to play a part: nothing in the message is about its sender.
 _ROLE_PLAY = re.compile(
     r"^\W*(?:(?:please|hey|hi|ok|now|so|from now on|for this|next)[,:]?\s+)*(?:i\s+want\s+you\s+to\s+(?:act|be|pretend|play|role)|act\s+(?:as|like)|"
@@ -53,7 +55,11 @@ def own_words(text: str) -> str:
         return ""
     lines: list[str] = []
     for line in _CODE_BLOCK.sub("\n", text).split("\n"):
-        if _FOREIGN_LINE.search(line[:500]) and _STATED.match(line) is None:
+        if (
+            _FOREIGN_LINE.search(line[:500])
+            and _STATED.match(line) is None
+            and FIGURE.fullmatch(line.strip(" -*•")) is None
+        ):
             continue
         if _INTRODUCTION.search(line[-160:]):
             break

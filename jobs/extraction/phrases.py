@@ -22,7 +22,7 @@ _END = re.compile(
 _POINTING_FIRST = re.compile(
     r"(?:it|this|that|these|those|them|him|her(?!\s+\w)|you|your|yours|us|me|one(?![\w-]|\s+(?:of|day))|ones|some(?!\s+\w)|something|anything|nothing|everything|"
     r"here|there|so|too|up\s+with\s+(?:it|this|that)|up\s+(?:a|an|some|the)\s+(?:few|new)|the\s+(?:same|first|next|following|above|whole|rest|other|one|way|idea|point|thing|"
-    r"latest|final|last)\b(?!\s+(?:place|prize|grade|name))|in\s+(?:it|this|that|there)|what|how|not|sure|through|good\s+news)\b",
+    r"latest|final|last)\b(?!\s+(?:place|prize|grade|name))|in\s+(?:it|this|that|there)|what|how|not|and|or|sure|through|good\s+news)\b",
     re.IGNORECASE,
 )
 _POINTING = re.compile(
@@ -54,7 +54,7 @@ _TRAILING = re.compile(
 #: Nouns that say nothing by themselves.
 _EMPTY = re.compile(
     r"^(?:to |at |in |on |for |with |a |an |the |my |our |some |any |of |lots |lot |few |great |new |good |really |amazing |awesome )*"
-    r"(?:thing|stuff|time|way|bit|lot|event|idea|point|one|place|thought|feeling|fun|blast|chance|part|day|work|it|life|"
+    r"(?:thing|stuff|time|way|bit|lot|event|idea|point|one|place|thought|feeling|fun|blast|chance|part|day|work|it|life|few|couple|"
     r"while|step|start|progress|look|break|moment|task|phase|session|people|plan|go|try)s?$",
     re.IGNORECASE,
 )
