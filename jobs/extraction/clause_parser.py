@@ -281,7 +281,7 @@ def _after_be(be: str, rest: list[tuple[str, int]], verbs: Mapping[str, VerbForm
     if not rest:
         return None
     spelling, end = rest[0]
-    if spelling in _PASSIVES:
+    if spelling in _PASSIVES and be in _BE_PAST:
         return _Group("event", "get", f"was {spelling}", end)
     if be in _BE_PAST or spelling in ("not", "never"):
         return None

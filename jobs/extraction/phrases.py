@@ -26,7 +26,7 @@ _POINTING_FIRST = re.compile(
     re.IGNORECASE,
 )
 _POINTING = re.compile(
-    r"\b(?:you|your|yours|it|here|everything|anything|something|following|above|below|option)\b"
+    r"\b(?:you|your|yours|it|here|asap|right\s+now|at\s+the\s+moment|one\s+(?:right|now)|everything|anything|something|following|above|below|option)\b"
     r"|\b(?:this|these|that|those)\b(?!\s+(?:year|month|week|summer|winter|spring|fall|autumn|weekend|morning|afternoon|evening|"
     r"season|semester|friday|monday|tuesday|wednesday|thursday|saturday|sunday|january|february|march|april|may|june|july|august|"
     r"september|october|november|december|christmas))",
@@ -54,7 +54,7 @@ _TRAILING = re.compile(
 #: Nouns that say nothing by themselves.
 _EMPTY = re.compile(
     r"^(?:to |at |in |on |for |with |a |an |the |my |our |some |any |of |lots |lot |few |great |new |good |really |amazing |awesome )*"
-    r"(?:thing|stuff|time|way|bit|lot|event|idea|point|one|place|thought|feeling|fun|blast|chance|part|day|work|it|life|few|couple|"
+    r"(?:thing|stuff|time|way|bit|lot|event|idea|point|one|place|thought|feeling|fun|blast|chance|part|day|work|it|life|few|couple|project|problem|meeting|"
     r"while|step|start|progress|look|break|moment|task|phase|session|people|plan|go|try)s?$",
     re.IGNORECASE,
 )

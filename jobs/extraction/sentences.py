@@ -26,6 +26,7 @@ _CONTRACTIONS = (
     (re.compile(r"\b(I|we|you|they|he|she|it)'d\b", re.I), r"\1 would"),
     (re.compile(r"\b(I|we|you|they|he|she|it|that)'ll\b", re.I), r"\1 will"),
     (re.compile(r"\b(he|she|it|that|there|here|what|who|where)'s\b", re.I), r"\1 is"),
+    (re.compile(r"\bname's\b", re.I), "name is"),
     (re.compile(r"\blet's\b", re.I), "let us"),
 )
 

@@ -112,6 +112,7 @@ def test_talk_hypotheses_requests_and_texts_of_others_state_nothing(said: str) -
         ("my bday is 3 may", "Ann was born on 3 may"),
         ("i speak english", "Ann speaks English"),
         ("my dentist appointment is on friday", "Ann's dentist appointment is on friday"),
+        ("we got a kitten. her name's coco", "Ann has pet kitten named Coco"),
         ("my sister anna has a cat", "Anna has pet cat"),
         ("i dont like olives", "Ann dislikes olives"),
     ],
