@@ -214,7 +214,7 @@ def _words(sentence: str, start: int) -> list[tuple[str, int]]:
 
 def _group(sentence: str, start: int, subject: str, verbs: Mapping[str, VerbForm]) -> _Group | None:
     """Return the verb group at a position; None when it states no fact or its verb is not known."""
-    words = [(word, end) for word, end in _words(sentence, start) if word not in _SKIPPED]
+    words = [(word, end) for word, end in _words(sentence, start) if not _is_adverb(word, verbs)]
     if not words:
         return None
     first, _ = words[0]
@@ -253,6 +253,11 @@ def _simple_or_negated(words: list[tuple[str, int]], subject: str, verbs: Mappin
         if perfect is not None or rest[0][0] in ("been", "never", "not") or _PARTICIPLE.match(rest[0][0]):
             return perfect
     return _simple(words, subject, verbs)
+
+
+def _is_adverb(word: str, verbs: Mapping[str, VerbForm]) -> bool:
+    """Return whether a word of a verb group is an adverb."""
+    return word in _SKIPPED or (word.endswith("ly") and word not in verbs)
 
 
 def _next_is_to(words: list[tuple[str, int]]) -> bool:

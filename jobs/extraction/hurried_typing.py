@@ -60,7 +60,7 @@ _CUES = (
         r"relocated|relocating|emigrated)\s+to|(?:am|is|are|originally|come|comes)\s+from|"
         r"(?:work|works|working|worked|job|intern|interning|employed|position|role|started|study|studies)\s+(?:at|for|with))\s+" + _LOWER_NAME
     ),
-    re.compile(r"\b(?:named|called|name\s+(?:is|was)|goes\s+by|call\s+(?:him|her|me|it|them)|joined|left)\s+" + _LOWER_NAME),
+    re.compile(r"\b(?:named|called|name(?:'s|s|\s+is|\s+was)|goes\s+by|call\s+(?:him|her|me|it|them)|joined|left)\s+" + _LOWER_NAME),
     re.compile(r"\b(?:married\s+to|engaged\s+to|dating|going\s+out\s+with|broke\s+up\s+with|split\s+up\s+with)\s+" + _LOWER_NAME),
     re.compile(
         rf"\b(?:my|our)\s+(?:\w+\s+)?(?:{_PEOPLE}),?\s+{_LOWER_NAME}(?=,|\s+(?:is|was|has|lives|works|likes|loves|hates|got|turned|will|wants|and\s+I|"

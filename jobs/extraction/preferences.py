@@ -32,7 +32,31 @@ _IS_MY = re.compile(r"\s+(?:is|are)\s+my\b")
 _RATHER = re.compile(r"\brather\s*$")
 #: What is liked at this moment only.
 _MOMENT = re.compile(r"\s+(?:right now|at the moment|today|tonight|for now|this time)\b", re.IGNORECASE)
-_PRONOUNS = frozenset(("they", "he", "she", "it", "this", "that", "these", "those", "you", "we"))
+_PRONOUNS = frozenset(
+    (
+        "huge",
+        "big",
+        "massive",
+        "true",
+        "great",
+        "good",
+        "bad",
+        "nice",
+        "kind",
+        "private",
+        "people",
+        "they",
+        "he",
+        "she",
+        "it",
+        "this",
+        "that",
+        "these",
+        "those",
+        "you",
+        "we",
+    )
+)
 _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 _INTENSITY = 0.1
 #: Words of the whole object; a longer one tells a story.
