@@ -16,7 +16,7 @@ _WITH_SPEAKER = re.compile(
     r"(?:(?:[Mm]y|[Oo]ur)\s+\w{1,30}(?:\s+[A-Z][\w-]{0,30})?|[A-Z][\w-]{1,30}|[Tt]he\s+\w{1,30})\s+and\s+I\b\s*"
     r"|[Mm]e\s+and\s+(?:my\s+\w{1,30}|[A-Z][\w-]{1,30}|the\s+\w{1,30})\b\s*"
 )
-_WORD = re.compile(r"\s*([\w'-]+)")
+_WORD = re.compile(r"\s{0,3}([\w'-]{1,60})")
 #: Words of a verb group: auxiliaries, adverbs, `going to`, the verb.
 _GROUP_WORDS_MAX = 10
 _SKIPPED = frozenset(
@@ -54,7 +54,7 @@ _ONLY_AFTER_BE = frozenset(("love", "like", "looking", "trying", "thinking", "co
 _TRIED = frozenset("learn lose quit save buy sell adopt move stop get".split())
 #: A participle of a verb that has no frame.
 _PARTICIPLE = re.compile(
-    r"\w{2,}ed$|(?:sent|seen|come|felt|put|kept|known|thought|brought|shown|gone|told|said|heard|understood)$"
+    r"\w{2,20}ed$|(?:sent|seen|come|felt|put|kept|known|thought|brought|shown|gone|told|said|heard|understood)$"
 )
 #: Participles after `was`, `got` or `am` that state an event of a life.
 _PASSIVES = frozenset(

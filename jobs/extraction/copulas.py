@@ -79,7 +79,7 @@ _COMPLAINT = re.compile(
 _ATTRIBUTE = re.compile(
     r"(?:(?P<own>[Mm]y|[Oo]ur)\s+(?!favou?rite|name\b|question|answer|problem|point|current\s+(?:plan|approach)|first\b|next\b|last\b|goal\s+is)"
     r"|(?P<person>[A-ZÀ-Þ][\w-]{1,30}|(?:[Mm]y|[Oo]ur)\s+\w{2,20})'s\s+"
-    r"|(?:[Tt]he\s+)?(?=(?:[\w-]+\s+){0,2}(?:code|pin|number|rent|landlord|landlady|plumber|electrician|doctor|p[a]?ediatrician|vet|dentist|coach|"
+    r"|(?:[Tt]he\s+)?(?=(?:[\w-]{1,30}\s+){0,2}(?:code|pin|number|rent|landlord|landlady|plumber|electrician|doctor|p[a]?ediatrician|vet|dentist|coach|"
     r"teacher|tutor|key|combination|plate|size|address|window|room|lawyer|accountant|adviser|advisor|neighbou?r|babysitter|nanny)\s+(?:is|are)\b))"
     r"(?P<what>[\w-]{2,20}(?:\s+(?!is\b|are\b)[\w-]{2,20}){0,3}?)\s+(?:is|are)\s+(?:now\s+|called\s+|named\s+)*"
     r"(?P<value>(?:on|at|every|from|in|due|until)\s+(?=[\w\s]{0,20}?(?:\d|(?i:monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|"

@@ -15,7 +15,7 @@ _ROLE_PLAY = re.compile(
 )
 #: A transcript: a speaker with the time.
 _TRANSCRIPT = re.compile(
-    r"^\W*(?:[Ss]peaker \d|[A-Z]\w{1,20}(?: [A-Z]\w{1,20})?)\s{1,3}\[?\(?\d{1,2}:\d\d", re.MULTILINE
+    r"^[^\w\n]{0,5}(?:[Ss]peaker \d|[A-Z]\w{1,20}(?: [A-Z]\w{1,20})?)\s{1,3}\[?\(?\d{1,2}:\d\d", re.MULTILINE
 )
 #: A request about a text that follows it.
 _TEXT_REQUEST = re.compile(
@@ -32,7 +32,7 @@ _INTRODUCTION = re.compile(
     re.IGNORECASE,
 )
 #: A statement, perhaps after a label: `The decision: I decided to …`.
-_STATED = re.compile(r"\W*(?:\d+\.\s+)?(?:[\w '/-]{1,40}:\W*)?(?:I|I'm|I've|We|My)\s")
+_STATED = re.compile(r"\W{0,10}(?:\d{1,3}\.\s{1,3})?(?:[\w '/-]{1,40}:\W{0,10})?(?:I|I'm|I've|We|My)\s")
 _CODE_BLOCK = re.compile(r"```[^`]*+(?:`(?!``)[^`]*+)*+(?:```|$)")
 #: A line of code, of a quotation, a heading, a table, a label with a value.
 _FOREIGN_LINE = re.compile(
