@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from recollect.jobs.extraction.rules import BEGIN, WHO, is_name
+from recollect.jobs.extraction.rules import WHO, clause_begins, is_name
 from recollect.jobs.extraction.verb_forms import VerbForm
 
 Reading = Literal["event", "habit", "activity", "plan", "skill", "never", "past"]
@@ -120,7 +120,7 @@ class _Group(NamedTuple):
 def clauses(sentence: str, verbs: Mapping[str, VerbForm]) -> Iterator[Clause]:
     """Yield the clauses of a sentence whose verbs are in `verbs`; a clause without a subject has that of the one before."""
     before: Clause | None = None
-    for begin in BEGIN.finditer(sentence):
+    for begin in clause_begins(sentence):
         start = begin.end()
         if before is not None and start <= before.phrase_start:
             continue

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.phrases import phrase_at
-from recollect.jobs.extraction.rules import BEGIN, WHO, is_name
+from recollect.jobs.extraction.rules import WHO, clause_begins, is_name
 
 _NOUNS = "|".join(sorted(vocabulary.SUBJECT_NOUNS, key=len, reverse=True))
 _BE = re.compile(
@@ -126,7 +126,7 @@ def copula_facts(sentence: str) -> Iterator[CopulaFact]:
         yield CopulaFact("I", f"{figure['what'].strip()} is", figure["value"], 0)
     if _FORM_OF_BE.search(sentence) is None:
         return
-    for begin in BEGIN.finditer(sentence):
+    for begin in clause_begins(sentence):
         start = begin.end()
         complaint = _COMPLAINT.match(sentence, start)
         if complaint is not None:

@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from recollect.jobs.extraction.rule_index import RuleIndex
-from recollect.jobs.extraction.rules import BEGIN, WHO, clause_regex, matches
+from recollect.jobs.extraction.rules import BEGIN, WHO, clause_begins, clause_regex, matches
 from recollect.jobs.extraction.rules import is_name as is_name_of_subject
 from recollect.projections.projector.fact_endings import shares_words
 from recollect.projections.projector.predicates import canonical, has_one_value
@@ -152,7 +152,7 @@ def _forgotten(rest: str, before: Sequence[PriorStatement]) -> Iterator[Item]:
 def _by_rules(sentence: str) -> Iterator[Item]:
     """Yield the endings of the patterns of `rules.toml`: at each clause, those of the first table that matches."""
     end = 0
-    for begin in BEGIN.finditer(sentence):
+    for begin in clause_begins(sentence):
         start = begin.end()
         if start < end:
             continue

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -83,6 +83,8 @@ BEGIN = re.compile(
     r"last (?:\w+)|a (?:few|couple of|couple) (?:\w+) ago|\w+ (?:days|weeks|months|years) ago|a (?:week|month|year) ago|in (?:19|20)\d\d|as a (?:kid|child|teenager)|"
     r"(?:from|since|starting|as of) (?:(?:next|this|last) )?\w+(?: on)?),?\s+"
 )
+#: Sentences whose positions are kept: the one that is read, and its forms without a negation.
+_SENTENCES_MAX = 4
 _PART = re.compile(r"\{(\w+)\}|\[(\w+)\]|\((?!\?)|\s+")
 #: Endings of verb forms and adverbs that begin a sentence and are no names: `Looks like …`, `Winning must …`.
 _VERBAL = re.compile(r"(?:ing|ed|ly|s)$")
@@ -157,10 +159,16 @@ def _indexes() -> tuple[RuleIndex, RuleIndex]:
     )
 
 
+@lru_cache(maxsize=_SENTENCES_MAX)
+def clause_begins(sentence: str) -> tuple[re.Match[str], ...]:
+    """Return the positions of a sentence at which a statement may begin; rules, frames and endings read the same ones."""
+    return tuple(BEGIN.finditer(sentence))
+
+
 def matches(sentence: str) -> Iterator[RuleMatch]:
     """Yield the matches in a sentence with expanded contractions: at each clause, the most specific rule that matches."""
     end = 0
-    for begin in BEGIN.finditer(sentence):
+    for begin in clause_begins(sentence):
         start = begin.end()
         if start < end:
             # The position lies within the last match.
