@@ -15,7 +15,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from recollect.jobs.extraction.rules import BEGIN, WHO, clause_regex, matches
+from recollect.jobs.extraction.rule_index import RuleIndex
+from recollect.jobs.extraction.rules import BEGIN, WHO, clause_begins, clause_regex, matches
 from recollect.jobs.extraction.rules import is_name as is_name_of_subject
 from recollect.projections.projector.fact_endings import shares_words
 from recollect.projections.projector.predicates import canonical, has_one_value
@@ -57,6 +58,8 @@ _TASK_WORDS_MIN = 2
 #: Words of what an ending is about; a longer text names too much.
 _ABOUT_WORDS_MAX = 12
 
+#: Words before the first word of a pattern.
+_AUXILIARIES = re.compile(r"(?:(?:have|has|had|just|finally|already|recently|now|officially)\s+)*")
 #: What a person no longer has after death.
 _ENDED_BY_DEATH = ("lives in", "lives with", "works at", "works as", "studies at", "age is")
 
@@ -68,6 +71,8 @@ class _EndingRule:
     """A pattern of `[[ending]]` in `rules.toml`."""
 
     pattern: re.Pattern[str]
+    #: The pattern after the subject, as it is written in the file.
+    first: str
     #: Whether the pattern follows a subject; a sentence without one (`sold the car`) is about the speaker.
     has_subject: bool
     #: The predicates of the facts that it ends; empty: all.
@@ -87,15 +92,22 @@ def _ending_rules() -> tuple[_EndingRule, ...]:
     return tuple(_compiled(tables))
 
 
+@cache
+def _indexes() -> tuple[RuleIndex, RuleIndex]:
+    """Return the indexes of the rules after a subject, and of all rules at the beginning of a clause."""
+    numbered = [*enumerate(_ending_rules())]
+    return (
+        RuleIndex((number, rule.first) for number, rule in numbered if rule.has_subject),
+        RuleIndex((number, rule.first) for number, rule in numbered),
+    )
+
+
 def _compiled(tables: list[dict[str, Any]]) -> Iterator[_EndingRule]:
     """Yield the rules of the tables of `rules.toml`: one rule for each pattern of a table."""
     yield from (
         _EndingRule(
-            pattern=re.compile(
-                r"(?:(?:have|has|had|just|finally|already|recently|now|officially)\s+)*"
-                + clause_regex(pattern.removeprefix("{who} "))
-                + r"(?=\W|$)"
-            ),
+            pattern=re.compile(_AUXILIARIES.pattern + clause_regex(pattern.removeprefix("{who} ")) + r"(?=\W|$)"),
+            first=pattern.removeprefix("{who} "),
             has_subject=pattern.startswith("{who} "),
             ends=tuple(table.get("ends", ())),
             types=tuple(table.get("types", ())),
@@ -140,14 +152,16 @@ def _forgotten(rest: str, before: Sequence[PriorStatement]) -> Iterator[Item]:
 def _by_rules(sentence: str) -> Iterator[Item]:
     """Yield the endings of the patterns of `rules.toml`: at each clause, those of the first table that matches."""
     end = 0
-    for begin in BEGIN.finditer(sentence):
+    for begin in clause_begins(sentence):
         start = begin.end()
         if start < end:
             continue
         subject = WHO.match(sentence, start)
-        for rule in _ending_rules():
+        if subject is not None and not is_name_of_subject(subject["who"], at_start=start == 0):
+            subject = None
+        for rule in map(_ending_rules().__getitem__, _candidates(sentence, start, subject)):
             match = None
-            if rule.has_subject and subject is not None and is_name_of_subject(subject["who"], at_start=start == 0):
+            if rule.has_subject and subject is not None:
                 match = rule.pattern.match(sentence, subject.end())
             if match is None:
                 match = rule.pattern.match(sentence, start)
@@ -160,6 +174,21 @@ def _by_rules(sentence: str) -> Iterator[Item]:
                 if rule.about == "who":
                     yield {"who": subject_words, "predicates": [*_ENDED_BY_DEATH]}
                 break
+
+
+def _candidates(sentence: str, start: int, subject: re.Match[str] | None) -> list[int]:
+    """Return the numbers of the rules that can match at a clause, in their order."""
+    after_subject, at_clause = _indexes()
+    candidates = {*at_clause.candidates_at(sentence, _after_auxiliaries(sentence, start))}
+    if subject is not None:
+        candidates |= {*after_subject.candidates_at(sentence, _after_auxiliaries(sentence, subject.end()))}
+    return sorted(candidates)
+
+
+def _after_auxiliaries(sentence: str, start: int) -> int:
+    """Return the position after the auxiliaries at a position."""
+    auxiliaries = _AUXILIARIES.match(sentence, start)
+    return start if auxiliaries is None else auxiliaries.end()
 
 
 def _item(rule: _EndingRule, subject: str, match: re.Match[str]) -> Item:
@@ -237,9 +266,9 @@ def _negated_anything(positive: str, match: re.Match[str]) -> Iterator[Item]:
 
 def _completed_tasks(sentence: str, before: Sequence[PriorStatement]) -> Iterator[Item]:
     """Yield the ending of a task that the sentence says is done: `I renewed my passport today`."""
-    if _UNDONE.search(sentence):
-        return
     tasks = [prior for prior in before if prior.predicate == "needs to"]
+    if not tasks or _UNDONE.search(sentence):
+        return
     words = content_stems(sentence)
     for prior in tasks:
         shared = len(words & content_stems(prior.object))

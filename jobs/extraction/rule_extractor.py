@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from recollect.jobs.extraction import statement_modality, vocabulary
+from recollect.jobs.extraction import statement_modality
+from recollect.jobs.extraction.copulas import copula_facts, possessed
 from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
+from recollect.jobs.extraction.frames import ClauseFact, clause_facts
 from recollect.jobs.extraction.languages.language_reader import LanguageReader
+from recollect.jobs.extraction.own_words import is_talk, own_words
 from recollect.jobs.extraction.people import people
+from recollect.jobs.extraction.phrases import phrase_at
+from recollect.jobs.extraction.preferences import stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
@@ -23,20 +29,19 @@ from recollect.jobs.extraction.standing_instructions import (
     is_pasted,
     is_role_play,
 )
+from recollect.jobs.extraction.subjects import Antecedents, subject_name
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_ranges import find_dates
 
 Item = dict[str, Any]
 
-#: A subject such as `my sister` or `my sister Anna`.
-_RELATION = re.compile(
-    rf"^[Mm]y\s+(?:\w+\s+)?(?P<relation>{'|'.join(vocabulary.RELATIONS)})(?:,?\s+(?P<name>[A-ZÀ-Þ].*))?$"
-)
+#: Signs of bold text in Markdown.
+_EMPHASIS = re.compile(r"\*\*")
 #: The separators of a list.
-_LIST = re.compile(r",\s++(?:and\s++)?|(?<!\s)\s++and\s++")
+_LIST = re.compile(r",\s++(?:and\s++)?|(?<!\s)\s++(?:and|or)\s++")
 #: The position of an omitted second subject: `I live in Porto and work at …`.
 _ELLIPSIS = re.compile(
-    r"\band\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved|adopted)\b)"
+    r"^((?:I|We)\s+(?:\S+\s+){1,9}?)and\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved)\b)"
 )
 #: Predicates and values whose objects may be lists.
 _LIST_PREDICATES = frozenset(("likes", "dislikes", "speaks", "plays", "allergic to", "owns"))
@@ -61,6 +66,16 @@ _EMPTY = frozenset(
 SECONDS_MAX = 2.0
 #: Latest statements that an ending may speak of: 100 tasks and 40 facts of earlier messages, and those of this message.
 _PRIOR_STATEMENTS_MAX = 160
+#: Confidence of a fact with `be`.
+_COPULA_CONFIDENCE = 0.85
+_WHEN = re.compile(r"\b(?:when|while|after|where)\s+$", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:\w+ed|got|bought|was|were|went|had|became|grew)\b")
+#: A task of this session or this week is of passing interest.
+_THIS = re.compile(r"\bthis\b", re.IGNORECASE)
+#: Confidence of what a possessive states.
+_POSSESSED_CONFIDENCE = 0.7
+#: Predicates whose objects are phrases up to the end of the clause.
+_PHRASES = frozenset(("decided", "needs to", "studies", "owns"))
 #: Confidence of a task with a date.
 _DATED_TASK = 0.7
 #: Characters of an object; the event catalogue allows slightly more for a name.
@@ -138,7 +153,7 @@ def extract_by_rules(
     end = time.thread_time() + seconds_max
     # Another author gives the assistant no instructions, and those of a play end with it.
     may_instruct = not is_pasted(message.text) and not is_role_play(message.text)
-    message = message._replace(text=excerpt(message.text))
+    message = message._replace(text=_EMPHASIS.sub("", excerpt(message.text)))
     for date in find_dates(message.text, message.sent_at):
         item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}
         yield ExtractedItem("dates", item)
@@ -148,6 +163,9 @@ def extract_by_rules(
     if procedure is not None:
         yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
     message_sentences = sentences(message.text)
+    own = own_words(message.text)
+    own_sentences = {sentence.text for sentence in sentences(own)} if own != message.text else None
+    antecedents = Antecedents(message.speaker, message.session_id, before)
     languages = LanguageReader(message.speaker, message.sent_at, message_sentences, message.text)
     for index, sentence in enumerate(message_sentences):
         if time.thread_time() > end:
@@ -158,14 +176,17 @@ def extract_by_rules(
             continue
         if any(statement_modality.is_joke(other) for other in message_sentences[index : index + 2]):
             continue
-        read = (
-            _read_in_language(message, languages, index, before, may_instruct=may_instruct)
-            if languages.reads(index)
-            else _read_sentence(message, sentence, before, may_instruct=may_instruct)
-        )
+        if languages.reads(index):
+            read = _read_in_language(message, languages, index, before, may_instruct=may_instruct)
+        else:
+            is_own = own_sentences is None or sentence.text in own_sentences
+            resolved = sentence._replace(text=antecedents.resolved(sentence.text)) if is_own else sentence
+            antecedents.mention(resolved.text)
+            read = _read_sentence(message, resolved, before, may_instruct=may_instruct, is_own=is_own)
         for extracted in read:
             if extracted.kind == "facts":
                 before.append(_statement(message, extracted.item))
+                antecedents.state(*(extracted.item[name] for name in ("subject", "predicate", "object")))
             yield extracted
 
 
@@ -194,13 +215,13 @@ def _statement(message: IncomingMessage, fact: Item) -> PriorStatement:
 
 
 def _read_sentence(
-    message: IncomingMessage, sentence: Sentence, before: list[PriorStatement], *, may_instruct: bool
+    message: IncomingMessage, sentence: Sentence, before: list[PriorStatement], *, may_instruct: bool, is_own: bool
 ) -> Iterator[ExtractedItem]:
     """Yield the correction or the instruction of a sentence, or else its facts, preferences and people."""
-    text = _ELLIPSIS.sub("and I ", sentence.text) if sentence.text.startswith(("I ", "We ")) else sentence.text
+    text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
     non_factual = statement_modality.NonFactualSpans(text)
     factor = statement_modality.confidence_factor(text)
-    items = [_item(message, match, factor) for match in matches(text) if not non_factual.covers(match.start)]
+    items = [*_items(message, text, non_factual, factor)] if is_own and not statement_modality.asks(text) else []
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
     correction = find_correction(message.speaker, message.session_id, sentence.text, facts, before)
     if correction is not None:
@@ -210,22 +231,100 @@ def _read_sentence(
     if instruction is not None:
         yield ExtractedItem("preferences", _instruction(message, instruction))
         return
+    endings = [*_endings(message, sentence.text, non_factual, before)]
+    if is_own and not endings:
+        yield from _possessed(message, text, facts, non_factual)
     for extracted in items:
         yield from _split_lists(extracted)
-    yield from _endings(message, sentence.text, non_factual, before)
+    yield from endings
     for kind, item in people(message.speaker, sentence.text):
         yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
 
+def _items(
+    message: IncomingMessage, text: str, non_factual: statement_modality.NonFactualSpans, factor: float
+) -> Iterator[ExtractedItem]:
+    """Yield the facts and preferences of the patterns, and those of the verbs of clauses that no pattern reads."""
+    ends: list[tuple[int, int]] = []
+    for match in matches(text):
+        if non_factual.covers(match.start) or not _may_be_subject(match.subject, message.text):
+            continue
+        if _WHEN.search(text[: match.start]) and _PAST.search(text[match.start : match.end]) is None:
+            # `When I have a dog` says nothing about the present.
+            continue
+        ends.append((match.start, match.end))
+        if match.rule.kind == "preference":
+            yield from _preferences(message, text, match, factor)
+        else:
+            object = _phrase(text, match) if match.predicate in _PHRASES else match.object
+            if object and not (match.predicate == "needs to" and _THIS.search(object)):
+                yield _item(message, replace(match, object=object), factor)
+    copulas = [ClauseFact(*fact[:3], "fact", _COPULA_CONFIDENCE, fact.start) for fact in copula_facts(text)]
+    for fact in [*clause_facts(text), *copulas]:
+        is_read = any(start <= fact.start < end for start, end in ends)
+        if not is_read and not non_factual.covers(fact.start) and _may_be_subject(fact.subject, message.text):
+            yield _clause_item(message, fact, factor)
+
+
+def _possessed(
+    message: IncomingMessage, text: str, facts: list[Item], non_factual: statement_modality.NonFactualSpans
+) -> Iterator[ExtractedItem]:
+    """Yield that the speaker has the relatives and pets of `my …`, unless another fact of the sentence is about them."""
+    for fact in possessed(text):
+        noun = fact.object.rpartition(" ")[2]
+        is_subject = any(
+            item["subject"] == f"{message.speaker}'s {noun}" or item["object"].startswith(f"{noun} ") for item in facts
+        )
+        if not is_subject and not non_factual.covers(fact.start):
+            yield _clause_item(message, ClauseFact(*fact[:3], "fact", _POSSESSED_CONFIDENCE, fact.start), 1.0)
+
+
+def _phrase(text: str, match: RuleMatch) -> str | None:
+    """Return the object of a match up to the end of its phrase; None when it refers to the conversation."""
+    position = text.find(match.object[:20], match.start)
+    phrase = phrase_at(text, position, lambda word: not word) if position >= 0 else match.object
+    return phrase.removeprefix("to ") if phrase else phrase
+
+
+def _may_be_subject(words: str, text: str) -> bool:
+    """Return whether facts about a subject are those of a person; in long texts, names are mostly of something else."""
+    return words.split(maxsplit=1)[0].casefold() in ("i", "we", "my", "our") or is_talk(text)
+
+
+def _clause_item(message: IncomingMessage, fact: ClauseFact, factor: float) -> ExtractedItem:
+    """Return the fact of a clause."""
+    item: Item = {
+        "subject": subject_name(message.speaker, fact.subject),
+        "predicate": fact.predicate,
+        "object": fact.object,
+    }
+    item |= {
+        "confidence": round(fact.confidence * factor, 3),
+        "source_type": "observed",
+        "source_events": [message.event_id],
+    }
+    return ExtractedItem("facts", item if fact.type == "fact" else item | {"type": fact.type})
+
+
+def _preferences(message: IncomingMessage, text: str, match: RuleMatch, factor: float) -> Iterator[ExtractedItem]:
+    """Yield the preferences of a match."""
+    subject = subject_name(message.speaker, match.subject)
+    if factor < 1:
+        return
+    strength = match.rule.confidence
+    for stated in stated_preferences(text, match.start, match.predicate, match.object, strength):
+        value = stated.value if subject == message.speaker else f"{subject} {stated.value}"
+        item = {"category": _category(stated.object), "key": stated.object, "value": value, "subject": message.speaker}
+        yield ExtractedItem(
+            "preferences", item | {"strength": round(stated.strength, 3), "source_events": [message.event_id]}
+        )
+
+
 def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) -> ExtractedItem:
-    """Return the fact or preference of a match."""
-    subject = _subject(message.speaker, match.subject)
+    """Return the fact of a match."""
+    subject = subject_name(message.speaker, match.subject)
     confidence = round(match.rule.confidence * confidence_factor, 3)
     source = {"source_events": [message.event_id]}
-    if match.rule.kind == "preference":
-        value = match.predicate if subject == message.speaker else f"{subject} {match.predicate}"
-        item = {"category": _category(match.object), "key": match.object, "value": value, "subject": message.speaker}
-        return ExtractedItem("preferences", item | {"strength": confidence} | source)
     item: Item = {"subject": subject, "predicate": match.predicate, "object": match.object, "confidence": confidence}
     item |= {"source_type": "observed"} | source
     if match.rule.type != "fact":
@@ -245,7 +344,7 @@ def _endings(
         return
     own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
     for item in find_endings(text, own):
-        subject = {"subject": _subject(message.speaker, item.pop("who"))}
+        subject = {"subject": subject_name(message.speaker, item.pop("who"))}
         yield ExtractedItem("endings", subject | item | {"source_events": [message.event_id]})
 
 
@@ -259,9 +358,10 @@ def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
     if any(len(part.split()) > 3 for part in parts):
         parts = [whole]
     for part in parts:
-        clean = _without_dangling(part.strip(" .,;:!\"'-")).strip(" -")
+        quotes = "\"'" if part.count('"') % 2 else ""
+        clean = _without_dangling(part.strip(" .,;:!-" + quotes)).strip(" -")
         words = clean.casefold().split()
-        names_something = words and (words[0] not in _EMPTY or (len(words) > 1 and words[0] in _ARTICLES))
+        names_something = words and (words[0] not in _EMPTY or (len(words) > 1 and words[0] in _ARTICLES | {"to"}))
         if is_preference and _PASSING.search(clean):
             continue
         if predicate == "decided" and _POINTING.match(clean):
@@ -276,16 +376,6 @@ def _without_dangling(phrase: str) -> str:
     while len(words) > 1 and words[-1] in _DANGLING:
         words.pop()
     return " ".join(words)
-
-
-def _subject(speaker: str, words: str) -> str:
-    """Return the subject that `words` refer to: the speaker, a name, or a relative such as `Ann's sister`."""
-    if words in ("I", "we", "We"):
-        return speaker
-    relation = _RELATION.match(words)
-    if relation is None:
-        return words
-    return relation["name"] or f"{speaker}'s {relation['relation']}"
 
 
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:

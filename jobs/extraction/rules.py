@@ -6,16 +6,17 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
 from recollect.jobs.extraction import vocabulary
+from recollect.jobs.extraction.rule_index import RuleIndex
 
 _CAPITAL = r"(?!I\b)[A-ZÀ-ÖØ-Þ][\w'&-]{0,100}(?:\.[A-Z]\.)?"
 _NAME = rf"{_CAPITAL}(?:\s+{_CAPITAL}){{0,2}}"
 _PLACE = rf"(?:the\s+)?{_CAPITAL}(?:(?:,|\s+(?:of|de|da|do|del|la|the|on|upon|and))?\s+{_CAPITAL}){{0,3}}"
-_RELATIONS = "|".join(vocabulary.RELATIONS)
+_RELATIONS = "|".join(sorted(vocabulary.SUBJECT_NOUNS, key=len, reverse=True))
 _ADVERBS = "|".join(vocabulary.ADVERBS)
 #: Words that end a phrase.
 _STOP = (
@@ -47,6 +48,7 @@ _PLACEHOLDERS = {
     "place": rf"(?P<place>{_PLACE})",
     "org": rf"(?P<org>{_PLACE}|(?:a|an|the|my)\s+{_TOKEN}(?:\s+(?!{_STOP}\b){_TOKEN}){{0,3}})",
     "name": rf"(?P<name>{_NAME})",
+    "names": rf"(?P<names>{_CAPITAL}(?:,\s+{_CAPITAL}){{0,8}}(?:,?\s+and\s+{_CAPITAL})?)",
     "thing": rf"(?P<thing>{_THING})",
     "short": rf"(?P<short>{_SHORT})",
     "clause": rf"(?P<clause>{_CLAUSE})",
@@ -70,15 +72,19 @@ _PLACEHOLDERS = {
 }
 #: The subject of a statement, with adverbs after it.
 WHO = re.compile(
-    rf"(?P<who>(?:I|[Ww]e)\b|[Mm]y\s+(?:\w+\s+)?(?:{_RELATIONS})\b(?:,?\s+{_NAME},?)?|{_NAME})"
+    rf"(?P<who>(?:I|[Ww]e)\b|(?:[Mm]y|[Oo]ur)\s+(?:\w+\s+)?(?:{_RELATIONS})(?:'s\s+(?:\w+\s+)?(?:{_RELATIONS}))?\b(?:,?\s+{_NAME},?)?|{_NAME})"
     rf"(?:\s+(?:{_ADVERBS})\b)*\s+"
 )
 #: Positions at which a statement may begin.
 BEGIN = re.compile(
-    r"^|(?<=[,;:(])\s*|\b(?i:and|but|so|because|since|that|then|well|yes|yeah|oh|also|anyway|hey|hi|hello|by the way|"
-    r"btw|fyi|in fact|of course|actually|maybe|perhaps|probably|I think|I guess|I believe|I suppose|apparently|"
+    r"^|(?<=[,;:(])\s*|(?<=\w)-\s+|\s[-–—]+\s*|(?<=\w)—\s*|\b(?i:and|but|so|because|since|that|then|well|yes|yeah|yep|oh|also|anyway|hey|hi|hello|by the way|"
+    r"btw|fyi|in fact|of course|actually|maybe|perhaps|probably|I think|I guess|I believe|I suppose|apparently|you know|plus|though|"
+    r"where|when|while|after|yesterday|today|recently|lately|nowadays|these days|earlier today|this (?:past )?(?:week|weekend|morning|month|year|summer|winter|spring|fall)|"
+    r"last (?:\w+)|a (?:few|couple of|couple) (?:\w+) ago|\w+ (?:days|weeks|months|years) ago|a (?:week|month|year) ago|in (?:19|20)\d\d|as a (?:kid|child|teenager)|"
     r"(?:from|since|starting|as of) (?:(?:next|this|last) )?\w+(?: on)?),?\s+"
 )
+#: Sentences whose positions are kept: the one that is read, and its forms without a negation.
+_SENTENCES_MAX = 4
 _PART = re.compile(r"\{(\w+)\}|\[(\w+)\]|\((?!\?)|\s+")
 #: Endings of verb forms and adverbs that begin a sentence and are no names: `Looks like …`, `Winning must …`.
 _VERBAL = re.compile(r"(?:ing|ed|ly|s)$")
@@ -108,6 +114,8 @@ class Rule:
     ended: bool
     #: Predicate and object of a second fact, with placeholders: `a nurse at the clinic`.
     also: tuple[str, str] | None
+    #: The pattern after the subject, as it is written in the file.
+    first: str
     #: Number of words of the pattern; longer patterns are more specific and are tried first.
     length: int
 
@@ -141,10 +149,26 @@ def rules() -> tuple[Rule, ...]:
     return tuple(sorted(compiled, key=lambda rule: -rule.length))
 
 
+@cache
+def _indexes() -> tuple[RuleIndex, RuleIndex]:
+    """Return the indexes of the rules after a subject, and of those at the beginning of a clause."""
+    numbered = [*enumerate(rules())]
+    return (
+        RuleIndex((number, rule.first) for number, rule in numbered if rule.has_subject),
+        RuleIndex((number, rule.first) for number, rule in numbered if not rule.has_subject),
+    )
+
+
+@lru_cache(maxsize=_SENTENCES_MAX)
+def clause_begins(sentence: str) -> tuple[re.Match[str], ...]:
+    """Return the positions of a sentence at which a statement may begin; rules, frames and endings read the same ones."""
+    return tuple(BEGIN.finditer(sentence))
+
+
 def matches(sentence: str) -> Iterator[RuleMatch]:
     """Yield the matches in a sentence with expanded contractions: at each clause, the most specific rule that matches."""
     end = 0
-    for begin in BEGIN.finditer(sentence):
+    for begin in clause_begins(sentence):
         start = begin.end()
         if start < end:
             # The position lies within the last match.
@@ -161,9 +185,11 @@ def matches(sentence: str) -> Iterator[RuleMatch]:
 def _match_at(sentence: str, start: int) -> RuleMatch | None:
     """Return the match of the first rule that fits the clause at the position `start`."""
     subject = WHO.match(sentence, start)
-    for rule in rules():
-        if rule.has_subject and subject is None:
-            continue
+    after_subject, at_clause = _indexes()
+    candidates = at_clause.candidates_at(sentence, start)
+    if subject is not None:
+        candidates = sorted((*candidates, *after_subject.candidates_at(sentence, subject.end())))
+    for rule in map(rules().__getitem__, candidates):
         match = rule.pattern.match(sentence, subject.end() if subject and rule.has_subject else start)
         if match is None:
             continue
@@ -199,6 +225,7 @@ def _compiled(kind: Kind, tables: list[dict[str, Any]]) -> Iterator[Rule]:
                 confidence=table.get("confidence", table.get("strength", 0.5)),
                 ended=table.get("ended", False),
                 also=(table["also"]["predicate"], table["also"]["object"]) if "also" in table else None,
+                first=pattern.removeprefix("{who} "),
                 length=len(pattern.split()),
             )
 
@@ -236,7 +263,7 @@ def is_name(subject: str, *, at_start: bool) -> bool:
     parts = subject.split()
     if parts[0] in ("I", "we", "We"):
         return True
-    if parts[0] in ("my", "My"):
+    if parts[0] in ("my", "My", "our", "Our"):
         return len(parts) > 1
     verbal = at_start and len(parts) == 1 and _VERBAL.search(subject) is not None
     return parts[0] not in vocabulary.NOT_NAMES and not verbal

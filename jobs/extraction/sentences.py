@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.jobs.extraction.hurried_typing import completed
 from recollect.projections.text.sentences import END_SIGNS, split_sentences
 
 _CLOSING = "\"')]"
@@ -12,8 +13,10 @@ _CLOSING = "\"')]"
 #: the time of patterns that are quadratic in the length of a sentence.
 _CHARS_MAX = 1_000
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": "'"})
+_LOWER_I = re.compile(r"\b(i)(?=\b(?!\.))")
+_GOING_TO = re.compile(r"\bgonna\b", re.I)
+#: Contractions with an apostrophe.
 _CONTRACTIONS = (
-    (re.compile(r"\b(i)(?=\b(?!\.))"), "I"),
     (re.compile(r"\bcan't\b", re.I), "cannot"),
     (re.compile(r"\bwon't\b", re.I), "will not"),
     (re.compile(r"\bI'm\b"), "I am"),
@@ -23,8 +26,8 @@ _CONTRACTIONS = (
     (re.compile(r"\b(I|we|you|they|he|she|it)'d\b", re.I), r"\1 would"),
     (re.compile(r"\b(I|we|you|they|he|she|it|that)'ll\b", re.I), r"\1 will"),
     (re.compile(r"\b(he|she|it|that|there|here|what|who|where)'s\b", re.I), r"\1 is"),
+    (re.compile(r"\bname's\b", re.I), "name is"),
     (re.compile(r"\blet's\b", re.I), "let us"),
-    (re.compile(r"\b(?:gonna)\b", re.I), "going to"),
 )
 
 
@@ -50,7 +53,7 @@ def sentences(text: str) -> list[Sentence]:
         end = part[len(bare) :] if bare != closed else ""
         sentence = _cut(part[: len(part) - len(end)].strip(" -*•>"))
         if sentence:
-            split.append(Sentence(_expanded(sentence), end))
+            split.append(Sentence(_expanded(completed(sentence)), end))
     return split
 
 
@@ -63,6 +66,9 @@ def _cut(sentence: str) -> str:
 
 
 def _expanded(sentence: str) -> str:
+    sentence = _GOING_TO.sub("going to", _LOWER_I.sub("I", sentence))
+    if "'" not in sentence:
+        return sentence
     for pattern, full in _CONTRACTIONS:
         sentence = pattern.sub(full, sentence)
     return sentence

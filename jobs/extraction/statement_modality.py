@@ -10,14 +10,15 @@ from recollect.jobs.extraction.sentences import Sentence
 #: Words after which a sentence states no fact: `if I lived in`, `I wish I had`, `she asked whether I`.
 _NON_FACTUAL = re.compile(
     r"\b(?:if|unless|whether|wish|imagine|imagining|suppose|supposing|pretend|pretending|hypothetically|would|could|might|"
-    r"dreamed|dreamt|novel|story|movie|film|game|character|in theory|as if|what if|not true that|never said|lyrics|"
-    r"he said|she said|they said|you said|says that|claims|joke|jokes|example|e\.g|for instance)\b",
+    r"dreamed|dreamt|in theory|as if|what if|not true that|never said|lyrics|my character|the character|protagonist|"
+    r"in (?:the|my|a|this|that|our) (?:\w{1,20} )?(?:novel|story|movie|film|game|book|dream|play|scene|campaign)|"
+    r"he said|she said|they said|you said|says that|claims|joke|jokes|for example|e\.g|for instance)\b",
     re.IGNORECASE,
 )
 #: Words that lower the confidence of a sentence.
 _DOUBT = re.compile(
     r"\b(?:maybe|perhaps|probably|possibly|i think|i guess|i suppose|i believe|not sure|might|may be|kind of|sort of|"
-    r"apparently|supposedly|i hope|hopefully|almost|or something|someday|one day)\b",
+    r"apparently|supposedly|i hope|hopefully|almost|or something)\b",
     re.IGNORECASE,
 )
 #: Words that mark the sentence before as a joke.
@@ -26,12 +27,24 @@ _JOKE = re.compile(
     r"not!|sarcasm)\b|^kidding\b|^as if\b",
     re.IGNORECASE,
 )
+#: The beginning of a question that is typed without its sign.
+_ASKS = re.compile(
+    r"^(?:(?:and|so|but|ok|okay|hey|hi|also|oh|well|um|btw|by the way|please)[,.!]? )*(?:"
+    r"(?:do|does|did|can|could|would|will|should|shall|is|are|was|were|have|has|am|may|might) (?:not )?(?:I|you|we|he|she|they|it|the|my|your|there|this|that|anyone)\b"
+    r"|(?:what|where|why|who|whom|whose|how|which)\b(?! (?:a|an|matters|helps|I love|I like)\b)|when (?:is|are|do|does|did|was|will|should|can)\b|any (?:idea|tips|advice|recommendations|suggestions)\b)",
+    re.IGNORECASE,
+)
 _QUOTED = re.compile(r'"[^"]*"')
 
 
 def is_joke(sentence: Sentence) -> bool:
     """Return whether the sentence marks the sentence before as a joke."""
     return _JOKE.search(sentence.text) is not None
+
+
+def asks(sentence: str) -> bool:
+    """Return whether a sentence begins as a question, with or without a question mark."""
+    return _ASKS.match(sentence) is not None
 
 
 class NonFactualSpans:

@@ -10,6 +10,17 @@ RELATIONS = """
     stepmother stepfather
 """.split()
 
+#: Others of whom people state facts: `my kids`, `our landlord`, `my dog Rex`.
+SUBJECT_NOUNS = [
+    *RELATIONS,
+    *"""
+    ex ex-wife ex-husband ex-girlfriend ex-boyfriend grandson granddaughter grandkids grandchildren twins twin kids kid children
+    child parents sons daughters brothers sisters siblings grandparents friends uncles aunts cousins mother-in-law
+    father-in-law sister-in-law brother-in-law son-in-law daughter-in-law in-laws stepson stepdaughter landlord landlady
+    tutor coach trainer baby toddler youngest oldest eldest missus hubby dog cat puppy kitten pup dogs cats mommy business company startup shop store studio band crew
+    """.split(),
+]
+
 #: Pets.
 PETS = """
     dog puppy cat kitten rabbit hamster parrot turtle tortoise snake horse goldfish lizard bird

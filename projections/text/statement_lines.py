@@ -35,11 +35,15 @@ _THIRD_PERSON = {
 _FIRST_PERSON = re.compile(
     r"\b(?-i:(?!US\b))(?:" + "|".join(sorted(_THIRD_PERSON, key=len, reverse=True)) + r")(?![\w'’-])", re.IGNORECASE
 )
+#: A number at the end of a text: the hour before `AM`.
+_NUMBER_BEFORE = re.compile(r"\d\s?$")
+#: What follows a pronoun: a word in lower case.
+_CLAUSE_AFTER = re.compile(r"['’]|\s+[a-z]")
 
 
 def fact_line(subject: str, predicate: str, object: str) -> str:
     """Return a fact as a sentence without its end sign."""
-    reported = _FIRST_PERSON.sub(lambda match: _THIRD_PERSON[match.group().lower()], object)
+    reported = _reported(object)
     if predicate == "did":
         return f"{subject} {reported}"
     if predicate in _BEFORE_COLON:
@@ -62,7 +66,7 @@ def preference_line(subject: str, category: str, name: str, value: str) -> str:
     verb = value.rpartition(" ")[2]
     if verb not in _VERBS:
         return f"{category}.{name}: {value}"
-    reported = _FIRST_PERSON.sub(lambda match: _THIRD_PERSON[match.group().lower()], name)
+    reported = _reported(name)
     if value != verb:
         # The value begins with a name, such as `Ann's sister likes`.
         return f"{value} {reported}"
@@ -73,6 +77,19 @@ def relationship_line(source: str, type: str, target: str) -> str:
     """Return a relationship: `Ann's boss is Tom`, `Ann owns Rex`."""
     is_noun = type.isalpha() and type.islower() and (type.endswith("ss") or not type.endswith(("s", "ed")))
     return f"{source}'s {type} is {target}" if is_noun else f"{source} {type} {target}"
+
+
+def _reported(text: str) -> str:
+    """Return a text in the first person as it is said about the person."""
+    return _FIRST_PERSON.sub(_in_third_person, text)
+
+
+def _in_third_person(match: re.Match[str]) -> str:
+    """Return the third person of a pronoun; `10 AM` and the number of `Book I` stay."""
+    word = match.group()
+    is_time = word.lower() == "am" and _NUMBER_BEFORE.search(match.string, 0, match.start()) is not None
+    is_number = word == "I" and _CLAUSE_AFTER.match(match.string, match.end()) is None
+    return word if is_time or is_number else _THIRD_PERSON[word.lower()]
 
 
 def _displayed(subject: str) -> str:

@@ -17,6 +17,8 @@ from recollect.projections.text.statement_lines import fact_line, preference_lin
         (("Bob", "born in", "Porto"), "Bob was born in Porto"),
         (("Ann", "decided", "go to the US with us"), "Ann decided: go to the US with them"),
         (("Ann", "did", "met friends that I love, I'm sure"), "Ann met friends that they love, they're sure"),
+        (("Ann", "has", "an interview at 10 AM"), "Ann has an interview at 10 AM"),
+        (("Ann", "studies", "Euclid's Elements Book I"), "Ann studies Euclid's Elements Book I"),
     ],
 )
 def test_a_fact_is_a_sentence_about_its_subject(fact: tuple[str, str, str], line: str) -> None:

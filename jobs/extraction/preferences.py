@@ -1,0 +1,121 @@
+"""Preferences: the object of `I love …` up to the end of its phrase, its exceptions, and what is a mere reaction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from recollect.jobs.extraction.phrases import phrase_at
+
+#: Objects that are no lasting preference: parts of what is spoken of, and the speaker's feelings about the moment.
+_REACTION = re.compile(
+    r"^(?:the\b(?!\s+(?:outdoors|ocean|sea|beach|mountains?|rain|snow|sun|cold|heat|summer|winter|autumn|fall|spring|city|country\w*|"
+    r"forest|woods|gym|theat(?:er|re)|opera|night|dark|water|desert|arts|piano|guitar|violin|drums|color\s+\w|colour\s+\w|(?-i:[A-ZÀ-Þ])))|"
+    r"how\b|when\b|that\b|it\b|seeing\b|hearing\b|being\s+(?:able|here|there|around|part)|having\b|knowing\b|getting\s+to|"
+    r"to\s+(?:see|hear|know|know|think|say|ask|talk|chat|help|be\s+able|get|learn\s+more|discuss|make\s+sure|start|explore|have|understand|ensure|use\s+this|keep)\b|"
+    r"my\b(?!\s+(?:job|work|coffee|tea|steak|eggs))|our\b|his\b|her\b|their\b|its\b|some\b|any\b|all\s+(?:the|of|those|these)|both\s+(?:of|the)\b|each\b|every\b|"
+    r"\w+'s\b|looking\s+(?:for|into)|trying\s+to|using\s+(?:the|this)|talking\s+(?:to|with)|chatting|working\s+with\s+the|"
+    r"(?:a|an)\s+(?:good|great|nice|bit|lot|couple|few|more\b(?!\s+\w+ed))|more\b|what\b|no\b|colou?r\b|theme\b|idea\b)",
+    re.IGNORECASE,
+)
+#: `fish, but not salmon`; `dogs except poodles`.
+_EXCEPTION = re.compile(
+    r"[^.;!?]{0,120}?(?:,?\s+(?:but|just|though)\s+not\s+|,?\s+except(?:\s+for)?\s+|,?\s+apart\s+from\s+)(?=\S)",
+    re.IGNORECASE,
+)
+_NO_EXCEPTION = re.compile(r"^(?:really|always|too|very|so|when|if|in|at|with|for|to|because|the\b)", re.IGNORECASE)
+_STRONGLY = re.compile(r"\b(?:really|absolutely|totally|so much|very|completely|always|definitely)\b", re.IGNORECASE)
+#: `Contemporary is my top pick`.
+_IS_MY = re.compile(r"\s+(?:is|are)\s+my\b")
+#: `I would rather walk`, but not `I would rather have tea`.
+_RATHER = re.compile(r"\brather\s*$")
+#: What is liked at this moment only.
+_MOMENT = re.compile(r"\s+(?:right now|at the moment|today|tonight|for now|this time)\b", re.IGNORECASE)
+_PRONOUNS = frozenset(
+    (
+        "huge",
+        "big",
+        "massive",
+        "true",
+        "great",
+        "good",
+        "bad",
+        "nice",
+        "kind",
+        "private",
+        "people",
+        "they",
+        "he",
+        "she",
+        "it",
+        "this",
+        "that",
+        "these",
+        "those",
+        "you",
+        "we",
+    )
+)
+_OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
+_INTENSITY = 0.1
+#: Words of the whole object; a longer one tells a story.
+_WORDS_MAX = 14
+
+
+class StatedPreference(NamedTuple):
+    """What is liked, disliked or preferred."""
+
+    value: str
+    object: str
+    #: From 0 to 1.
+    strength: float
+
+
+def stated_preferences(
+    sentence: str, start: int, value: str, object: str, strength: float
+) -> Iterator[StatedPreference]:
+    """Yield a preference and its exception; nothing when it is a reaction to what another person said.
+
+    Parameters:
+        start: position of the clause in the sentence.
+        object: the object of the pattern, whose beginning is that of the phrase.
+    """
+    position = sentence.find(object[:20], start)
+    is_named_first = _IS_MY.match(sentence, position + len(object)) is not None
+    phrase = phrase_at(sentence, position, _is_no_verb) if position >= 0 and not is_named_first else object
+    if (
+        phrase is None
+        or not phrase
+        or phrase.casefold() in _PRONOUNS
+        or _REACTION.match(phrase)
+        or len(phrase.split()) > _WORDS_MAX
+    ):
+        return
+    if _MOMENT.match(sentence, position + len(phrase)):
+        return
+    phrase = phrase.removeprefix("both ").partition(" since I was")[0]
+    if _RATHER.search(sentence[start:position]):
+        phrase = f"to {phrase}"
+    if " person" in sentence[position : position + len(object) + 10] and len(object) < len(phrase):
+        phrase = object
+    stress = _INTENSITY if position > 0 and _STRONGLY.search(sentence[start:position]) else 0.0
+    exception = _EXCEPTION.match(sentence, position)
+    if exception is not None and value in _OPPOSITES:
+        phrase = _before_exception(phrase)
+        other = phrase_at(sentence, exception.end(), _is_no_verb)
+        if other and not _NO_EXCEPTION.match(other):
+            yield StatedPreference(_OPPOSITES[value], other, strength)
+    yield StatedPreference(value, phrase, round(min(0.95, strength + stress), 3))
+
+
+def _before_exception(phrase: str) -> str:
+    """Return the phrase without `except …`."""
+    for words in (" except", " apart from", " just not"):
+        phrase = phrase.partition(words)[0]
+    return phrase.rstrip(" ,")
+
+
+def _is_no_verb(word: str) -> bool:
+    """Return False: what follows `and` in a preference is a second object."""
+    return not word
