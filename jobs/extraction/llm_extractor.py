@@ -79,9 +79,7 @@ class LlmExtraction(BaseModel):
 def extract_by_llm(llm: LlmClient, namespace: str, messages: Sequence[IncomingMessage]) -> list[ExtractedItem] | None:
     """Return the items that the model reads in `messages`; None when the request failed."""
     messages = [message._replace(text=excerpt(message.text)) for message in messages]
-    lines = "\n".join(
-        f"[{number}] {message.speaker}: {message.text}" for number, message in enumerate(messages, start=1)
-    )
+    lines = [f"[{number}] {message.speaker}: {message.text}" for number, message in enumerate(messages, start=1)]
     answer = llm.ask(namespace, "extract", lines, LlmExtraction)
     return None if answer is None else list(_grounded(answer, messages))
 

@@ -58,7 +58,7 @@ def summarise_episodes(
 
 def _summarise_by_llm(llm: LlmClient, namespace: str, turns: Sequence[EpisodeRow], budget: int) -> str | None:
     """Return the language model's summary; None when the request failed or the summary exceeds the budget."""
-    lines = "\n".join(f"{turn.speaker}: {turn.line()}" for turn in turns)
-    answer = llm.ask(namespace, "summarise", f"(at most {budget} tokens)\n{lines}", LlmSummary)
+    lines = [f"(at most {budget} tokens)", *(f"{turn.speaker}: {turn.line()}" for turn in turns)]
+    answer = llm.ask(namespace, "summarise", lines, LlmSummary)
     fits = answer is not None and estimate_tokens(answer.summary) <= budget * _OVERRUN_MAX
     return answer.summary if answer is not None and fits else None
