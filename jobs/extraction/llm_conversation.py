@@ -14,6 +14,7 @@ from functools import cached_property
 from recollect.events.envelope import datetime_of
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.rule_extractor import IncomingMessage
+from recollect.jobs.llm.conversation_lines import label
 from recollect.jobs.llm.grounding import Evidence, SourceLine
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.queries.session_queries import EarlierTurn
@@ -68,7 +69,7 @@ class LlmConversation:
         if earlier:
             lines.append("Before:")
             lines += [
-                f"- {_label(datetime_of(turn.occurred_at_us), turn.speaker, is_assistant=turn.role == 'assistant')}"
+                f"- {label(datetime_of(turn.occurred_at_us), turn.speaker, is_assistant=turn.role == 'assistant')}"
                 f"{turn.text[:_EARLIER_CHARS_MAX]}"
                 for turn in earlier
             ]
@@ -78,8 +79,8 @@ class LlmConversation:
             if message.session_id != session_id:
                 lines.append("Another conversation:")
                 session_id = message.session_id
-            label = _label(message.sent_at, message.speaker, is_assistant=message.is_assistant)
-            lines.append(f"[{number}] {label}{message.text}")
+            prefix = label(message.sent_at, message.speaker, is_assistant=message.is_assistant)
+            lines.append(f"[{number}] {prefix}{message.text}")
         return lines
 
     def message(self, number: int) -> IncomingMessage | None:
@@ -148,9 +149,3 @@ class LlmConversation:
 
 def _source(message: IncomingMessage) -> SourceLine:
     return SourceLine(message.speaker, message.text, message.sent_at)
-
-
-def _label(sent_at: datetime, speaker: str, *, is_assistant: bool) -> str:
-    """Return when and by whom a line was said: `Mon 2026-01-05 09:12 Ann: `."""
-    role = " (assistant)" if is_assistant and speaker != "assistant" else ""
-    return f"{sent_at:%a %Y-%m-%d %H:%M} {speaker}{role}: "

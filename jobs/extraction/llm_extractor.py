@@ -17,7 +17,6 @@ from recollect.jobs.extraction.llm_answer import (
     LlmExtraction,
     LlmFact,
     LlmInstruction,
-    LlmItem,
     LlmPreference,
     LlmProcedure,
     LlmRelationship,
@@ -27,7 +26,7 @@ from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMess
 from recollect.jobs.extraction.sentences import Sentence
 from recollect.jobs.extraction.standing_instructions import find_instruction, is_pasted, is_risky
 from recollect.jobs.llm.client import LlmClient
-from recollect.jobs.llm.grounding import Evidence
+from recollect.jobs.llm.item_answer import LlmItem
 from recollect.projections.projector.predicates import canonical, is_listed, normalised
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.queries.session_queries import EarlierTurn
@@ -259,7 +258,7 @@ class _Checks:
         if message is None or not text or is_pasted(message.text):
             return
         own = self._conversation.own(instruction.line)
-        if not own.has_words(text) or not own.has_numbers(text, message.sent_at) or not own.has_names(text):
+        if not own.grounds(text):
             return
         if _REPORTED.search(_closest_sentence(message.text, text)):
             return
@@ -287,7 +286,7 @@ class _Checks:
             item["aliases"] = aliases
         description = entity.description
         so_far = self._conversation.so_far(entity.line)
-        if description and _grounds(so_far, description):
+        if description and so_far.grounds(description):
             item["description"] = description
         yield ExtractedItem("entities", item | _source(message))
 
@@ -310,7 +309,7 @@ class _Checks:
             return
         own = self._conversation.own(procedure.line)
         parts = [procedure.name, *procedure.steps]
-        if all(_grounds(own, part) for part in parts):
+        if all(own.grounds(part) for part in parts):
             item = {"name": procedure.name, "trigger": f"to {procedure.name}", "steps": procedure.steps}
             yield ExtractedItem("procedures", item | _source(message))
 
@@ -381,11 +380,6 @@ def _is_denied(sentence: str, predicate: str, object: str) -> bool:
     words = content_stems(object)
     clause = max(_CLAUSE.split(sentence), key=lambda part: len(words & content_stems(part or "")))
     return _DENIAL.search(clause) is not None and not _DENYING_ITEM.search(f"{predicate} {object}")
-
-
-def _grounds(evidence: Evidence, phrase: str) -> bool:
-    """Return whether the words, names and numbers of a phrase are in the evidence."""
-    return evidence.has_words(phrase) and evidence.has_numbers(phrase) and evidence.has_names(phrase)
 
 
 def _statement(message: IncomingMessage, fact: Mapping[str, Any]) -> PriorStatement:

@@ -77,7 +77,14 @@ class LlmClient:
         self._model: Any = None
 
     def ask(
-        self, namespace: str, prompt: str, lines: Sequence[str], output: type[Output], *, retries: int = RETRIES
+        self,
+        namespace: str,
+        prompt: str,
+        lines: Sequence[str],
+        output: type[Output],
+        *,
+        tokens_max: int | None = None,
+        retries: int = RETRIES,
     ) -> Output | None:
         """Return the model's answer; None when the budget or the breaker allows no request, or the request failed.
 
@@ -85,16 +92,18 @@ class LlmClient:
             prompt: the name of a file in `prompts`.
             lines: the conversation; it is marked as data in the request.
             output: the type of the answer.
+            tokens_max: the length that the model is asked to keep to; None: any.
             retries: further requests after malformed output; 0 when a caller waits for the answer.
         """
         text = fence([single_line(line) for line in lines])
-        key = sha256("\0".join((prompt, output.__name__, text)).encode(errors="replace")).hexdigest()
+        instructions = _prompt(prompt) + ("" if tokens_max is None else f"\nAnswer in at most {tokens_max} tokens.\n")
+        key = sha256("\0".join((instructions, text)).encode(errors="replace")).hexdigest()
         cached = self._answers.get(key)
         if isinstance(cached, output):
             return cached
         if self._is_spent() or not self._breaker.allows(namespace):
             return None
-        future = asyncio.run_coroutine_threadsafe(self._ask(prompt, text, output, retries), self._loop)
+        future = asyncio.run_coroutine_threadsafe(self._ask(instructions, text, output, retries), self._loop)
         try:
             answer = future.result(self._settings.llm_timeout_seconds * (retries + 1) + _SLACK_SECONDS)
         except (Exception, FutureTimeout) as error:
@@ -188,12 +197,11 @@ class LlmClient:
         if client is not None:
             await client.close()
 
-    async def _ask(self, prompt: str, text: str, output: type[Output], retries: int) -> Output:
+    async def _ask(self, instructions: str, text: str, output: type[Output], retries: int) -> Output:
         # The import takes a second, so it happens only when a model is used.
         from pydantic_ai import Agent, RunUsage, TextOutput, ToolOutput, UsageLimits  # noqa: PLC0415
 
         seconds = self._settings.llm_timeout_seconds
-        instructions = _prompt(prompt)
         agent: Agent[Any, Output] = Agent(
             self._open_model(),
             # Servers without tool calls answer with the JSON as text.

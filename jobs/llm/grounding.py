@@ -22,7 +22,7 @@ from recollect.projections.text.words import STOP_WORDS, WORD, distinct_words
 #: Share of the words of a phrase that its source must have.
 SHARE_MIN = 0.6
 #: Share of the words of a sentence of a summary, which joins words of several lines by its own.
-_SENTENCE_SHARE_MIN = 0.5
+SENTENCE_SHARE_MIN = 0.5
 #: Letters of the beginning that two forms of a word share: `practised`, `practices`.
 _PREFIX_CHARS = 5
 #: Letters of a word in which one wrong letter is a spelling mistake; shorter words are other words.
@@ -80,6 +80,18 @@ class Evidence:
     @cached_property
     def _terms(self) -> frozenset[str]:
         return frozenset(_terms(" ".join(f"{line.speaker} {line.text}" for line in self.lines)))
+
+    @cached_property
+    def _prefixes(self) -> frozenset[str]:
+        return frozenset(term[:_PREFIX_CHARS] for term in self._terms if len(term) >= _PREFIX_CHARS)
+
+    @cached_property
+    def _terms_by_shape(self) -> dict[tuple[str, int], list[str]]:
+        """The terms by first letter and length, so that a long conversation is not searched for each word."""
+        terms: dict[tuple[str, int], list[str]] = {}
+        for term in self._terms:
+            terms.setdefault((term[:1], len(term)), []).append(term)
+        return terms
 
     @cached_property
     def _numbers(self) -> frozenset[str]:
@@ -149,7 +161,7 @@ class Evidence:
     def _has_date(self, date: DateRange) -> bool:
         """Return whether the lines have a date in its words, or one that its range covers."""
         words = date.text.casefold()
-        if any(words in line.text.casefold() for line in self.lines):
+        if any(words in line.text.casefold() or date.start <= line.sent_at < date.end for line in self.lines):
             return True
         if self._dates:
             return any(
@@ -161,23 +173,23 @@ class Evidence:
         """Return whether a date of the lines contains `moment`."""
         return any(date.start - _TOLERANCE <= moment <= date.end + _TOLERANCE for date in self._dates)
 
+    def grounds(self, phrase: str, share: float = SHARE_MIN) -> bool:
+        """Return whether the lines have the words, the names, the numbers and the dates of a phrase."""
+        return self.has_words(phrase, share) and self.has_numbers(phrase) and self.has_names(phrase)
+
     def grounded_sentences(self, text: str) -> list[str]:
         """Return the sentences of a summary that the lines ground: their names, numbers, dates and most words."""
-        return [
-            sentence
-            for sentence in split_sentences(text)
-            if self.has_words(sentence, _SENTENCE_SHARE_MIN) and self.has_numbers(sentence) and self.has_names(sentence)
-        ]
+        return [sentence for sentence in split_sentences(text) if self.grounds(sentence, SENTENCE_SHARE_MIN)]
 
     def _has_form_of(self, term: str) -> bool:
         """Return whether the lines have another form of a word, or the word with one wrong letter."""
         if len(term) < _SPELLED_CHARS_MIN:
             return False
-        prefix = term[:_PREFIX_CHARS]
-        return any(
-            other.startswith(prefix) or (other[:1] == term[0] and _within_one_edit(term, other))
-            for other in self._terms
-        )
+        if term[:_PREFIX_CHARS] in self._prefixes:
+            return True
+        lengths = range(len(term) - 1, len(term) + 2)
+        others = (other for length in lengths for other in self._terms_by_shape.get((term[0], length), ()))
+        return any(_within_one_edit(term, other) for other in others)
 
     def _has_name_word(self, word: str) -> bool:
         """Return whether the lines have a word of a name, or it with two letters swapped by hurried fingers."""

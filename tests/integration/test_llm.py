@@ -153,18 +153,3 @@ def test_a_model_waits_until_there_is_something_to_read(
     tell(memory, *(f"and more {at}" for at in range(10)))
     extract(memory.parts.job_context, "a", microseconds(_START + timedelta(minutes=1)))
     assert len(server.requests) == 1
-
-
-def test_summaries_come_from_the_model_when_they_keep_to_their_length(
-    server: OpenAiServer, open_memory: Callable[..., Recollect]
-) -> None:
-    def answer(request: dict[str, Any]) -> Any:
-        text = request["messages"][-1]["content"]
-        return {"summary": "Ann restores a boat."} if "at most" in text else {}
-
-    server.behaviour = answer
-    memory = open_memory()
-    tell(memory, *(f"I am restoring a wooden boat, and today it was plank number {at}" for at in range(20)))
-    memory.compact("a", now=_START + timedelta(days=2))
-    found = [one["text"] for one in memory.episodes("a")["items"] if one["tier"] == "compressed"]
-    assert found == ["Ann restores a boat."]
