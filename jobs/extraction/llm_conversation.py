@@ -7,7 +7,7 @@ question that the user answers or a proposal that the user confirms: `Shall I no
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 
@@ -55,7 +55,8 @@ class LlmConversation:
         self._messages = [message._replace(text=excerpt(message.text)) for message in messages]
         self._earlier = earlier
         self._statements = statements
-        self._so_far: dict[int, Evidence] = {}
+        #: The evidence by its kind and line: an answer has many items for one line.
+        self._evidence: dict[tuple[str, int], Evidence] = {}
 
     def lines(self) -> list[str]:
         """Return the lines of the request: what memory has, the messages before, and the numbered messages."""
@@ -89,27 +90,19 @@ class LlmConversation:
 
     def own(self, number: int) -> Evidence:
         """Return the evidence for what the speaker of a line states: the line, and a proposal that it confirms."""
-        message = self._messages[number - 1]
-        proposal = self._confirmed(number)
-        return Evidence([*([] if proposal is None else [proposal]), _source(message)])
-
-    def confirms(self, number: int) -> bool:
-        """Return whether a line confirms a question or a proposal before it."""
-        return self._confirmed(number) is not None
+        return self._of("own", number, lambda: [self._confirmed(number), _source(self._messages[number - 1])])
 
     def answered(self, number: int) -> Evidence:
         """Return the evidence for what a line is about: the line and the message before it, which it may answer."""
-        before = self._before(number)
-        return Evidence([*([] if before is None else [before]), _source(self._messages[number - 1])])
+        return self._of("answered", number, lambda: [self._before(number), _source(self._messages[number - 1])])
 
     def so_far(self, number: int) -> Evidence:
-        """Return the evidence for names: the conversation up to a line, and the speakers of all lines."""
-        if number not in self._so_far:
-            session_id = self._messages[number - 1].session_id
-            lines = self._turns(session_id)
-            lines += [_source(message) for message in self._messages[:number] if message.session_id == session_id]
-            self._so_far[number] = Evidence(lines)
-        return self._so_far[number]
+        """Return the evidence for names: the conversation up to a line, and its speakers."""
+        return self._of("so far", number, lambda: self._lines_before(number + 1, of=number))
+
+    def confirms(self, number: int) -> bool:
+        """Return whether a line confirms a question or a proposal before it."""
+        return len(self.own(number).lines) > 1
 
     @cached_property
     def remembered(self) -> Evidence:
@@ -135,10 +128,22 @@ class LlmConversation:
 
     def _before(self, number: int) -> SourceLine | None:
         """Return the message of another speaker before a line, in its session; None without one."""
-        message = self._messages[number - 1]
-        lines = self._turns(message.session_id)
-        lines += [_source(other) for other in self._messages[: number - 1] if other.session_id == message.session_id]
-        return lines[-1] if lines and lines[-1].speaker != message.speaker else None
+        lines = self._lines_before(number, of=number)
+        return lines[-1] if lines and lines[-1].speaker != self._messages[number - 1].speaker else None
+
+    def _lines_before(self, end: int, *, of: int) -> list[SourceLine]:
+        """Return the lines before the number `end` in the session of the line `of`, with the turns before them."""
+        session_id = self._messages[of - 1].session_id
+        lines = [_source(message) for message in self._messages[: end - 1] if message.session_id == session_id]
+        return [*self._turns(session_id), *lines]
+
+    def _of(self, kind: str, number: int, lines: Callable[[], Sequence[SourceLine | None]]) -> Evidence:
+        """Return the evidence of a kind for a line; make it at the first call."""
+        evidence = self._evidence.get((kind, number))
+        if evidence is None:
+            evidence = Evidence([line for line in lines() if line is not None])
+            self._evidence[kind, number] = evidence
+        return evidence
 
     def _turns(self, session_id: str | None) -> list[SourceLine]:
         return [

@@ -22,6 +22,7 @@ from recollect.jobs.extraction.llm_answer import (
     LlmRelationship,
 )
 from recollect.jobs.extraction.llm_conversation import LlmConversation, is_question
+from recollect.jobs.extraction.predicate_cues import LIKING, allows
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 from recollect.jobs.extraction.sentences import Sentence
 from recollect.jobs.extraction.standing_instructions import find_instruction, is_pasted, is_risky
@@ -56,9 +57,20 @@ _ASSISTANT_CONFIDENCE_MAX = 0.6
 #: Words of endings in the languages that conversations are mostly in. A line with one ends what it does not name again:
 #: `we broke up`.
 _ENDING_CUE = re.compile(
-    r"\b(?:no longer|any ?more|not|\w{2,10}n['’]t|never|quit|quitting|left|leaving|sold|stopp?e?d?|used to|broke|split|died|"
-    r"dead|done|finish\w*|cancel\w*|expired|returned|gave|lost|over|ended|former|ex|without|forget|nicht|kein\w*|mehr|"
-    r"verkauft|gekündigt|getrennt|gestorben|fertig|ya no|non|più|não|já|vendi|не|нет|больше|ушёл|ушла|продал\w?|dejé|vendí|murió|terminé|plus|quitté|vendu|mort|fini)\b|没|不再|了|もう",
+    r"\b(?:no longer|any ?more|quit|quitting|left|leaving|sold|stopp?e?d?|used to|broke|split|died|dead|done|finish\w*|"
+    r"cancel\w*|expired|returned|gave|lost|over|ended|fired|verkauft|gekündigt|getrennt|gestorben|fertig|ya no|dejé|vendí|"
+    r"murió|terminé|quitté|vendu|mort|fini|vendi|больше|ушёл|ушла|продал\w?)\b|不再|了|もう",
+    re.IGNORECASE,
+)
+#: Denials, which end what the line names.
+_DENYING_CUE = re.compile(
+    r"\b(?:not|\w{2,10}n['’]t|never|no|without|former|ex|nicht|kein\w*|mehr|nunca|plus|pas|non|più|não|já|не|нет)\b|没|不",
+    re.IGNORECASE,
+)
+#: Words with which a line sets something right.
+_CORRECTION_CUE = re.compile(
+    r"\b(?:actually|correct\w*|meant|mean|mistake|misspoke|wrong|sorry|oops|wait|no|not|n['’]t|rather|instead|eigentlich|"
+    r"nein|nicht|sondern|meinte|falsch|quise decir|no era|perdón|en fait|non|pardon|anzi|na verdade|не|точнее)\b|不是|应该是|じゃなくて",
     re.IGNORECASE,
 )
 _FORGET = re.compile(
@@ -80,13 +92,6 @@ _CLAUSE = re.compile(r"[,;:–—]|\b(?:but|and|because|although|though|so|aber|
 #: Signs that a sentence reports the words of others, or speaks about another person: no instruction to the assistant.
 _REPORTED = re.compile(
     r"[\"“”«»]|\b(?:said|says|told|tells|asked|asks|wrote|writes|he|she|they|his|her|their|everyone|people)\b",
-    re.IGNORECASE,
-)
-#: Words by which people say what they like, in the languages that conversations are mostly in.
-_LIKING = re.compile(
-    r"\b(?:lik\w+|lov\w+|enjoy\w*|prefer\w*|favou?rite\w*|hat(?:e[sd]?|ing)|dislik\w+|can['’]?t stand|fan of|ador\w+|into|"
-    r"rather|awful|delicious|mag|mögen|lieb\w*|gern\w*|hass\w*|lecker|schmeckt|"
-    r"gusta\w*|encanta\w*|prefier\w*|odi\w+|aim\w+|préf\w+|déteste|gost\w+|piac\w+|нрав\w+|любл\w+|любит)\b|[喜爱愛好]|讨厌",
     re.IGNORECASE,
 )
 #: Words of a task that a line about it has: the verb and the thing.
@@ -179,14 +184,15 @@ class _Checks:
         yield ExtractedItem("facts" if grounded else "rejected", item)
 
     def _correction(self, correction: LlmCorrection) -> Iterator[ExtractedItem]:
-        """Yield a correction of what its speaker stated before; the statement as a fact when nothing was."""
+        """Yield a correction of what its speaker stated before; a fact when nothing was, or the line corrects nothing."""
         message = self._of_user(correction)
-        if message is None:
+        if message is None or is_pasted(message.text):
             return
         subject = self._subject(correction.subject, correction.line)
         if subject is None:
             return
-        wrong = self._corrected(correction, subject, message.speaker)
+        is_correction = _CORRECTION_CUE.search(message.text) is not None
+        wrong = self._corrected(correction, subject, message.speaker) if is_correction else None
         # The statement that it corrects has the predicate.
         if not self._states(correction.line, correction.predicate if wrong is None else "", correction.object):
             return
@@ -215,11 +221,18 @@ class _Checks:
     def _ending(self, ending: LlmEnding) -> Iterator[ExtractedItem]:
         message = self._of_user(ending)
         subject = None if message is None else self._subject(ending.subject, ending.line)
-        if message is None or subject is None or is_question(_closest_sentence(message.text, ending.about or "")):
+        if message is None or subject is None or is_pasted(message.text):
             return
-        is_retraction = ending.forget and _FORGET.search(message.text) is not None
+        if is_question(_closest_sentence(message.text, ending.about or "")):
+            return
+        own = self._conversation.own(ending.line)
+        # "Never mind, look at this" is about nothing that was said before.
+        names_it = own.has_pronoun() or own.has_words(ending.about or ending.predicate or "")
+        is_retraction = ending.forget and names_it and _FORGET.search(message.text) is not None
         priors = [prior for prior in self._statements if normalised(prior.subject) == normalised(subject)]
-        if not (is_retraction or _ENDING_CUE.search(message.text) or _does_a_task(message.text, priors)):
+        is_denied = names_it and _DENYING_CUE.search(message.text) is not None
+        is_over = is_denied or _ENDING_CUE.search(message.text) is not None or _does_a_task(message.text, priors)
+        if not is_retraction and not is_over:
             return
         predicate = canonical(ending.predicate or "")
         predicates = list(dict.fromkeys(prior.predicate for prior in priors if canonical(prior.predicate) == predicate))
@@ -240,7 +253,7 @@ class _Checks:
         subject = self._subject(preference.subject or message.speaker, preference.line)
         if subject is None or not self._states(preference.line, preference.value, preference.key):
             return
-        if not any(_LIKING.search(line.text) for line in self._conversation.answered(preference.line).lines):
+        if not any(LIKING.search(line.text) for line in self._conversation.answered(preference.line).lines):
             return
         item = {
             "category": preference.category,
@@ -336,8 +349,11 @@ class _Checks:
 
     def _has_predicate(self, line: int, predicate: str) -> bool:
         """Return whether a predicate is a usual one, or in the words of a line or of the question before it."""
+        answered = self._conversation.answered(line)
+        if not any(allows(predicate, source.text) for source in answered.lines):
+            return False
         words = " ".join(word for word in predicate.split() if not content_stems(word) <= _GENERIC)
-        return is_listed(predicate) or not content_stems(words) or self._conversation.answered(line).has_words(words)
+        return is_listed(predicate) or not content_stems(words) or answered.has_words(words)
 
     def _is_mentioned(self, phrase: str, line: int) -> bool:
         """Return whether the conversation so far, or memory, has the words of `phrase`."""

@@ -24,6 +24,7 @@ from recollect.events.errors import InvalidInput, short_text
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.jobs.job_settings import LlmSettings
 from recollect.jobs.llm.breaker import Breaker, Failure
+from recollect.jobs.llm.shared_pause import Pause, SharedPause
 from recollect.jobs.llm.spend import Spend
 from recollect.projections.text.prompt_fence import fence, single_line
 from recollect.projections.text.tokens import estimate_tokens
@@ -64,11 +65,10 @@ class LlmClient:
         self._settings = settings
         self._spend = Spend(data / "llm-spend.json")
         self._breaker = Breaker(settings.llm_failures_max, settings.llm_pause_seconds)
+        self._shared_pause = SharedPause(data / "llm-pause.json")
         self._lock = threading.Lock()
         #: Whether the log says that the budget is spent.
         self._is_spent_logged = False
-        #: Why the requests were paused; None: they were not.
-        self._pause_reason: str | None = None
         self._answers: BoundedCache[str, BaseModel] = BoundedCache(_ANSWERS_MAX)
         # One event loop for all calls, because an HTTP client can only be used in the loop that created it.
         self._loop = asyncio.new_event_loop()
@@ -101,7 +101,7 @@ class LlmClient:
         cached = self._answers.get(key)
         if isinstance(cached, output):
             return cached
-        if self._is_spent() or not self._breaker.allows(namespace):
+        if self._is_spent() or self._shared_pause.current() is not None or not self._breaker.allows(namespace):
             return None
         future = asyncio.run_coroutine_threadsafe(self._ask(instructions, text, output, retries), self._loop)
         try:
@@ -111,7 +111,7 @@ class LlmClient:
             self._failed(namespace, error)
             return None
         if self._breaker.succeeded(namespace):
-            self._pause_reason = None
+            self._shared_pause.end()
             _logger.warning("The language model %s answers again.", self.name)
         self._answers.put(key, answer)
         return answer
@@ -119,15 +119,15 @@ class LlmClient:
     def status(self) -> dict[str, Any]:
         """Return the fields for health: the model, its state, the tokens of today and the pauses."""
         tokens = self._spend.tokens_today()
-        left = self._breaker.seconds_left()
+        pause = self._pause()
         is_spent = tokens >= self._settings.llm_tokens_per_day
         return {
             "model": self.name,
-            "state": "budget spent" if is_spent else "ready" if left is None else "paused",
+            "state": "budget spent" if is_spent else "ready" if pause is None else "paused",
             "tokens_today": tokens,
             "tokens_per_day": self._settings.llm_tokens_per_day,
-            "paused_until": None if left is None else rfc3339((now_us() // 1_000_000 + round(left)) * 1_000_000),
-            "pause_reason": None if left is None else self._pause_reason,
+            "paused_until": None if pause is None else rfc3339(pause.until_us // 1_000_000 * 1_000_000),
+            "pause_reason": None if pause is None else pause.reason,
             "paused_namespaces": self._breaker.paused_namespaces(),
         }
 
@@ -138,12 +138,13 @@ class LlmClient:
                 f"the language model's {self._settings.llm_tokens_per_day} tokens of today are spent, and rules do its "
                 "work until midnight UTC; raise RECOLLECT_LLM_TOKENS_PER_DAY if that is too early"
             )
-        left = self._breaker.seconds_left()
-        if left is None:
+        pause = self._pause()
+        if pause is None:
             return None
+        seconds = max(0, pause.until_us - now_us()) // 1_000_000
         return (
-            f"the language model is paused for {left:.0f} s after failures, and rules do its work; "
-            f"check its server: {self._pause_reason}"
+            f"the language model is paused for {seconds} s after failures, and rules do its work; "
+            f"check its server: {pause.reason}"
         )
 
     def close(self) -> None:
@@ -154,6 +155,14 @@ class LlmClient:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_SLACK_SECONDS)
         self._loop.close()
+
+    def _pause(self) -> Pause | None:
+        """Return the pause of all requests, of this or another process; None without one."""
+        pause = self._shared_pause.current()
+        if pause is None and self._breaker.seconds_left() is not None:
+            # The time is over, and no request has shown yet whether the server answers.
+            return Pause(now_us(), "it has not been asked again yet")
+        return pause
 
     def _is_spent(self) -> bool:
         """Return whether the tokens of today are spent; log each change."""
@@ -175,8 +184,10 @@ class LlmClient:
         failure = _failure(error)
         reason = short_text(error)
         seconds = self._settings.llm_pause_seconds
-        if self._breaker.failed(namespace, failure):
-            self._pause_reason = reason
+        is_new = self._breaker.failed(namespace, failure)
+        if self._breaker.seconds_left() is not None:
+            self._shared_pause.begin(seconds, reason)
+        if is_new:
             _logger.warning(
                 "The language model %s is paused for %.0f s, and rules do its work: %s", self.name, seconds, reason
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from recollect.projections.text.date_ranges import DateRange, find_dates
@@ -155,8 +155,8 @@ class Evidence:
         """Return whether a line has a pronoun, which a model replaces by a name of the conversation."""
         return not self._words.isdisjoint(_PRONOUNS) or any(_PRONOUN_SIGN.search(line.text) for line in self.lines)
 
-    def _dates_of(self, phrase: str, sent_at: datetime | None) -> list[DateRange]:
-        return list(find_dates(phrase, sent_at or self.lines[-1].sent_at)) if self.lines else []
+    def _dates_of(self, phrase: str, sent_at: datetime | None) -> Sequence[DateRange]:
+        return _dates(phrase, sent_at or self.lines[-1].sent_at) if self.lines else ()
 
     def _has_date(self, date: DateRange) -> bool:
         """Return whether the lines have a date in its words, or one that its range covers."""
@@ -199,6 +199,12 @@ class Evidence:
             len(other) == len(word) and sorted(other) == sorted(word) and _within_one_edit(word, other)
             for other in self._words
         )
+
+
+# The words, the numbers and the names of one phrase are checked one after the other.
+@lru_cache(maxsize=64)
+def _dates(phrase: str, sent_at: datetime) -> tuple[DateRange, ...]:
+    return tuple(find_dates(phrase, sent_at))
 
 
 def _within_one_edit(first: str, second: str) -> bool:

@@ -95,7 +95,7 @@ def test_a_pause_is_seen_in_health_and_metrics_until_the_server_answers(
     server: OpenAiServer, open_memory: Callable[..., Recollect], caplog: pytest.LogCaptureFixture
 ) -> None:
     server.behaviour = lambda _: Raw(500, b"{}")
-    memory = open_memory(llm_failures_max=2, llm_pause_seconds=0.2)
+    memory = open_memory(llm_failures_max=2, llm_pause_seconds=1)
     assert health_report(memory.parts)["status"] == "ok"
     tell_and_extract(memory, "I live in Porto.")
     tell_and_extract(memory, "I live in Faro.", namespace="b")
@@ -106,7 +106,7 @@ def test_a_pause_is_seen_in_health_and_metrics_until_the_server_answers(
     assert "500" in report["llm"]["pause_reason"]
     assert [problem for problem in report["problems"] if "the language model is paused" in problem]
     assert gauges(memory)["recollect_llm_paused"] == 1
-    time.sleep(0.3)
+    time.sleep(1.1)
     server.behaviour = _SENSIBLE
     tell_and_extract(memory, _BOAT)
     assert "a wooden boat" in objects(memory)
@@ -115,6 +115,20 @@ def test_a_pause_is_seen_in_health_and_metrics_until_the_server_answers(
     lines = [record.message for record in caplog.records if "language model" in record.message]
     assert len(lines) == 2
     assert lines[1].endswith("answers again.")
+
+
+def test_a_pause_holds_for_other_processes_and_after_a_restart(
+    server: OpenAiServer, open_memory: Callable[..., Recollect]
+) -> None:
+    server.behaviour = lambda _: SILENT
+    worker = open_memory(llm_timeout_seconds=0.3)
+    tell_and_extract(worker, "I live in Porto.")
+    worker.close()
+    restarted = open_memory(llm_timeout_seconds=0.3)
+    tell_and_extract(restarted, "I live in Faro.", namespace="b")
+    assert len(server.requests) == 1
+    assert health_report(restarted.parts)["llm"]["state"] == "paused"
+    assert gauges(restarted)["recollect_llm_paused"] == 1
 
 
 def test_a_spent_budget_is_seen_and_a_restart_continues_to_count(
