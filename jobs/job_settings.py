@@ -143,7 +143,7 @@ class ConversationSettings(BaseModel):
 
 
 class LlmSettings(BaseModel):
-    """The language model that summarises and extracts, if one is configured."""
+    """The language model that extracts, summarises and observes, if one is configured."""
 
     model_config = _FROZEN
 
@@ -151,11 +151,15 @@ class LlmSettings(BaseModel):
     llm: str | None = None
     #: The URL of an OpenAI-compatible server; `llm` is then the name of the model on that server.
     llm_base_url: str | None = None
-    #: Seconds that one request may take.
+    #: Seconds that one request may take. One request that takes longer pauses the model for all namespaces.
     llm_timeout_seconds: Annotated[float, Field(gt=0)] = 30
-    #: Tokens, of prompts and answers together, that may be used in a day (UTC).
+    #: Tokens, of prompts and answers together, that may be used in a day (UTC). The last answer may exceed it.
     llm_tokens_per_day: Annotated[int, Field(ge=0)] = 500_000
-    #: Consecutive failures after which a namespace uses only the rules for `llm_pause_seconds`.
+    #: Tokens of one answer, with the reasoning of the model; together with a prompt of about 6,000 tokens they must fit
+    #: in the context of the model.
+    llm_answer_tokens_max: Annotated[int, Field(ge=256)] = 4_096
+    #: Consecutive failures after which all namespaces use only the rules for `llm_pause_seconds`. A namespace whose
+    #: messages get no usable answer is left to the rules alone, and counts once.
     llm_failures_max: Annotated[int, Field(ge=1)] = 3
     #: Seconds of that pause.
     llm_pause_seconds: Annotated[float, Field(gt=0)] = 300

@@ -18,7 +18,10 @@ def health_report(parts: MemoryParts) -> dict[str, Any]:
         for parking in parts.read_models.parked()
     ]
     embedding = parts.active_model.status()
+    llm = parts.job_context.llm
     problems = _problems(state, present_us)
+    if llm is not None and (llm_problem := llm.problem()) is not None:
+        problems.append(llm_problem)
     if any(status["state"] == "failed" for status in (embedding, embedding.get("next", embedding))):
         problems.append("the embedding model failed to load")
     if parked:
@@ -35,7 +38,7 @@ def health_report(parts: MemoryParts) -> dict[str, Any]:
         "jobs": [run_json(run) for run in state.runs],
         "processes": [_process_json(heartbeat, present_us) for heartbeat in state.heartbeats],
         "dead_letters": len(state.dead_letters),
-        "llm": parts.job_context.llm.status() if parts.job_context.llm else None,
+        "llm": llm.status() if llm is not None else None,
     }
 
 

@@ -25,8 +25,16 @@ def prometheus_metrics(parts: MemoryParts) -> bytes:
         len(parts.read_models.parked()),
     )
     if parts.job_context.llm is not None:
-        tokens = parts.job_context.llm.status()["tokens_today"]
+        status = parts.job_context.llm.status()
+        tokens, budget = status["tokens_today"], status["tokens_per_day"]
         _add_gauge(registry, "llm_tokens_today", "Tokens that the language model has used today (UTC)", tokens)
+        _add_gauge(registry, "llm_budget_spent", "1 while the tokens of today are spent", float(tokens >= budget))
+        _add_gauge(
+            registry,
+            "llm_paused",
+            "1 while requests to the language model pause after failures",
+            float(status["paused_until"] is not None),
+        )
     return generate_latest(registry)
 
 

@@ -9,7 +9,7 @@ from recollect.events.envelope import DAY_US, EventDraft
 from recollect.jobs.compaction.session_batches import due_batches
 from recollect.jobs.derivation.derived_events import episodes_compressed
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.summarising.summaries import summarise_episodes
+from recollect.jobs.summarising.summaries import LLM_SUMMARIES_MAX, summarise_episodes
 from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -25,7 +25,8 @@ def compress(context: JobContext, namespace: str, now_us: int, snapshot: Snapsho
     large = snapshot.progress.file_size_bytes() > settings.compaction.model_bytes_max
     cutoff_us = now_us - (0 if large else int(settings.compaction.compress_after_hours * _HOUR_US))
     batches = due_batches(snapshot, cutoff_us, settings.compaction.compressed_turns_max)
-    return [_compressed(context, namespace, snapshot, batch) for batch in islice(batches, _BATCHES_MAX)]
+    batches_max = _BATCHES_MAX if context.llm is None else LLM_SUMMARIES_MAX
+    return [_compressed(context, namespace, snapshot, batch) for batch in islice(batches, batches_max)]
 
 
 def _compressed(context: JobContext, namespace: str, snapshot: Snapshot, batch: Sequence[EpisodeRow]) -> EventDraft:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from recollect.events.envelope import DAY_US, EventDraft
 from recollect.jobs.derivation.derived_events import episode_distilled
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.summarising.summaries import summarise_episodes
+from recollect.jobs.summarising.summaries import LLM_SUMMARIES_MAX, summarise_episodes
 from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.summary_sources import read_turns
@@ -19,7 +19,8 @@ _SUMMARIES_MAX = 20
 def distill(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `episode.distilled` for the next compressed episodes that are old enough."""
     cutoff_us = now_us - int(context.settings.compaction.distill_after_days * DAY_US)
-    due = snapshot.episodes.compressed_before(cutoff_us, limit=_SUMMARIES_MAX)
+    summaries_max = _SUMMARIES_MAX if context.llm is None else LLM_SUMMARIES_MAX
+    due = snapshot.episodes.compressed_before(cutoff_us, limit=summaries_max)
     return [_distilled(context, namespace, snapshot, compressed) for compressed in due]
 
 

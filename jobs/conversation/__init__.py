@@ -1,4 +1,4 @@
 """Conversation: windows, observations and topics of running conversations.
 
-It may use `jobs.summarising` and `jobs.derivation`.
+It may use `jobs.summarising`, `jobs.derivation` and `jobs.llm`.
 """

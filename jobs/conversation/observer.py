@@ -1,4 +1,7 @@
-"""Observer: writes short notes on running conversations, condenses them, and shortens long messages."""
+"""Observer: writes short notes on running conversations, condenses them, and shortens long messages.
+
+A language model writes and condenses the notes when one is configured; without its answer, sentences are selected.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from recollect.events.envelope import EventDraft, datetime_of
+from recollect.jobs.conversation.llm_notes import observe_by_llm, reflect_by_llm, turns_of_request
 from recollect.jobs.conversation.topics import topic_boundaries
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import observations_recorded, observations_reflected, turns_summarised
@@ -45,12 +49,18 @@ def _observations(context: JobContext, namespace: str, snapshot: Snapshot) -> Se
 def _observation_event(context: JobContext, namespace: str, snapshot: Snapshot, session_id: str) -> EventDraft:
     """Return `observations.recorded` for the next unobserved turns of a session."""
     turns = snapshot.episodes.unobserved_turns(session_id, limit=_EVENT_TURNS_MAX)
+    tokens_max = context.settings.conversation.observations_tokens_max
+    if context.llm is not None:
+        read = turns_of_request(turns)
+        notes = observe_by_llm(context.llm, namespace, read, tokens_max)
+        if notes is not None:
+            return observations_recorded(session_id, read, notes)
     vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
     observations: list[str] = []
-    tokens_left = context.settings.conversation.observations_tokens_max
+    tokens_left = tokens_max
     for segment in _segments(turns, [vectors.get(turn.version) for turn in turns]):
-        tokens_max = min(_LINE_TOKENS_MAX, int(_SHARE * sum(estimate_tokens(turn.line()) for turn in segment)) + 12)
-        text = summarise(segment, [vectors.get(turn.version) for turn in segment], tokens_max)
+        line_tokens = min(_LINE_TOKENS_MAX, int(_SHARE * sum(estimate_tokens(turn.line()) for turn in segment)) + 12)
+        text = summarise(segment, [vectors.get(turn.version) for turn in segment], line_tokens)
         line = f"[{datetime_of(segment[0].occurred_at_us):%Y-%m-%d}] {text}"
         if text and estimate_tokens(line) <= tokens_left:
             observations.append(line)
@@ -77,17 +87,19 @@ def _segments(turns: Sequence[EpisodeRow], vectors: Sequence[Any]) -> Iterator[l
 
 
 def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequence[EventDraft]:
-    """Return `observations.reflected` for sessions with too many observations: the most informative half."""
+    """Return `observations.reflected` for sessions with too many observations: half of their tokens."""
     settings = context.settings
     drafts: list[EventDraft] = []
     sessions = snapshot.sessions.over_observed(tokens_max=settings.conversation.reflect_tokens, limit=_ITEMS_MAX)
     for session_id, occurred_at_us in sessions:
         observations = snapshot.sessions.observations(session_id)
         texts = [observation.text for observation in observations]
-        vectors = context.vectors().vectors_of_texts(namespace, snapshot, texts)
-        rows = [None] * len(texts) if vectors is None else list(vectors)
         tokens_max = settings.conversation.reflect_tokens // 2
-        selected = summarise(plain_rows(texts), rows, tokens_max, whole=True).splitlines()
+        selected = None if context.llm is None else reflect_by_llm(context.llm, namespace, texts, tokens_max)
+        if selected is None:
+            vectors = context.vectors().vectors_of_texts(namespace, snapshot, texts)
+            rows = [None] * len(texts) if vectors is None else list(vectors)
+            selected = summarise(plain_rows(texts), rows, tokens_max, whole=True).splitlines()
         events = list(dict.fromkeys(observation.event_id for observation in observations))
         drafts.append(observations_reflected(session_id, selected, source_events=events, occurred_at_us=occurred_at_us))
     return drafts

@@ -13,6 +13,7 @@ from recollect.jobs.derivation.derived_events import Summary, conversation_compa
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
+from recollect.jobs.summarising.summaries import summary_text
 from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
@@ -104,7 +105,9 @@ def _compaction(
     source_tokens = sum(estimate_tokens(turn.line()) for turn in old)
     vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in old])
     summary_tokens_max = max(16, min(summary_tokens // 2, int(settings.compaction.compressed_share * source_tokens)))
-    text = summarise(old, [vectors.get(turn.version) for turn in old], summary_tokens_max) or "(nothing was said)"
+    by_turn = [vectors.get(turn.version) for turn in old]
+    # The caller waits for the window, so that a malformed answer is not asked for again.
+    text = summary_text(context.llm, namespace, old, by_turn, summary_tokens_max, retries=0)
     return [conversation_compacted(session_id, old, Summary(text, estimate_tokens(text), source_tokens))]
 
 

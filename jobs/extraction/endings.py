@@ -140,12 +140,14 @@ def find_endings(sentence: str, before: Sequence[PriorStatement]) -> Iterator[It
 def _forgotten(rest: str, before: Sequence[PriorStatement]) -> Iterator[Item]:
     """Yield what `forget …` retracts: what it names, or the last statement for `forget that`."""
     about = _CLAUSE_END.split(rest, maxsplit=1)[0].strip()
+    # "Never mind, look at this" forgets nothing.
+    has_object = about.strip(" ,;:.-") != ""
     while (saying := _SAYING.match(about)) is not None:
         about = about[saying.end() :]
     if content_stems(about):
         if len(about.split()) <= _ABOUT_WORDS_MAX:
             yield {"who": "I", "about": about, "retracted": True}
-    elif rest and before:
+    elif has_object and before:
         yield {"who": "I", "predicates": [before[-1].predicate], "about": before[-1].object, "retracted": True}
 
 

@@ -39,6 +39,7 @@ from recollect.jobs.extraction.rule_extractor import (
 )
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.queries.knowledge_queries import PriorStatement
+from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.queries.snapshot import Snapshot
 
 _logger = logging.getLogger(__name__)
@@ -75,6 +76,12 @@ _PAYLOADS: dict[str, type[Payload]] = {
 _DEFERRED_KINDS = ("questions", "dates")
 #: Kinds whose items have the time at which they were said.
 _DATED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "preferences", "relationships"))
+#: Earlier messages of each conversation that a language model reads as context: they name whom pronouns mean.
+_EARLIER_TURNS_MAX = 8
+#: Characters of the messages that one request to a language model reads: about 3,000 tokens, which any model's context has.
+_LLM_CHARS_MAX = 12_000
+#: Latest statements of memory that a request shows.
+_LLM_STATEMENTS_MAX = 30
 #: Roles whose messages are read; tools and systems state nothing about people.
 _ROLES = ("user", "assistant")
 
@@ -99,13 +106,16 @@ def _extraction(
     """
     settings = context.settings
     through = snapshot.progress.job_cursor("extraction")
+    uses_llm = context.llm is not None
+    chars_max = _LLM_CHARS_MAX if uses_llm else None
     messages, last = _next_messages(
-        context.log, namespace, through, snapshot, settings.extraction.extraction_messages_max
+        context.log, namespace, through, snapshot, settings.extraction.extraction_messages_max, chars_max
     )
     if last is None:
         return []
-    uses_llm = context.llm is not None
-    if uses_llm and len(messages) < settings.llm.llm_messages_min and now_us - last.occurred_at_us < _QUIET_US:
+    is_full = uses_llm and sum(len(message.text) for message in messages) >= _LLM_CHARS_MAX
+    is_short = len(messages) < settings.llm.llm_messages_min and not is_full
+    if uses_llm and is_short and now_us - last.occurred_at_us < _QUIET_US:
         # The conversation is going on; one request then reads more messages.
         return []
     started_seconds = time.thread_time()
@@ -132,26 +142,62 @@ def _extraction(
 def _extract_items(
     context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[IncomingMessage], seconds_max: float
 ) -> tuple[list[ExtractedItem], str]:
-    """Return the items of `messages` and the name of the extractor: the language model, or the rules without one.
-
-    Dates, questions and procedures always come from the rules, which find them exactly.
-    """
+    """Return the items of `messages` and the name of the extractor: the language model, or the rules without one."""
     before = [
         *snapshot.knowledge.open_tasks(_OPEN_TASKS_MAX),
         *snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX),
     ]
+    statements = before[-_LLM_STATEMENTS_MAX:]
     by_rules: list[ExtractedItem] = []
     for message in messages:
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the messages are read again later")
         by_rules += _extract_by_rules(namespace, message, before, seconds_max)
-    people = [message for message in messages if not message.is_assistant]
-    entities = extract_entities(people, snapshot.entities)
-    by_llm = extract_by_llm(context.llm, namespace, people) if context.llm is not None and people else None
-    if by_llm is None or context.llm is None:
-        return [*by_rules, *entities], RULES
-    exact = [extracted for extracted in by_rules if extracted.kind in ("dates", "questions", "procedures")]
-    return [*by_llm, *exact, *entities], context.llm.name
+    entities = extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
+    by_rules += entities
+    if context.llm is None or not messages:
+        return by_rules, RULES
+    by_llm = extract_by_llm(context.llm, namespace, messages, _earlier_turns(snapshot, messages), statements)
+    if by_llm is None:
+        return by_rules, RULES
+    if by_llm and all(extracted.kind == "rejected" for extracted in by_llm):
+        # A model that only invents has not read the messages.
+        return [*by_llm, *by_rules], RULES
+    return [*by_llm, *_exact_items(by_rules, by_llm), *entities], context.llm.name
+
+
+def _earlier_turns(snapshot: Snapshot, messages: Sequence[IncomingMessage]) -> dict[str | None, Sequence[EarlierTurn]]:
+    """Return the messages before `messages`, by session."""
+    through = snapshot.progress.job_cursor("extraction")
+    sessions = dict.fromkeys(message.session_id for message in messages if message.session_id is not None)
+    return {
+        session_id: snapshot.sessions.earlier_turns(session_id, through=through, limit=_EARLIER_TURNS_MAX)
+        for session_id in sessions
+    }
+
+
+def _exact_items(by_rules: Sequence[ExtractedItem], by_llm: Sequence[ExtractedItem]) -> Iterator[ExtractedItem]:
+    """Yield the items that rules find exactly: dates, questions, instructions, retractions, and listed procedures."""
+    by_llm_from = {(_exact_kind(extracted), id) for extracted in by_llm for id in _sources(extracted.item)}
+    for extracted in by_rules:
+        kind = _exact_kind(extracted)
+        # An instruction of the rules stands by its words; the model's, of the same message, is the same one.
+        if kind in _DEFERRED_KINDS or (kind is not None and (kind, _sources(extracted.item)[0]) not in by_llm_from):
+            yield extracted
+
+
+def _exact_kind(extracted: ExtractedItem) -> str | None:
+    """Return the kind of an item that rules find exactly; None for other items."""
+    match extracted:
+        case ExtractedItem("endings", {"retracted": True}):
+            return "retractions"
+        # Only an instruction has `standing`.
+        case ExtractedItem("preferences", {"standing": _}):
+            return "instructions"
+        case ExtractedItem("dates" | "questions" | "procedures" as kind, _):
+            return kind
+        case _:
+            return None
 
 
 def _extract_by_rules(
@@ -171,12 +217,18 @@ def _extract_by_rules(
 
 
 def _next_messages(
-    log: EventLog, namespace: str, after: int, snapshot: Snapshot, messages_max: int
+    log: EventLog, namespace: str, after: int, snapshot: Snapshot, messages_max: int, chars_max: int | None
 ) -> tuple[list[IncomingMessage], RecordedEvent | None]:
-    """Return at most `messages_max` messages after the version `after`, and the last message event that was read."""
+    """Return messages after the version `after`, and the last message event that was read.
+
+    Parameters:
+        messages_max: number of messages.
+        chars_max: characters after which no further message is read; None for any number.
+    """
     messages: list[IncomingMessage] = []
     last: RecordedEvent | None = None
-    while after < snapshot.version and len(messages) < messages_max:
+    chars_left = chars_max
+    while after < snapshot.version and len(messages) < messages_max and (chars_left is None or chars_left > 0):
         for event in log.read(namespace, after=after, limit=min(1_000, snapshot.version - after)):
             after = event.version
             if event.type == "message.added":
@@ -184,7 +236,8 @@ def _next_messages(
                 message = _incoming_message(event)
                 if message is not None:
                     messages.append(message)
-                if len(messages) == messages_max:
+                    chars_left = None if chars_left is None else chars_left - len(message.text)
+                if len(messages) == messages_max or (chars_left is not None and chars_left <= 0):
                     break
     return messages, last
 

@@ -144,6 +144,11 @@ def is_role_play(text: str) -> bool:
     return _ROLE_PLAY.search(text) is not None
 
 
+def is_risky(text: str) -> bool:
+    """Return whether an instruction has consequences outside the conversation, or is for the profit of others."""
+    return _RISKY.search(text) is not None and _HARMLESS.search(text) is None
+
+
 def find_instruction(sentence: Sentence) -> StandingInstruction | None:
     """Return the standing instruction that a sentence gives to the assistant; None when it gives none."""
     text = sentence.text
@@ -154,8 +159,8 @@ def find_instruction(sentence: Sentence) -> StandingInstruction | None:
         is_for_good = topic is not None or _FOR_GOOD.search(text) is not None
         if not is_for_good or _PROHIBITION.match(text) is None:
             return None
-    is_risky = _RISKY.search(text) is not None and _HARMLESS.search(text) is None
     if topic is not None:
-        return StandingInstruction(text, topic, "formatting" if topic in _FORMATTING else "communication", is_risky)
+        category = "formatting" if topic in _FORMATTING else "communication"
+        return StandingInstruction(text, topic, category, is_risky(text))
     words = [word for word in WORD.findall(text.casefold()) if word not in STOP_WORDS]
-    return StandingInstruction(text, " ".join(words[:_KEY_WORDS_MAX]) or text[:80].casefold(), None, is_risky)
+    return StandingInstruction(text, " ".join(words[:_KEY_WORDS_MAX]) or text[:80].casefold(), None, is_risky(text))

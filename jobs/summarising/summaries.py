@@ -9,10 +9,14 @@ from pydantic import BaseModel, Field
 
 from recollect.jobs.derivation.derived_events import Summary
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.llm.client import LlmClient
+from recollect.jobs.llm.client import RETRIES, LlmClient
+from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
+from recollect.jobs.llm.grounding import Evidence
 from recollect.jobs.summarising.extractive import summarise
+from recollect.projections.embeddings.embedder import Vector
 from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import estimate_tokens
 
 
@@ -28,8 +32,14 @@ _TOKENS_MIN = 30
 _TOKENS_MAX = 16_000
 #: How many times its budget a language model's summary may use: the model counts tokens differently.
 _OVERRUN_MAX = 1.25
+#: Tokens of the conversation that one request reads; of a longer one, it reads the sentences that say most.
+_REQUEST_TOKENS_MAX = 6_000
+#: Share of the sentences of a model's summary that its sources ground; with fewer, the others are not trusted either.
+_GROUNDED_SHARE_MIN = 0.5
 #: The summary of turns without words.
 _WORDLESS = "(nothing was said)"
+#: Summaries in one append when a language model writes them: at its time-out they take less than a job may.
+LLM_SUMMARIES_MAX = 4
 
 
 def summarise_episodes(
@@ -50,15 +60,47 @@ def summarise_episodes(
     source_tokens = sum(estimate_tokens(f"{turn.speaker}: {turn.line()}") for turn in turns)
     wanted = int(share * source_tokens) if tokens_max is None else tokens_max
     budget = min(max(_TOKENS_MIN, wanted), _TOKENS_MAX)
-    vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
-    by_llm = _summarise_by_llm(context.llm, namespace, turns, budget) if context.llm is not None else None
-    text = by_llm or summarise(turns, [vectors.get(turn.version) for turn in turns], budget) or _WORDLESS
+    by_version = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
+    vectors = [by_version.get(turn.version) for turn in turns]
+    text = summary_text(context.llm, namespace, turns, vectors, budget)
     return Summary(text, estimate_tokens(text), source_tokens)
 
 
-def _summarise_by_llm(llm: LlmClient, namespace: str, turns: Sequence[EpisodeRow], budget: int) -> str | None:
-    """Return the language model's summary; None when the request failed or the summary exceeds the budget."""
-    lines = "\n".join(f"{turn.speaker}: {turn.line()}" for turn in turns)
-    answer = llm.ask(namespace, "summarise", f"(at most {budget} tokens)\n{lines}", LlmSummary)
-    fits = answer is not None and estimate_tokens(answer.summary) <= budget * _OVERRUN_MAX
-    return answer.summary if answer is not None and fits else None
+def summary_text(
+    llm: LlmClient | None,
+    namespace: str,
+    turns: Sequence[EpisodeRow],
+    vectors: Sequence[Vector | None],
+    tokens_max: int,
+    *,
+    retries: int = RETRIES,
+) -> str:
+    """Return a summary of `turns`: the language model's, or the extracted sentences without a usable one.
+
+    Parameters:
+        vectors: one vector a turn, or None where the turn is not embedded.
+        retries: further requests after malformed output; 0 when a caller waits for the summary.
+    """
+    by_llm = None if llm is None else _summarise_by_llm(llm, namespace, turns, vectors, tokens_max, retries)
+    return by_llm or summarise(turns, vectors, tokens_max) or _WORDLESS
+
+
+def _summarise_by_llm(
+    llm: LlmClient,
+    namespace: str,
+    turns: Sequence[EpisodeRow],
+    vectors: Sequence[Vector | None],
+    tokens_max: int,
+    retries: int,
+) -> str | None:
+    """Return the language model's summary without ungrounded sentences; None when it is not usable."""
+    lines = turn_lines(turns)
+    if sum(map(estimate_tokens, lines)) > _REQUEST_TOKENS_MAX:
+        lines = split_sentences(summarise(turns, vectors, _REQUEST_TOKENS_MAX))
+    answer = llm.ask(namespace, "summarise", lines, LlmSummary, tokens_max=tokens_max, retries=retries)
+    if answer is None or estimate_tokens(answer.summary) > tokens_max * _OVERRUN_MAX:
+        return None
+    grounded = Evidence(source_lines(turns)).grounded_sentences(answer.summary)
+    if len(grounded) < _GROUNDED_SHARE_MIN * len(split_sentences(answer.summary)):
+        return None
+    return " ".join(grounded)

@@ -85,6 +85,11 @@ def counted_noun(value: str) -> str | None:
     return _SAME_NOUNS.get(singular, singular)
 
 
+def is_listed(predicate: str) -> bool:
+    """Return whether `predicate` is one of `_SPELLINGS` or a favourite."""
+    return canonical(predicate) in _SINGLE or _FAVOURITE.match(normalised(predicate)) is not None
+
+
 def has_one_value(predicate: str) -> bool:
     """Return whether a canonical predicate has one value at a time, such as `shoe size is`."""
     return predicate in _SINGLE or predicate.endswith(" is")

@@ -28,6 +28,12 @@ _RECENT = """
 SELECT id, started_at_us, last_at_us, summary FROM sessions WHERE last_version IS NOT NULL AND id <> ?
 ORDER BY last_version DESC LIMIT ?
 """
+# The messages of a session up to a version, newest first.
+_EARLIER_TURNS = """
+SELECT role, speaker, text, occurred_at_us FROM episodes
+WHERE session_id = ? AND version <= ? AND tier = 'raw' AND type = 'conversation' AND status = 'active'
+ORDER BY version DESC LIMIT ?
+"""
 # The active observations of a session.
 _OBSERVATIONS = "SELECT event_id, text FROM observations WHERE session_id = ? AND status = 'active' ORDER BY key"
 
@@ -39,6 +45,16 @@ class ObservationRow:
     #: Id of the event that recorded it.
     event_id: str
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierTurn:
+    """A message before those that are read."""
+
+    role: str | None
+    speaker: str
+    text: str
+    occurred_at_us: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +98,10 @@ class SessionQueries:
         """Return the ids of sessions with over `tokens_max` tokens of observations, with the newest one's time."""
         rows = fetch_tuples(self._connection, _OVER_OBSERVED, (tokens_max, limit))
         return [(session_id, occurred_at_us) for session_id, occurred_at_us in rows]
+
+    def earlier_turns(self, session_id: str, *, through: int, limit: int) -> list[EarlierTurn]:
+        """Return the last messages of a session up to the version `through`, in order."""
+        return fetch_records(self._connection, EarlierTurn, _EARLIER_TURNS, (session_id, through, limit))[::-1]
 
     def observations(self, session_id: str) -> list[ObservationRow]:
         """Return the active observations of a session, in order."""

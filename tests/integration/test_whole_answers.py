@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.events import Event, message
@@ -27,7 +28,7 @@ def chat(*texts: str, session_id: str = "s1") -> list[Event]:
     ]
 
 
-def found(memory: Recollect, question: str, **options: object) -> list[str]:
+def found(memory: Recollect, question: str, **options: Any) -> list[str]:
     """Return the ids of the user's messages in the answer."""
     items = memory.retrieve("a", question, **options).items
     return [item.id for item in items if item.kind == "episode" and item.speaker == "user"]

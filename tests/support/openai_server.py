@@ -1,11 +1,12 @@
-"""A server on loopback that speaks OpenAI's chat protocol, and has good days and bad."""
+"""A server on loopback that speaks OpenAI's chat protocol, of four characters: sensible, slow, wrong and silent."""
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -13,16 +14,36 @@ from typing import Any
 #: What the server does with a request: returns the arguments of the tool call, or an `Answer` of another kind.
 Behaviour = Callable[[dict[str, Any]], Any]
 TOKENS = 150
+#: A line of a conversation in a request.
+_LINE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
 class Raw:
-    """An answer as it is: a status, and bytes of which perhaps only a part is sent."""
+    """An answer as it is: a status, and bytes of which perhaps only a part is sent, or each after a wait."""
 
-    def __init__(self, status: int, body: bytes, *, cut: bool = False, wait_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        status: int,
+        body: bytes,
+        *,
+        cut: bool = False,
+        wait_seconds: float = 0.0,
+        silent: bool = False,
+        byte_seconds: float = 0.0,
+    ) -> None:
         self.status = status
         self.body = body
         self.cut = cut
         self.wait_seconds = wait_seconds
+        #: Whether the server accepts the request and never answers.
+        self.silent = silent
+        #: Seconds before each byte.
+        self.byte_seconds = byte_seconds
+
+
+SILENT = Raw(200, b"", silent=True)
+#: It sends a byte now and then, so that no read of the client takes long.
+DRIPPING = Raw(200, b" " * 10_000, byte_seconds=0.05)
 
 
 class OpenAiServer:
@@ -31,6 +52,7 @@ class OpenAiServer:
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
         self.behaviour: Behaviour = lambda _: {}
+        self._closed = threading.Event()
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -41,11 +63,25 @@ class OpenAiServer:
                 server.requests.append(request)
                 answer = server.behaviour(request)
                 raw = answer if isinstance(answer, Raw) else Raw(200, _completion(request, answer))
+                if raw.silent:
+                    server._closed.wait()
+                    self.close_connection = True
+                    return
                 time.sleep(raw.wait_seconds)
                 self.send_response(raw.status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(raw.body)))
                 self.end_headers()
+                try:
+                    self._send(raw)
+                except (BrokenPipeError, ConnectionResetError):
+                    self.close_connection = True
+
+            def _send(self, raw: Raw) -> None:
+                if raw.byte_seconds:
+                    for byte in raw.body:
+                        time.sleep(raw.byte_seconds)
+                        self.wfile.write(bytes([byte]))
                 self.wfile.write(raw.body[: len(raw.body) // 2] if raw.cut else raw.body)
                 if raw.cut:
                     self.close_connection = True
@@ -58,7 +94,12 @@ class OpenAiServer:
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
+    def conversation(self, request: int = -1) -> str:
+        """Return the conversation of a request."""
+        return next(part["content"] for part in self.requests[request]["messages"] if part["role"] == "user")
+
     def close(self) -> None:
+        self._closed.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -66,6 +107,20 @@ class OpenAiServer:
 def said(text: str) -> Raw:
     """Answer in words, without the tool call that was asked for."""
     return Raw(200, json.dumps(_message({"role": "assistant", "content": text})).encode())
+
+
+def sensible(script: Mapping[str, Mapping[str, Sequence[dict[str, Any]]]]) -> Behaviour:
+    """Return the behaviour of a model that reads what the script says: items, by a part of the line they come from."""
+
+    def answer(request: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+        items: dict[str, list[dict[str, Any]]] = {}
+        for number, line in _LINE.findall(request["messages"][-1]["content"]):
+            for part, kinds in script.items():
+                for kind, values in kinds.items() if part in line else ():
+                    items.setdefault(kind, []).extend({"line": int(number)} | value for value in values)
+        return items
+
+    return answer
 
 
 @contextmanager
