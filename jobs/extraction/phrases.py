@@ -13,7 +13,7 @@ _END = re.compile(
     r"|,\s+(?:but|so|and\s+(?:I|we|he|she|they|it|you|that|this|my|our|now|then|also|was|is|had|have|got|really|hopefully)|"
     r"which|who|that|because|cuz|since|though|although|can|could|do|what|how|where|when|while|or\s+something|it|I|we|you|he|she|"
     r"they|my|the|this|these|there|thanks|thankfully|just|right|huh|too|lol|haha|yeah|yep|especially|like|not|as|if|hoping|considering)\b"
-    r"|\s+(?:but|because|cuz|'cause|cause|coz|although|though|while|whereas|if|unless|until|which|who|whom|whenever|so\s+(?:that|I|we|it|they|you|he|she|my)|"
+    r"|\s+(?:but|because|cuz|'cause|cause|coz|although|though|while|whereas|if|unless|until|which|who|whom|whenever|so\s+(?:that|I|we|it|they|you|he|she|my|please|no)|"
     r"and\s+(?:I|we|he|she|they|it|you|my|our|this|that|then|now|am|is|are|was|were|had|has|have|got|will|would|can|could|also|it's|really|"
     r"wanted|want|need|just|hopefully|so|decided)|since\s+(?:I(?!\s+was\b)|we|he|she|they|it|my)|when|where|to\s+see\s+if|as\s+(?:I|we|well|it))\b",
     re.IGNORECASE,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality
@@ -18,7 +19,7 @@ from recollect.jobs.extraction.frames import ClauseFact, clause_facts
 from recollect.jobs.extraction.languages.language_reader import LanguageReader
 from recollect.jobs.extraction.own_words import is_talk, own_words
 from recollect.jobs.extraction.people import people
-from recollect.jobs.extraction.phrases import phrase_at
+from recollect.jobs.extraction.phrases import phrase_at, trimmed
 from recollect.jobs.extraction.preferences import stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
@@ -45,6 +46,10 @@ _ELLIPSIS = re.compile(
 )
 #: Predicates and values whose objects may be lists.
 _LIST_PREDICATES = frozenset(("likes", "dislikes", "speaks", "plays", "allergic to", "owns"))
+#: A name after what it names.
+_APPOSITION = re.compile(r"[A-ZÀ-Þ][\w'-]{1,40}(?: [A-ZÀ-Þ][\w'-]{1,40})?")
+#: Words of an element of a list; a longer one is a clause.
+_ELEMENT_WORDS_MAX = 3
 #: First words of an object that may precede a word of `_EMPTY`: `a thing`.
 _ARTICLES = frozenset(("a", "an", "the", "my", "our"))
 #: Pronouns that refer to an earlier sentence.
@@ -354,10 +359,7 @@ def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
     field = "key" if is_preference else "object"
     predicate = extracted.item["value"].split()[-1] if is_preference else extracted.item["predicate"]
     whole: str = extracted.item[field]
-    parts = [part.strip() for part in _LIST.split(whole)] if predicate in _LIST_PREDICATES else [whole]
-    if any(len(part.split()) > 3 for part in parts):
-        parts = [whole]
-    for part in parts:
+    for part in _elements(whole, is_list=predicate in _LIST_PREDICATES, is_state=_is_state(extracted)):
         quotes = "\"'" if part.count('"') % 2 else ""
         clean = _without_dangling(part.strip(" .,;:!-" + quotes)).strip(" -")
         words = clean.casefold().split()
@@ -368,6 +370,27 @@ def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
             continue
         if (names_something or (extracted.kind == "facts" and len(clean.split()) > 2)) and len(clean) <= _CHARS_MAX:
             yield ExtractedItem(extracted.kind, extracted.item | {field: clean})
+
+
+def _is_state(extracted: ExtractedItem) -> bool:
+    """Return whether an item says what somebody is, has or likes, in a few words, and not what happened."""
+    return extracted.kind == "preferences" or (extracted.item.get("type", "fact") == "fact")
+
+
+def _elements(phrase: str, *, is_list: bool, is_state: bool) -> list[str]:
+    """Return the elements of a phrase: of a list all, of a state what stands before the next clause.
+
+    A comma ends a state, `allergic to eggs, we found out in Rome`, unless it stands in a list.
+    """
+    parts = [part.strip() for part in _LIST.split(phrase)]
+    short = [*takewhile(lambda part: len(part.split()) <= _ELEMENT_WORDS_MAX, parts)]
+    first, _, rest = phrase.partition(", ")
+    if is_list:
+        return [trimmed(part) for part in short or [first]]
+    is_enumeration = len(short) == len(parts) and " and " in phrase
+    # `a new colleague, Gerlof` goes on with the name.
+    is_whole = is_enumeration or not is_state or _APPOSITION.fullmatch(rest) is not None
+    return [trimmed(phrase if is_whole else first)]
 
 
 def _without_dangling(phrase: str) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from recollect.jobs.extraction.hurried_typing import completed
+from recollect.projections.text.sentence_language import language_of
 from recollect.projections.text.sentences import END_SIGNS, split_sentences
 
 _CLOSING = "\"')]"
@@ -47,13 +48,15 @@ class Sentence(NamedTuple):
 def sentences(text: str) -> list[Sentence]:
     """Return the sentences of `text`, with straight quotes and expanded contractions."""
     split: list[Sentence] = []
+    # Short forms of English are words of other languages: `im` is German for `in the`.
+    is_english = language_of(text) is None
     for part in split_sentences(text.translate(_QUOTES)):
         closed = part.rstrip(_CLOSING)
         bare = closed.rstrip(END_SIGNS)
         end = part[len(bare) :] if bare != closed else ""
         sentence = _cut(part[: len(part) - len(end)].strip(" -*•>"))
         if sentence:
-            split.append(Sentence(_expanded(completed(sentence)), end))
+            split.append(Sentence(_expanded(completed(sentence) if is_english else sentence), end))
     return split
 
 

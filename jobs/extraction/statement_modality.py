@@ -57,6 +57,11 @@ class NonFactualSpans:
         )
         #: Start and end of each quotation, in order.
         self._quotes = [position for match in _QUOTED.finditer(sentence) for position in match.span()]
+        last = sentence.rfind('"') if sentence.count('"') % 2 else -1
+        if last >= 0:
+            # The quotation goes on in the next sentence, or began in the one before.
+            opens = last + 1 < len(sentence) and not sentence[last + 1].isspace()
+            self._quotes = [*self._quotes, last, len(sentence)] if opens else [0, last + 1]
 
     def covers(self, start: int) -> bool:
         """Return whether the statement at the position `start` is hypothetical or quoted."""

@@ -16,7 +16,8 @@ _RELATION = re.compile(
 )
 #: A mention of a relative of the speaker, anywhere in a sentence.
 _MENTION = re.compile(
-    rf"\b(?:[Mm]y|[Oo]ur|[Aa])\s+(?:\w+\s+)?(?P<relation>{_NOUNS})\b(?!'s)"
+    # `I am a teacher` mentions no other person.
+    rf"(?<!\bam )(?<!\bis )(?<!\bwas )(?<!\bas )\b(?:[Mm]y|[Oo]ur|[Aa])\s+(?:\w+\s+)?(?P<relation>{_NOUNS})\b(?!'s)"
     r"(?:,?\s+(?:(?:is\s+)?(?:named|called)\s+)?(?P<name>[A-ZÀ-Þ][\w-]{1,30}))?"
 )
 _PRONOUN = re.compile(

@@ -25,6 +25,8 @@ _BY_HAND = {
     "rating": 2.0,
     "from_assistant_recalled": 2.0,
     "change_present": 0.4,
+    "answer_type": 1.0,
+    "counts_asked": 1.2,
     "states_answer": 2.5,
     "outdated_present": -2.0,
 }

@@ -14,7 +14,8 @@ _SHARED_MONTHS = "[Aa]pril|[Aa]ugust|[Ss]eptember|[Nn]ovember"
 _END = re.compile(
     rf"(?:(?<=[{END_SIGNS}])|(?<=[.!?…][\"'”’)\]]))(?<!\b[A-Z]\.)"
     rf"(?<!\d\.(?=\s(?:{_GERMAN_MONTHS})\b))(?<!\bam \d\.(?=\s(?:{_SHARED_MONTHS})))"
-    rf"(?<!\bam \d\d\.(?=\s(?:{_SHARED_MONTHS})))(?<!\b(?:Mr|Ms|Dr|St|vs)\.)(?<!\b(?:Mrs|etc|e\.g|i\.e)\.)\s+"
+    rf"(?<!\bam \d\d\.(?=\s(?:{_SHARED_MONTHS})))"
+    r"(?<!\b(?:Mr|Ms|Dr|St|Sr|vs)\.)(?<!\b(?:Mrs|Dra|Sra|etc|e\.g|i\.e)\.)\s+"
     r"|\n+|(?<=[。！？])"
 )
 #: Characters before the first word of a sentence, a clause or a quotation, except white space. A change of this set
