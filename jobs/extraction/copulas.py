@@ -12,47 +12,45 @@ from recollect.jobs.extraction.rules import WHO, clause_begins, is_name
 
 _NOUNS = "|".join(sorted(vocabulary.SUBJECT_NOUNS, key=len, reverse=True))
 _BE = re.compile(
-    r"(?:am|is|are)\s+(?:(?:now|also|still|currently|just|already|actually|only|finally|officially|both|really|a\s+proud)\s+)*"
+    r"(?:am|is|are) (?:(?:now|also|still|currently|just|already|actually|only|finally|officially|both|really|a proud) )*"
 )
 _AGES: Sequence[str] = (
     "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
 )
 #: An age: a number that ends the clause, or is followed by `years old`.
 _AGE = re.compile(
-    rf"(?P<age>(?:1[01]\d|[1-9]?\d)|{'|'.join(_AGES)})(?:\s+years?\s+old|\s+years\s+of\s+age|(?=\s*(?:[,;.!)]|$|\s(?:and|now|but|today|this\s+year)\b)))"
+    rf"(?P<age>(?:1[01]\d|[1-9]?\d)|{'|'.join(_AGES)})(?: years? old| years of age|(?= ?(?:[,;.!)]|$| (?:and|now|but|today|this year)\b)))"
 )
 #: What a person is, except professions: `a single mom`.
 _IDENTITY = re.compile(
-    r"(?:a|an|the)\s+(?:[\w-]+\s+){0,3}(?:mom|mum|mother|dad|father|parent|grandmother|grandfather|grandma|grandpa|widow|widower|veteran|"
+    r"(?:a|an|the) (?:[\w-]+ ){0,3}(?:mom|mum|mother|dad|father|parent|grandmother|grandfather|grandma|grandpa|widow|widower|veteran|"
     r"freshman|sophomore|junior|senior|undergrad|graduate|grad|intern|apprentice|trainee|freelancer|businessman|businesswoman|"
-    r"homemaker|housewife|stay-at-home\s+\w+|immigrant|refugee|citizen|native|smoker|non-smoker|vegan|vegetarian|pescatarian|diabetic|"
-    r"asthmatic|celiac|coeliac|Muslim|Christian|Catholic|Jew|Buddhist|Hindu|atheist|twin|only\s+child|middle\s+child|night\s+owl|"
-    r"early\s+bird|introvert|extrovert|beginner|tradie|electrician|plumber|carpenter|handyman|lefty|runner|swimmer|cyclist|surfer|"
+    r"homemaker|housewife|stay-at-home \w+|immigrant|refugee|citizen|native|smoker|non-smoker|vegan|vegetarian|pescatarian|diabetic|"
+    r"asthmatic|celiac|coeliac|Muslim|Christian|Catholic|Jew|Buddhist|Hindu|atheist|twin|only child|middle child|night owl|"
+    r"early bird|introvert|extrovert|beginner|tradie|electrician|plumber|carpenter|handyman|lefty|runner|swimmer|cyclist|surfer|"
     r"climber|hiker|gamer|dancer|athlete|songwriter|blogger|streamer|youtuber|podcaster|volunteer|landlord|tenant|founder|owner|"
     r"co-founder|CEO|CTO|executive|assistant|specialist|technician|strategist|recruiter|agent|broker|banker|planner|organizer|"
     r"coordinator|administrator|clerk|trader|investor|contractor|supervisor|principal|dean|nanny|bartender|barber|stylist|"
     r"translator|interpreter|pediatrician|cardiologist|dermatologist|radiologist|oncologist|nutritionist|dietitian|chiropractor)"
-    r"(?:\s+(?:of|at|for|in|from)\s+[\w' -]{2,50})?"
+    r"(?: (?:of|at|for|in|from) [\w' -]{2,50})?"
 )
 _STATE = re.compile(
-    r"(?:happily\s+|recently\s+|newly\s+|semi-)?(?:married|single|divorced|engaged|widowed|separated|pregnant|retired|unemployed|self-employed|left-handed|right-handed|"
+    r"(?:happily |recently |newly |semi-)?(?:married|single|divorced|engaged|widowed|separated|pregnant|retired|unemployed|self-employed|left-handed|right-handed|"
     r"colou?r-?\s?blind|diabetic|asthmatic|dyslexic|autistic|epileptic|bisexual|gay|lesbian|trans|transgender|nonbinary|non-binary|"
-    r"Catholic|Muslim|Jewish|Christian|Buddhist|Hindu|lactose\s+intolerant|gluten\s+intolerant|deaf|blind|bilingual|anemic|anaemic|insured|"
-    r"in\s+remission|nearsighted|farsighted|short-sighted|homeschooled|adopted)\b"
+    r"Catholic|Muslim|Jewish|Christian|Buddhist|Hindu|lactose intolerant|gluten intolerant|deaf|blind|bilingual|anemic|anaemic|insured|"
+    r"in remission|nearsighted|farsighted|short-sighted|homeschooled|adopted)\b"
 )
 _SITUATION = re.compile(
-    r"(?:in\s+(?:hospital|rehab|therapy|college|kindergarten|preschool|daycare|middle\s+school|high\s+school|grad\s+school|med\s+school|law\s+school|"
-    r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\d{1,2}(?:st|nd|rd|th))\s+grade|(?:my|her|his)\s+\w+\s+year|"
-    r"the\s+(?:army|navy|air\s+force|military|hospital)|a\s+(?:band|choir|relationship|wheelchair|long-distance\s+relationship))"
-    r"|on\s+(?:\w+\s+)?(?:medication|meds|insulin|antidepressants|antibiotics|parental\s+leave|maternity\s+leave|paternity\s+leave|sick\s+leave|disability|dialysis|chemo)"
-    r"|due\s+(?:in|on)\s+\w+)"
+    r"(?:in (?:hospital|rehab|therapy|college|kindergarten|preschool|daycare|middle school|high school|grad school|med school|law school|"
+    r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\d{1,2}(?:st|nd|rd|th)) grade|(?:my|her|his) \w+ year|"
+    r"the (?:army|navy|air force|military|hospital)|a (?:band|choir|relationship|wheelchair|long-distance relationship))"
+    r"|on (?:\w+ )?(?:medication|meds|insulin|antidepressants|antibiotics|parental leave|maternity leave|paternity leave|sick leave|disability|dialysis|chemo)"
+    r"|due (?:in|on) \w+)"
 )
 #: `I'm Craig, a nurse`.
-_INTRODUCTION = re.compile(
-    r"(?P<name>[A-ZÀ-Þ][\w'-]{1,30}(?:\s+[A-ZÀ-Þ][\w'-]{1,30})?),\s+(?:an?\s|\d+|from\s|and\s+I\b)"
-)
+_INTRODUCTION = re.compile(r"(?P<name>[A-ZÀ-Þ][\w'-]{1,30}(?: [A-ZÀ-Þ][\w'-]{1,30})?), (?:an? |\d+|from |and I\b)")
 _PET = re.compile(r"\b(?:dog|cat|puppy|kitten|pup)\b")
-_BREED = re.compile(r"(?:a|an)\s+(?:[\w-]+\s+){0,3}?[\w-]+(?=\s*(?:[,;.!)]|$|\s(?:and|but|who|that)\b))")
+_BREED = re.compile(r"(?:a|an) (?:[\w-]+ ){0,3}?[\w-]+(?= ?(?:[,;.!)]|$| (?:and|but|who|that)\b))")
 _WHEN = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
     r"tomorrow|tonight|noon|next)\b",
@@ -60,46 +58,46 @@ _WHEN = re.compile(
 )
 #: What people have on a date: `my flight is on Friday at 9`.
 _DATED = (
-    r"birthday|anniversary|wedding|wedding\s+anniversary|appointment|[\w-]+\s+appointment|flight|train|interview|job\s+interview|exam|[\w-]+\s+exam|surgery|"
-    r"operation|deadline|graduation|due\s+date|checkup|check-up|move-in\s+date|start\s+date|first\s+day|last\s+day|recital|audition|presentation|"
-    r"driving\s+test|lease|visa|passport|contract|vacation|holiday|marathon|race|tournament|performance|shift|rehearsal"
+    r"birthday|anniversary|wedding|wedding anniversary|appointment|[\w-]+ appointment|flight|train|interview|job interview|exam|[\w-]+ exam|surgery|"
+    r"operation|deadline|graduation|due date|checkup|check-up|move-in date|start date|first day|last day|recital|audition|presentation|"
+    r"driving test|lease|visa|passport|contract|vacation|holiday|marathon|race|tournament|performance|shift|rehearsal"
 )
 #: `my flight is …`, `my mom's name is …`, `Anna's birthday is …`.
 _POSSESSION = re.compile(
-    rf"(?P<owner>[Mm]y|[Oo]ur|(?:[Mm]y|[Oo]ur)\s+(?:\w+\s+)?(?:{_NOUNS})'s|[A-ZÀ-Þ][\w-]{{1,30}}'s)\s+"
-    rf"(?P<thing>name|(?:{_DATED})(?:\s+(?:to|with|at|for|from)\s+[\w\'.-]+(?:\s+[\w\'.-]+){{0,2}}?)?)\s+(?:is|are|will\s+be|ends|starts|expires|runs\s+out)\s+(?:now\s+|called\s+)?"
+    rf"(?P<owner>[Mm]y|[Oo]ur|(?:[Mm]y|[Oo]ur) (?:\w+ )?(?:{_NOUNS})'s|[A-ZÀ-Þ][\w-]{{1,30}}'s) "
+    rf"(?P<thing>name|(?:{_DATED})(?: (?:to|with|at|for|from) [\w\'.-]+(?: [\w\'.-]+){{0,2}}?)?) (?:is|are|will be|ends|starts|expires|runs out) (?:now |called )?"
 )
 #: A complaint: `my back is sore`.
 _COMPLAINT = re.compile(
-    r"(?:my|My)\s+(?:(?:left|right|lower)\s+)?(?P<part>back|knees?|shoulders?|ankles?|wrists?|neck|hips?|elbows?|foot|feet|hands?|eyes?|stomach|teeth|tooth)\s+"
-    r"(?:(?:is|are|has\s+been|have\s+been)\s+(?:\w+\s+){0,3}?(?:sore|dodgy|shot|hurting|killing\s+me|bad|broken|sprained|injured|swollen|stiff|aching|messed\s+up|acting\s+up|"
-    r"playing\s+up|weak|painful)|hurts?|aches?)\b"
+    r"(?:my|My) (?:(?:left|right|lower) )?(?P<part>back|knees?|shoulders?|ankles?|wrists?|neck|hips?|elbows?|foot|feet|hands?|eyes?|stomach|teeth|tooth) "
+    r"(?:(?:is|are|has been|have been) (?:\w+ ){0,3}?(?:sore|dodgy|shot|hurting|killing me|bad|broken|sprained|injured|swollen|stiff|aching|messed up|acting up|"
+    r"playing up|weak|painful)|hurts?|aches?)\b"
 )
 #: What has one value in everyday life: `my locker is 58`, `the landlady is Mrs Miller`, `Ravi's practice is on Fridays`.
 _ATTRIBUTE = re.compile(
-    r"(?:(?P<own>[Mm]y|[Oo]ur)\s+(?!favou?rite|name\b|question|answer|problem|point|current\s+(?:plan|approach)|first\b|next\b|last\b|goal\s+is)"
-    r"|(?P<person>[A-ZÀ-Þ][\w-]{1,30}|(?:[Mm]y|[Oo]ur)\s+\w{2,20})'s\s+"
-    r"|(?:[Tt]he\s+)?(?=(?:[\w-]{1,30}\s+){0,2}(?:code|pin|number|rent|landlord|landlady|plumber|electrician|doctor|p[a]?ediatrician|vet|dentist|coach|"
-    r"teacher|tutor|key|combination|plate|size|address|window|room|lawyer|accountant|adviser|advisor|neighbou?r|babysitter|nanny)\s+(?:is|are)\b))"
-    r"(?P<what>[\w-]{2,20}(?:\s+(?!is\b|are\b)[\w-]{2,20}){0,3}?)\s+(?:is|are)\s+(?:now\s+|called\s+|named\s+)*"
-    r"(?P<value>(?:on|at|every|from|in|due|until)\s+(?=[\w\s]{0,20}?(?:\d|(?i:monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|"
-    r"april|may|june|july|august|september|october|november|december|noon|week|morning|evening)))|[$€£#]?\d[\w.,:/-]*|(?:(?:Dr|Mr|Mrs|Ms|Dra|Prof)\.?\s+)?[A-ZÀ-Þ][\w'-]+)"
+    r"(?:(?P<own>[Mm]y|[Oo]ur) (?!favou?rite|name\b|question|answer|problem|point|current (?:plan|approach)|first\b|next\b|last\b|goal is)"
+    r"|(?P<person>[A-ZÀ-Þ][\w-]{1,30}|(?:[Mm]y|[Oo]ur) \w{2,20})'s "
+    r"|(?:[Tt]he )?(?=(?:[\w-]{1,30} ){0,2}(?:code|pin|number|rent|landlord|landlady|plumber|electrician|doctor|p[a]?ediatrician|vet|dentist|coach|"
+    r"teacher|tutor|key|combination|plate|size|address|window|room|lawyer|accountant|adviser|advisor|neighbou?r|babysitter|nanny) (?:is|are)\b))"
+    r"(?P<what>[\w-]{2,20}(?: (?!is\b|are\b)[\w-]{2,20}){0,3}?) (?:is|are) (?:now |called |named )*"
+    r"(?P<value>(?:on|at|every|from|in|due|until) (?=[\w\s]{0,20}?(?:\d|(?i:monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|"
+    r"april|may|june|july|august|september|october|november|december|noon|week|morning|evening)))|[$€£#]?\d[\w.,:/-]*|(?:(?:Dr|Mr|Mrs|Ms|Dra|Prof)\.? )?[A-ZÀ-Þ][\w'-]+)"
 )
-_VALUE_NAME = re.compile(r"[A-ZÀ-Þ][\w'-]{1,30}(?:\s+[A-ZÀ-Þ][\w'-]{1,30}){0,2}")
-_LEADING_ON = re.compile(r"^on\s+")
+_VALUE_NAME = re.compile(r"[A-ZÀ-Þ][\w'-]{1,30}(?: [A-ZÀ-Þ][\w'-]{1,30}){0,2}")
+_LEADING_ON = re.compile(r"^on ")
 
 
 #: A figure with its label, on a line of its own: `Bench press: 80 kg`.
 FIGURE = re.compile(
-    r"(?:[Mm]y\s+)?(?P<what>[A-Za-z][\w ]{2,30}):\s{0,3}(?P<value>[$€£]?\d[\d.,]{0,12}\s?(?:kg|lbs?|cm|km|m|miles|years?|hours?|%|€|euros?|dollars|USD|EUR|mmHg|mg))"
+    r"(?:[Mm]y )?(?P<what>[A-Za-z][\w ]{2,30}):\s{0,3}(?P<value>[$€£]?\d[\d.,]{0,12}\s?(?:kg|lbs?|cm|km|m|miles|years?|hours?|%|€|euros?|dollars|USD|EUR|mmHg|mg))"
 )
 _FORM_OF_BE = re.compile(r"\b(?:is|am|are|be|been|hurts?|aches?|expires|ends|starts)\b")
 #: Relatives and pets that a possessive states: `my husband` says that the speaker has one.
 _HAD = re.compile(
-    r"\b(?:(?:my|our)\s+|the\s+(?=missus|wife\b|hubby))(?P<which>(?:(?:younger|older|little|big|youngest|oldest|twin|baby)\s+)?"
+    r"\b(?:(?:my|our) |the (?=missus|wife\b|hubby))(?P<which>(?:(?:younger|older|little|big|youngest|oldest|twin|baby) )?"
     r"(?P<noun>husband|wife|boyfriend|girlfriend|fiancée?|fiancee?|partner|missus|son|daughter|kids|children|sons|daughters|sister|brother|sisters|brothers|"
     r"twins|grandson|granddaughter|grandkids|grandchildren|stepson|stepdaughter|niece|nephew|cousin|roommate|flatmate|dog|cat|dogs|cats|puppy|kitten|"
-    r"therapist|apprentice|landlord|landlady))\b(?!'s|,|\s*$|\s+(?:friend|food|person|people|lover|in-law|cousin|(?-i:[A-ZÀ-Þ])))",
+    r"therapist|apprentice|landlord|landlady))\b(?!'s|,| ?$| (?:friend|food|person|people|lover|in-law|cousin|(?-i:[A-ZÀ-Þ])))",
     re.IGNORECASE,
 )
 #: Words of the value of an attribute; a longer one tells more than a value.

@@ -88,7 +88,7 @@ class _Mentions:
         return [entity for (_, type), entity in self.entities.items() if type == "person"]
 
     def apart(self, first: str, second: str) -> bool:
-        """Return whether a sentence names both, who are two people then: `Mel and Melanie`."""
+        """Return whether a sentence names both, who are two people then: `Beth and Elizabeth`."""
         sentences_of = self._sentences.get
         return not sentences_of(first.casefold(), set()).isdisjoint(sentences_of(second.casefold(), set()))
 

@@ -273,7 +273,8 @@ def _is_name(run: _Run, evidence: float, language: str) -> bool:
         return evidence >= _OPENING_WORD_MIN and not is_adjective(word) and not word.endswith("ing")
     if (is_first_name(word) and not word.isupper()) or is_place(word):
         # `Will` and `Rose` begin sentences as words, too.
-        return classes[0] != "word" and (not run.opens or classes[0] != "both" or evidence >= _TYPE_MIN)
+        begins_as_word = run.opens and classes[0] == "both" and evidence < _TYPE_MIN
+        return evidence >= _WORD_NAME_MIN or (classes[0] != "word" and not begins_as_word)
     if word.isupper() or is_adjective(word) or classes[0] in ("word", "both"):
         return evidence >= _WORD_NAME_MIN
     return evidence >= _TYPE_MIN or not run.opens

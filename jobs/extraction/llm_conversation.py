@@ -25,7 +25,7 @@ from recollect.projections.text.statement_lines import fact_line
 _EARLIER_CHARS_MAX = 400
 #: The beginning of a message that confirms what the message before proposed.
 _CONFIRMATION = re.compile(
-    r"^\W*(?:yes|yep|yeah|yup|yea|sure|ok(?:ay)?|correct|right|exactly|indeed|absolutely|of course|please do|go ahead|"
+    r"^\W*+(?:yes|yep|yeah|yup|yea|sure|ok(?:ay)?|correct|right|exactly|indeed|absolutely|of course|please do|go ahead|"
     r"do (?:that|it)|sounds good|that'?s (?:right|correct|it)|perfect|ja|jawohl|genau|stimmt|richtig|gern|sí|si|claro|"
     r"vale|exacto|oui|d'accord|exactement|sim|certo|да|конечно|是的?|对|好的?|はい|うん|そう|네|예)\b",
     re.IGNORECASE,

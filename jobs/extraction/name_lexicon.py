@@ -34,8 +34,6 @@ _NAME_LISTS = (
     "first_romanized_names_male",
     "first_romanized_names_female",
 )
-#: Short forms of first names that the lists lack.
-_SHORT_FORMS = "nate jolene rob art mel jon gabe jess becca".split()
 #: Words of the lists of cities that are first of all other words: places named like a word are not recognised by name.
 _PLACE_WORDS = frozenset("bay best deal hope male man mobile nice of reading split".split())
 #: Regions and short names of countries that the lists lack.
@@ -63,8 +61,14 @@ def word_class(word: str, language: str = "en") -> WordClass:
 
 
 def is_first_name(word: str) -> bool:
-    """Return whether a word is a first name in one of the locales."""
-    return word.casefold() in _first_names()
+    """Return whether a word is a first name in one of the locales, or a short form of one."""
+    return word.casefold() in _first_names() or bool(full_names(word))
+
+
+@lru_cache(65_536)
+def full_names(short: str) -> frozenset[str]:
+    """Return the English first names that a name is short for, case folded."""
+    return frozenset(_nicknames().canonicals_of(short.casefold()))
 
 
 def is_place(name: str) -> bool:
@@ -94,9 +98,15 @@ def _tagger(language: str) -> Any:
 
 
 @cache
+def _nicknames() -> Any:
+    """Return the lists of short forms."""
+    return import_module("nicknames").NickNamer()
+
+
+@cache
 def _first_names() -> frozenset[str]:
     """Return the first names of all locales, case folded."""
-    names: set[str] = set(_SHORT_FORMS)
+    names: set[str] = set()
     for locale in _LOCALES:
         provider: Any = import_module(f"faker.providers.person.{locale}").Provider
         for attribute in _NAME_LISTS:

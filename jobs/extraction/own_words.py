@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from recollect.jobs.extraction.copulas import FIGURE
+from recollect.jobs.extraction.standing_instructions import is_task_on_text
 
 #: A request to play a part: nothing in the message is about its sender.
 _ROLE_PLAY = re.compile(
@@ -32,13 +33,16 @@ _INTRODUCTION = re.compile(
     re.IGNORECASE,
 )
 #: A statement, perhaps after a label: `The decision: I decided to …`.
-_STATED = re.compile(r"\W{0,10}(?:\d{1,3}\.\s{1,3})?(?:[\w '/-]{1,40}:\W{0,10})?(?:I|I'm|I've|We|My)\s")
+_STATED = re.compile(r"^\W{0,10}(?:\d{1,3}\.\s{1,3})?(?:[\w '/-]{1,40}:\W{0,10})?(?:I|I'm|I've|We|My)\s")
 _CODE_BLOCK = re.compile(r"```[^`]*+(?:`(?!``)[^`]*+)*+(?:```|$)")
 #: A line of code, of a quotation, a heading, a table, a label with a value.
 _FOREIGN_LINE = re.compile(
     r"^\s*(?:[#>|/<@{}\[]|\*{2}[^*]{1,60}\*{2}\s*:?$|(?:import|def|class|const|let|var|return|function|public|private|elif|else|for\s*\(|if\s*\(|from\s+\w+\s+import)\b"
     r"|[\w.]+\s*(?:=|\(|\+=)|\*{0,2}[A-Z][\w /'-]{1,40}\*{0,2}:\*{0,2}\s+\S.{0,400}$)|[{};]\s*$|=>|\)\s*$(?<=\(\))",
 )
+#: The first line of a mail, whose text follows, and a line of a log.
+_MAIL_HEADER = re.compile(r"^(?:from|to|subject|sent|date|cc|von|an|betreff|fwd?): ", re.IGNORECASE)
+_LOG_LINE = re.compile(r"^\[?\d{4}-\d\d-\d\d[ T]\d\d:")
 #: Characters of a message with a request about a text, from which on the rest of the message is this text.
 _REQUEST_CHARS_MAX = 240
 #: Characters of a message that can be talk about other people by their names; longer ones are mostly about a subject.
@@ -50,11 +54,16 @@ def own_words(text: str) -> str:
     if (
         _ROLE_PLAY.match(text)
         or _TRANSCRIPT.search(text)
+        or is_task_on_text(text)
         or (len(text) > _REQUEST_CHARS_MAX and _TEXT_REQUEST.match(text))
     ):
         return ""
     lines: list[str] = []
     for line in _CODE_BLOCK.sub("\n", text).split("\n"):
+        if _MAIL_HEADER.match(line):
+            break
+        if _LOG_LINE.match(line):
+            continue
         if (
             _FOREIGN_LINE.search(line[:500])
             and _STATED.match(line) is None

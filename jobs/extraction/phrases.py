@@ -7,27 +7,27 @@ from collections.abc import Callable
 
 #: What ends a phrase: a sign, a conjunction, a new clause.
 _END = re.compile(
-    r"\s*(?:[;!?()\\]|:(?!\d)|[()\[\]{}<>|*]|(?<!\bSt)(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDra)(?<!\bNo)\.\s|\.$|,?\s+(?:-+|–|—)\s|[–—]|->)"
-    r"|\s+(?:wa+y\s+too?|so|too|very)\s+(?:much|many)\b|\s+a\s+(?:lot|ton)\b(?!\s+of)|,\s+(?:had|was|were|is|are|been|feeling|making|which)\b"
-    r"|\s+and\s+(?:[\w']{1,20}\s+){1,3}(?:is|are|was|were|will|would|can|has|have)\b|\s+too(?=,)|,\s+(?:my\s+\w+|(?-i:[A-ZÀ-Þ][\w-]{1,30}))\s+(?:[a-z]{2,20}s|was)\b|,\s+(?:took|cost|costs|takes|take|check|see|look|let|please|help)\b|\s+and\s+hoping\b|,?\s+(?:thank\s+god|by\s+the\s+way|btw|if\s+that\s+matters)\b|,\s+(?:[\w']{1,20}\s+){1,2}(?:says|said|told|is|are|was|were|will)\b"
-    r"|,\s+(?:but|so|and\s+(?:I|we|he|she|they|it|you|that|this|my|our|now|then|also|was|is|had|have|got|really|hopefully)|"
-    r"which|who|that|because|cuz|since|though|although|can|could|do|what|how|where|when|while|or\s+something|it|I|we|you|he|she|"
+    r" ?(?:[;!?()\\]|:(?!\d)|[()\[\]{}<>|*]|(?<!\bSt)(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDra)(?<!\bNo)\. |\.$|,? (?:-+|–|—) |[–—]|->)"
+    r"| (?:wa+y too?|so|too|very) (?:much|many)\b| a (?:lot|ton)\b(?! of)|, (?:had|was|were|is|are|been|feeling|making|which)\b"
+    r"| and (?:[\w']{1,20} ){1,3}(?:is|are|was|were|will|would|can|has|have)\b| too(?=,)|, (?:my \w+|(?-i:[A-ZÀ-Þ][\w-]{1,30})) (?:[a-z]{2,20}s|was)\b|, (?:took|cost|costs|takes|take|check|see|look|let|please|help)\b| and hoping\b|,? (?:thank god|by the way|btw|if that matters)\b|, (?:[\w']{1,20} ){1,2}(?:says|said|told|is|are|was|were|will)\b"
+    r"|, (?:but|so|and (?:I|we|he|she|they|it|you|that|this|my|our|now|then|also|was|is|had|have|got|really|hopefully)|"
+    r"which|who|that|because|cuz|since|though|although|can|could|do|what|how|where|when|while|or something|it|I|we|you|he|she|"
     r"they|my|the|this|these|there|thanks|thankfully|just|right|huh|too|lol|haha|yeah|yep|especially|like|not|as|if|hoping|considering)\b"
-    r"|\s+(?:but|because|cuz|'cause|cause|coz|although|though|while|whereas|if|unless|until|which|who|whom|whenever|so\s+(?:that|I|we|it|they|you|he|she|my|please|no)|"
-    r"and\s+(?:I|we|he|she|they|it|you|my|our|this|that|then|now|am|is|are|was|were|had|has|have|got|will|would|can|could|also|it's|really|"
-    r"wanted|want|need|just|hopefully|so|decided)|since\s+(?:I(?!\s+was\b)|we|he|she|they|it|my)|when|where|to\s+see\s+if|as\s+(?:I|we|well|it))\b",
+    r"| (?:but|because|cuz|'cause|cause|coz|although|though|while|whereas|if|unless|until|which|who|whom|whenever|so (?:that|I|we|it|they|you|he|she|my|please|no)|"
+    r"and (?:I|we|he|she|they|it|you|my|our|this|that|then|now|am|is|are|was|were|had|has|have|got|will|would|can|could|also|it's|really|"
+    r"wanted|want|need|just|hopefully|so|decided)|since (?:I(?! was\b)|we|he|she|they|it|my)|when|where|to see if|as (?:I|we|well|it))\b",
     re.IGNORECASE,
 )
 #: Signs that a phrase refers to the conversation or the present situation.
 _POINTING_FIRST = re.compile(
-    r"(?:it|this|that|these|those|them|him|her(?!\s+\w)|you|your|yours|us|me|one(?![\w-]|\s+(?:of|day))|ones|some(?!\s+\w)|something|anything|nothing|everything|"
-    r"here|there|so|too|up\s+with\s+(?:it|this|that)|up\s+(?:a|an|some|the)\s+(?:few|new)|the\s+(?:same|first|next|following|above|whole|rest|other|one|way|idea|point|thing|"
-    r"latest|final|last)\b(?!\s+(?:place|prize|grade|name))|in\s+(?:it|this|that|there)|what|how|not|and|or|sure|through|good\s+news)\b",
+    r"^(?:it|this|that|these|those|them|him|her(?! \w)|you|your|yours|us|me|one(?![\w-]| (?:of|day))|ones|some(?! \w)|something|anything|nothing|everything|"
+    r"here|there|so|too|up with (?:it|this|that)|up (?:a|an|some|the) (?:few|new)|the (?:same|first|next|following|above|whole|rest|other|one|way|idea|point|thing|"
+    r"latest|final|last)\b(?! (?:place|prize|grade|name))|in (?:it|this|that|there)|what|how|not|and|or|sure|through|good news)\b",
     re.IGNORECASE,
 )
 _POINTING = re.compile(
-    r"\b(?:you|your|yours|it|here|asap|right\s+now|at\s+the\s+moment|one\s+(?:right|now)|everything|anything|something|following|above|below|option)\b"
-    r"|\b(?:this|these|that|those)\b(?!\s+(?:year|month|week|summer|winter|spring|fall|autumn|weekend|morning|afternoon|evening|"
+    r"\b(?:you|your|yours|it|here|asap|right now|at the moment|one (?:right|now)|everything|anything|something|following|above|below|option)\b"
+    r"|\b(?:this|these|that|those)\b(?! (?:year|month|week|summer|winter|spring|fall|autumn|weekend|morning|afternoon|evening|"
     r"season|semester|friday|monday|tuesday|wednesday|thursday|saturday|sunday|january|february|march|april|may|june|july|august|"
     r"september|october|november|december|christmas))",
     re.IGNORECASE,
@@ -40,14 +40,14 @@ _WHAT = re.compile(r"\bwhat\b")
 _PREPOSITIONS = frozenset(("to", "with", "for", "in", "on", "at", "from", "about", "of", "by", "as", "into"))
 #: Spoken determiners: `met this amazing dude`, `painted that lake sunrise`.
 _THIS = re.compile(
-    r"(^|\b(?:by|with|met|to|in|for|at|on|of)\s)this\s+((?:really|super|amazing|great|cool|awesome|incredible|lovely|nice|new|huge|little|tiny|big|"
+    r"(^|\b(?:by|with|met|to|in|for|at|on|of) )this ((?:really|super|amazing|great|cool|awesome|incredible|lovely|nice|new|huge|little|tiny|big|"
     r"old|local|cute|beautiful|guy|girl|woman|man|dude|lady|kid|couple|place)\b)"
 )
-_ALL_THESE = re.compile(r"\ball\s+(?:these|those)\s+(?=\w+\s+\w)")
-_THAT = re.compile(r"(^|\b(?:to|in|for|on|at)\s)(?:that|those)\s+(?=\w+\s+\w+)")
+_ALL_THESE = re.compile(r"\ball (?:these|those) (?=\w+ \w)")
+_THAT = re.compile(r"(^|\b(?:to|in|for|on|at) )(?:that|those) (?=\w+ \w+)")
 #: Words at the end of a phrase that add nothing.
 _TRAILING = re.compile(
-    r"(?:,|\s)\s*(?:too|though|as well|lol|haha|again|right now|now|btw|sadly|luckily|fortunately|unfortunately|thankfully|finally|hopefully|of course|so far|together|here|ready|actually|lately|recently|also|really|either|anyway|please|"
+    r"(?:,| ) ?(?:too|though|as well|lol|haha|again|right now|now|btw|sadly|luckily|fortunately|unfortunately|thankfully|finally|hopefully|of course|so far|together|here|ready|actually|lately|recently|also|really|either|anyway|please|"
     r"at the moment|just|then|soon|and|or|of|to|with|for|the|a|an|my|our|in|on|at|from|about|by|like|even|so|still|is|was|than|as|very)$",
     re.IGNORECASE,
 )
@@ -61,18 +61,16 @@ _EMPTY = re.compile(
 _WHITE_SPACE = re.compile(r"\s+")
 #: The head of a phrase ends at a preposition.
 _HEAD_END = re.compile(
-    r"\s(?:of|with|for|about|in|on|at|from|to|by|near|after|before|since|during|and|that|as|through)\s"
+    r" (?:of|with|for|about|in|on|at|from|to|by|near|after|before|since|during|and|that|as|through) "
 )
-_LEADING = re.compile(r"^(?:back\s+)?(?:to|at|in|for|with|on|from|into|about|as|up|through|through)\s+")
+_LEADING = re.compile(r"^(?:back )?(?:to|at|in|for|with|on|from|into|about|as|up|through|through) ")
 #: Words of a phrase; a longer one is cut at a preposition or comma.
 _WORDS_MAX = 16
 #: Characters of a phrase that are searched for its end.
 _CHARS_MAX = 240
-_CUT = re.compile(
-    r",?\s+(?:to|with|for|in|on|at|from|by|and|as|about|after|before|during|through|using|into)\s+(?=\S)|,\s+"
-)
+_CUT = re.compile(r",? (?:to|with|for|in|on|at|from|by|and|as|about|after|before|during|through|using|into) (?=\S)|, ")
 #: The word after a conjunction.
-_AND = re.compile(r"(?<!\s),?\s++and\s+(?:also\s+|then\s+)?(\w+)")
+_AND = re.compile(r"(?<! ),? and (?:also |then )?(\w+)")
 _QUOTE = re.compile(r'"')
 
 

@@ -10,28 +10,28 @@ from recollect.jobs.extraction.phrases import phrase_at
 
 #: Objects that are no lasting preference: parts of what is spoken of, and the speaker's feelings about the moment.
 _REACTION = re.compile(
-    r"^(?:the\b(?!\s+(?:outdoors|ocean|sea|beach|mountains?|rain|snow|sun|cold|heat|summer|winter|autumn|fall|spring|city|country\w*|"
-    r"forest|woods|gym|theat(?:er|re)|opera|night|dark|water|desert|arts|piano|guitar|violin|drums|color\s+\w|colour\s+\w|(?-i:[A-ZÀ-Þ])))|"
-    r"how\b|when\b|that\b|it\b|seeing\b|hearing\b|being\s+(?:able|here|there|around|part)|having\b|knowing\b|getting\s+to|"
-    r"to\s+(?:see|hear|know|know|think|say|ask|talk|chat|help|be\s+able|get|learn\s+more|discuss|make\s+sure|start|explore|have|understand|ensure|use\s+this|keep)\b|"
-    r"my\b(?!\s+(?:job|work|coffee|tea|steak|eggs))|our\b|his\b|her\b|their\b|its\b|some\b|any\b|all\s+(?:the|of|those|these)|both\s+(?:of|the)\b|each\b|every\b|"
-    r"\w+'s\b|looking\s+(?:for|into)|trying\s+to|using\s+(?:the|this)|talking\s+(?:to|with)|chatting|working\s+with\s+the|"
-    r"(?:a|an)\s+(?:good|great|nice|bit|lot|couple|few|more\b(?!\s+\w+ed))|more\b|what\b|no\b|colou?r\b|theme\b|idea\b)",
+    r"^(?:the\b(?! (?:outdoors|ocean|sea|beach|mountains?|rain|snow|sun|cold|heat|summer|winter|autumn|fall|spring|city|country\w*|"
+    r"forest|woods|gym|theat(?:er|re)|opera|night|dark|water|desert|arts|piano|guitar|violin|drums|color \w|colour \w|(?-i:[A-ZÀ-Þ])))|"
+    r"how\b|when\b|that\b|it\b|seeing\b|hearing\b|being (?:able|here|there|around|part)|having\b|knowing\b|getting to|"
+    r"to (?:see|hear|know|know|think|say|ask|talk|chat|help|be able|get|learn more|discuss|make sure|start|explore|have|understand|ensure|use this|keep)\b|"
+    r"my\b(?! (?:job|work|coffee|tea|steak|eggs))|our\b|his\b|her\b|their\b|its\b|some\b|any\b|all (?:the|of|those|these)|both (?:of|the)\b|each\b|every\b|"
+    r"\w+'s\b|looking (?:for|into)|trying to|using (?:the|this)|talking (?:to|with)|chatting|working with the|"
+    r"(?:a|an) (?:good|great|nice|bit|lot|couple|few|more\b(?! \w+ed))|more\b|what\b|no\b|colou?r\b|theme\b|idea\b)",
     re.IGNORECASE,
 )
 #: `fish, but not salmon`; `dogs except poodles`.
-_EXCEPTION = re.compile(
-    r"[^.;!?]{0,120}?(?:,?\s+(?:but|just|though)\s+not\s+|,?\s+except(?:\s+for)?\s+|,?\s+apart\s+from\s+)(?=\S)",
-    re.IGNORECASE,
-)
+_EXCEPTION = re.compile(r",? (?:(?:but|just|though) not|except(?: for)?|apart from) (?=\S)", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[.;!?]")
+#: Characters between what is liked and its exception.
+_EXCEPTION_CHARS_MAX = 120
 _NO_EXCEPTION = re.compile(r"^(?:really|always|too|very|so|when|if|in|at|with|for|to|because|the\b)", re.IGNORECASE)
 _STRONGLY = re.compile(r"\b(?:really|absolutely|totally|so much|very|completely|always|definitely)\b", re.IGNORECASE)
 #: `Contemporary is my top pick`.
-_IS_MY = re.compile(r"\s+(?:is|are)\s+my\b")
+_IS_MY = re.compile(r" (?:is|are) my\b")
 #: `I would rather walk`, but not `I would rather have tea`.
-_RATHER = re.compile(r"\brather\s*$")
+_RATHER = re.compile(r"\brather ?$")
 #: What is liked at this moment only.
-_MOMENT = re.compile(r"\s+(?:right now|at the moment|today|tonight|for now|this time)\b", re.IGNORECASE)
+_MOMENT = re.compile(r" (?:right now|at the moment|today|tonight|for now|this time)\b", re.IGNORECASE)
 _PRONOUNS = frozenset(
     (
         "huge",
@@ -100,8 +100,8 @@ def stated_preferences(
     if " person" in sentence[position : position + len(object) + 10] and len(object) < len(phrase):
         phrase = object
     stress = _INTENSITY if position > 0 and _STRONGLY.search(sentence[start:position]) else 0.0
-    exception = _EXCEPTION.match(sentence, position)
-    if exception is not None and value in _OPPOSITES:
+    exception = _EXCEPTION.search(sentence, position, position + _EXCEPTION_CHARS_MAX)
+    if exception is not None and value in _OPPOSITES and not _CLAUSE_END.search(sentence[position : exception.start()]):
         phrase = _before_exception(phrase)
         other = phrase_at(sentence, exception.end(), _is_no_verb)
         if other and not _NO_EXCEPTION.match(other):

@@ -52,6 +52,8 @@ _APPOSITION = re.compile(r"[A-ZÀ-Þ][\w'-]{1,40}(?: [A-ZÀ-Þ][\w'-]{1,40})?")
 _ELEMENT_WORDS_MAX = 3
 #: First words of an object that may precede a word of `_EMPTY`: `a thing`.
 _ARTICLES = frozenset(("a", "an", "the", "my", "our"))
+#: A verb after a relative clause: `the job that I chose is in Rome`.
+_VERB_OF_OTHER = re.compile(r"(?:is|are|was|were|has|had|will|would|can|could)\b")
 #: Pronouns that refer to an earlier sentence.
 _POINTING = re.compile(r"(?:them|this|that|it|these|those|him|her)\b")
 #: Words that cannot end a complete phrase.
@@ -81,6 +83,10 @@ _THIS = re.compile(r"\bthis\b", re.IGNORECASE)
 _POSSESSED_CONFIDENCE = 0.7
 #: Predicates whose objects are phrases up to the end of the clause.
 _PHRASES = frozenset(("decided", "needs to", "studies", "owns"))
+#: What somebody wants who asks for help is mostly this help, so such a wish is not kept.
+_WISHES = frozenset(("wants to", "is trying to"))
+_HELP = re.compile(r"\b(?:help|please|can you|could you|suggest|recommend|give me|tell me)\b", re.IGNORECASE)
+_REQUEST_FACTOR = 0.5
 #: Confidence of a task with a date.
 _DATED_TASK = 0.7
 #: Characters of an object; the event catalogue allows slightly more for a name.
@@ -232,7 +238,7 @@ def _read_sentence(
     if correction is not None:
         yield ExtractedItem("corrections", correction | {"source_events": [message.event_id]})
         return
-    instruction = find_instruction(sentence) if may_instruct else None
+    instruction = find_instruction(sentence, message_chars=len(message.text)) if may_instruct else None
     if instruction is not None:
         yield ExtractedItem("preferences", _instruction(message, instruction))
         return
@@ -303,6 +309,8 @@ def _clause_item(message: IncomingMessage, fact: ClauseFact, factor: float) -> E
         "predicate": fact.predicate,
         "object": fact.object,
     }
+    if fact.predicate in _WISHES and ("?" in message.text or _HELP.search(message.text)):
+        factor *= _REQUEST_FACTOR
     item |= {
         "confidence": round(fact.confidence * factor, 3),
         "source_type": "observed",
@@ -366,7 +374,7 @@ def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
         names_something = words and (words[0] not in _EMPTY or (len(words) > 1 and words[0] in _ARTICLES | {"to"}))
         if is_preference and _PASSING.search(clean):
             continue
-        if predicate == "decided" and _POINTING.match(clean):
+        if predicate == "decided" and (_POINTING.match(clean) or _VERB_OF_OTHER.match(clean)):
             continue
         if (names_something or (extracted.kind == "facts" and len(clean.split()) > 2)) and len(clean) <= _CHARS_MAX:
             yield ExtractedItem(extracted.kind, extracted.item | {field: clean})
@@ -388,8 +396,9 @@ def _elements(phrase: str, *, is_list: bool, is_state: bool) -> list[str]:
     if is_list:
         return [trimmed(part) for part in short or [first]]
     is_enumeration = len(short) == len(parts) and " and " in phrase
-    # `a new colleague, Gerlof` goes on with the name.
-    is_whole = is_enumeration or not is_state or _APPOSITION.fullmatch(rest) is not None
+    # `a new colleague, Gerlof` goes on with the name, and `simple, short words` with the noun.
+    goes_on = _APPOSITION.fullmatch(rest) is not None or (" " not in first and len(rest.split()) <= _ELEMENT_WORDS_MAX)
+    is_whole = is_enumeration or not is_state or goes_on
     return [trimmed(phrase if is_whole else first)]
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
-from importlib import import_module
-from typing import Any
 
-from recollect.jobs.extraction.name_lexicon import is_first_name
+from recollect.jobs.extraction.name_lexicon import full_names, is_first_name
 
 #: Letters that a short form has at least, and fewer than the name: `Ann` and `Anna` are two names.
 _LETTERS_MIN = 2
@@ -21,7 +18,7 @@ def is_short_form(short: str, name: str) -> bool:
     short, name = short.casefold(), name.casefold()
     if len(short) < _LETTERS_MIN or len(name) - len(short) < _SHORTER_MIN:
         return False
-    canonicals = _canonicals(short)
+    canonicals = full_names(short)
     if name in canonicals:
         return short[0] == name[0] or len(canonicals) <= _CANONICALS_MAX
     return len(short) > _LETTERS_MIN and name.startswith(short) and (bool(canonicals) or not is_first_name(short))
@@ -40,15 +37,3 @@ def short_forms(new: Iterable[str], people: Iterable[str]) -> Iterator[tuple[str
         for short in everyone if name in new else new:
             if " " not in short and is_short_form(short, first):
                 yield name, short
-
-
-@cache
-def _canonicals(short: str) -> frozenset[str]:
-    """Return the names that a name is short for."""
-    return frozenset(_namer().canonicals_of(short))
-
-
-@cache
-def _namer() -> Any:
-    """Return the lists of nicknames."""
-    return import_module("nicknames").NickNamer()

@@ -31,7 +31,8 @@ _INSTRUCTION = re.compile(
     rf"^{_PLEASE}(?:"
     rf"(?:always|never|only|do not ever|never ever) (?:please )?{_ACTS}"
     rf"|{_FROM_NOW},? {_PLEASE}(?:always |never |only |do not |just )?{_ACTS}"
-    r"|(?:keep|make) (?:your|all|the) (?:answers?|repl(?:y|ies)|responses?|messages|code|explanations?|summar(?:y|ies))\b"
+    r"|(?:keep|make) (?:your (?:answers?|repl(?:y|ies)|responses?|messages?|code|explanations?|summar(?:y|ies))|"
+    r"(?:all (?:the )?|the )(?:answers|replies|responses|messages|explanations|summaries))\b"
     r"|(?:answer|respond|reply|write|talk|speak)(?: to me| me)? (?:only |always )?(?:in|with) \w"
     r"|(?:call|address) me (?:as )?(?!back\b|when\b|if\b|later\b|tomorrow\b|at\b|on\b|a\b|an\b|crazy\b)\w"
     r"|no (?:more )?(?:emojis?|bullet points|bullets|tables|headings|markdown|exclamation marks|small talk|jargon|lists)\b"
@@ -92,6 +93,14 @@ _ROLE_PLAY = re.compile(
     r"role-?\s?play(?:ing)?|act as|you are (?:now )?(?:a|an|the|my) \w{1,30}(?:,| and\b|\.)|in this (?:game|story|scene))",
     re.IGNORECASE,
 )
+#: What makes an instruction hold for every conversation.
+_PERMANENT = re.compile(
+    r"\b(?:always|never|from now|from (?:today|here) on|in (?:the )?future|going forward|any ?more|every|each|whenever|all|"
+    r"call me|address me|again|ever|when(?:ever)? (?:i|we))\b",
+    re.IGNORECASE,
+)
+#: Characters from which on a message is mostly about one task.
+_TASK_CHARS_MIN = 250
 #: Characters of a message that is the user's own; longer ones are mostly pasted.
 _OWN_CHARS_MAX = 1_500
 #: The topics of instructions that exclude each other: a newer one replaces the older one.
@@ -136,7 +145,12 @@ class StandingInstruction(NamedTuple):
 
 def is_pasted(text: str) -> bool:
     """Return whether a message has signs of a text that its sender did not write."""
-    return len(text) > _OWN_CHARS_MAX or _PASTED.search(text) is not None or _TASK_ON_TEXT.match(text) is not None
+    return len(text) > _OWN_CHARS_MAX or _PASTED.search(text) is not None or is_task_on_text(text)
+
+
+def is_task_on_text(text: str) -> bool:
+    """Return whether a message asks to do something with the text after its first line or colon."""
+    return _TASK_ON_TEXT.match(text) is not None
 
 
 def is_role_play(text: str) -> bool:
@@ -149,9 +163,15 @@ def is_risky(text: str) -> bool:
     return _RISKY.search(text) is not None and _HARMLESS.search(text) is None
 
 
-def find_instruction(sentence: Sentence) -> StandingInstruction | None:
-    """Return the standing instruction that a sentence gives to the assistant; None when it gives none."""
+def find_instruction(sentence: Sentence, *, message_chars: int = 0) -> StandingInstruction | None:
+    """Return the standing instruction that a sentence gives to the assistant; None when it gives none.
+
+    Parameters:
+        message_chars: the length of the message; in a long one, `answer in English` is about the task at hand.
+    """
     text = sentence.text
+    if message_chars > _TASK_CHARS_MIN and _PERMANENT.search(text) is None:
+        return None
     if sentence.is_question or '"' in text or _NARRATED.match(text):
         return None
     topic = next((name for name, pattern in _TOPICS if pattern.search(text)), None)

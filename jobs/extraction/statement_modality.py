@@ -12,7 +12,7 @@ _NON_FACTUAL = re.compile(
     r"\b(?:if|unless|whether|wish|imagine|imagining|suppose|supposing|pretend|pretending|hypothetically|would|could|might|"
     r"dreamed|dreamt|in theory|as if|what if|not true that|never said|lyrics|my character|the character|protagonist|"
     r"in (?:the|my|a|this|that|our) (?:\w{1,20} )?(?:novel|story|movie|film|game|book|dream|play|scene|campaign)|"
-    r"he said|she said|they said|you said|says that|claims|joke|jokes|for example|e\.g|for instance)\b",
+    r"(?:say|says|said|writes|wrote|asks|asked|replied|answered|told me)(?=:)|he said|she said|they said|you said|says that|claims|joke|jokes|for example|e\.g|for instance)\b",
     re.IGNORECASE,
 )
 #: Words that lower the confidence of a sentence.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from recollect.jobs.extraction import vocabulary
+from recollect.jobs.extraction.frames import is_common_word
 from recollect.jobs.extraction.rules import WHO, is_name
 from recollect.projections.queries.knowledge_queries import PriorStatement
 
@@ -80,7 +81,8 @@ class Antecedents:
         subject = WHO.match(sentence)
         if subject is not None and subject["who"][0].isupper() and is_name(subject["who"], at_start=True):
             words = subject["who"].strip(" ,")
-            if words not in ("I", "We") and _RELATION.match(words) is None:
+            is_verb = " " not in words and is_common_word(words.casefold())
+            if words not in ("I", "We") and not is_verb and _RELATION.match(words) is None:
                 self._note(words, "")
 
     def _mention_relatives(self, text: str) -> None:

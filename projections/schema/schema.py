@@ -13,7 +13,7 @@ from recollect.events.chain import GENESIS
 
 #: Raised with every change of the SQL files or of the rows that handlers write. A read model of another version is
 #: rebuilt from the log.
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 
 _ADD_STATE = """
 INSERT INTO read_model (

@@ -25,7 +25,7 @@ _ROLES = frozenset(
     grandmother grandfather boss roommate mentor therapist doctor dentist stepmother stepfather landlord landlady
     """.split()
 )
-_ROLE_NAME = re.compile(r"(?P<owner>[^\n]{1,120})['’]s (?P<role>[^\W\d_]{2,20})")
+_ROLE_NAME = re.compile(r"^(?P<owner>[^\n]{1,120})['’]s (?P<role>[^\W\d_]{2,20})")
 
 
 class RoleName(NamedTuple):

@@ -38,7 +38,7 @@ _FIRST_PERSON = re.compile(
 #: A number at the end of a text: the hour before `AM`.
 _NUMBER_BEFORE = re.compile(r"\d\s?$")
 #: What follows a pronoun: a word in lower case.
-_CLAUSE_AFTER = re.compile(r"['’]|\s+[a-z]")
+_CLAUSE_AFTER = re.compile(r"['’]|\s{1,3}[a-z]")
 
 
 def fact_line(subject: str, predicate: str, object: str) -> str:

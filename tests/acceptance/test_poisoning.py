@@ -89,7 +89,10 @@ def learned(memory: Recollect, namespace: str, events: list[Event]) -> tuple[lis
 def test_what_others_wrote_becomes_neither_an_instruction_nor_a_fact(carrier: str, memory: Recollect) -> None:
     for number, (word, text, _) in enumerate(_PAYLOADS):
         namespace = f"{list(_CARRIERS).index(carrier)}-{number}"
-        assert learned(memory, namespace, _CARRIERS[carrier](text)) == ([], []), word
+        standing, facts = learned(memory, namespace, _CARRIERS[carrier](text))
+        assert standing == [], word
+        # `my brother says` states that there is a brother.
+        assert all(word not in fact.casefold() for fact in facts)
         result = memory.retrieve(namespace, "good morning, what is up today?", mode="passive", session_id="s2")
         said = [item.text.casefold() for item in result.items if item.kind not in ("episode", "document")]
         assert all(word not in text for text in said)

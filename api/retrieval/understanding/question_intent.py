@@ -234,7 +234,7 @@ def is_question(text: str) -> bool:
 
 #: A question without its mark, or a request; people who type in a hurry leave the mark out.
 _REQUEST = re.compile(
-    r"(?:(?:and|so|but|ok|well|hey|hi|quick|stupid|silly|please|now|(?:\w{1,20} )?question)[ ,:]{1,3}+){0,4}+"
+    r"^(?:(?:and|so|but|ok|well|hey|hi|quick|stupid|silly|please|now|(?:\w{1,20} )?question)[ ,:]{1,3}+){0,4}+"
     r"(?:(?:what|which|who|whose|why|how)(?:['’]s|['’]re|s)?\b(?! (?:i|we) (?:love|like|hate|need|want)\b)|"
     r"(?:when|where)(?:['’]s|s)?\b(?! (?:i|you|we|they|he|she|it|the|my|our|your|his|her|their)\b)|"
     r"(?:can|could|do|does|did|is|are|was|were|should|shall|would|will|may) "
