@@ -101,7 +101,7 @@ class NamespaceSearch:
             ]
             items = named_items
         elif request.ranking == "weighted" and ranked is not None and items:
-            items = with_neighbours(context, items, ranked)
+            items = with_neighbours(context, items, ranked, frozenset(candidate.id for candidate in dropped))
         return SearchResult(context, items, grounding, ranked, dropped)
 
     def _speaks(self, context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:

@@ -7,7 +7,7 @@ again", "the timing belt this time". A result that has room brings both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -35,15 +35,21 @@ _SECRET = re.compile(r"\b(?:pin|codes?|passwords?|passcode|cvv|iban|combination)
 _SCORE_SHARE = 0.1
 
 
-def with_neighbours(context: SearchContext, items: Sequence[Item], ranked: RankedEpisodes) -> list[Item]:
-    """Return the items, and after them the neighbours of the best messages, at most the limit of the request."""
+def with_neighbours(
+    context: SearchContext, items: Sequence[Item], ranked: RankedEpisodes, dropped_ids: Collection[str]
+) -> list[Item]:
+    """Return the items, and after them the neighbours of the best messages, at most the limit of the request.
+
+    Parameters:
+        dropped_ids: ids of candidates that were left out, such as repetitions of an item.
+    """
     passive = context.request.mode == "passive"
     anchors_max = _PASSIVE_ANCHORS_MAX if passive else _ANCHORS_MAX
     score_min = _PASSIVE_ANCHOR_MIN if passive else _ANCHOR_MIN
     # A turn that a summary stands for names the summary; a summary itself has no neighbours.
     turns = [item for item in items if item.kind == "episode" and (item.tier == "raw" or item.summary_id is not None)]
     anchors = [item for item in turns if item.score >= score_min]
-    present = {id for item in items for id in (item.id, *item.source_events)}
+    present = {id for item in items for id in (item.id, *item.source_events)} | {*dropped_ids}
     added: list[Item] = []
     for anchor in anchors[:anchors_max]:
         for neighbour in _neighbours(context, anchor, ranked):
@@ -55,9 +61,9 @@ def with_neighbours(context: SearchContext, items: Sequence[Item], ranked: Ranke
 
 
 def _neighbours(context: SearchContext, anchor: Item, ranked: RankedEpisodes) -> Iterator[Item]:
-    """Yield what the user said next and before in the session of a message."""
+    """Yield what the user said next and before in the session of a message of a user."""
     rows = context.episodes.rows_of(np.array(context.snapshot.episodes.versions_of([anchor.id]), np.int64))
-    for row in rows.tolist():
+    for row in rows[context.episodes.roles[rows] == ROLES["user"]].tolist():
         for step in (1, -1):
             neighbour = _statement_row(context, ranked, row, step)
             if neighbour is not None:

@@ -163,7 +163,13 @@ def _extract_items(
     if by_llm and all(extracted.kind == "rejected" for extracted in by_llm):
         # A model that only invents has not read the messages.
         return [*by_llm, *by_rules], RULES
-    return [*by_llm, *_exact_items(by_rules, by_llm), *entities], context.llm.name
+    return [*by_llm, *_exact_items(by_rules, by_llm), *_unnamed_by(by_llm, entities)], context.llm.name
+
+
+def _unnamed_by(by_llm: Sequence[ExtractedItem], entities: Sequence[ExtractedItem]) -> Iterator[ExtractedItem]:
+    """Yield the entities of the rules that the model does not name with a type."""
+    typed = {item.item["name"].casefold() for item in by_llm if item.kind == "entities" and item.item.get("type")}
+    yield from (extracted for extracted in entities if extracted.item["name"].casefold() not in typed)
 
 
 def _earlier_turns(snapshot: Snapshot, messages: Sequence[IncomingMessage]) -> dict[str | None, Sequence[EarlierTurn]]:

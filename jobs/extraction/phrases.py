@@ -47,7 +47,7 @@ _ALL_THESE = re.compile(r"\ball (?:these|those) (?=\w+ \w)")
 _THAT = re.compile(r"(^|\b(?:to|in|for|on|at) )(?:that|those) (?=\w+ \w+)")
 #: Words at the end of a phrase that add nothing.
 _TRAILING = re.compile(
-    r"(?:,| ) ?(?:too|though|as well|lol|haha|again|right now|now|btw|sadly|luckily|fortunately|unfortunately|thankfully|finally|hopefully|of course|so far|together|here|ready|actually|lately|recently|also|really|either|anyway|please|"
+    r"(?:,| ) ?(?:too|though|as well|lol|haha|again|right now|now|btw|sadly|luckily|fortunately|unfortunately|thankfully|finally|hopefully|of course|so far|together|here|ready|actually|lately|recently|also|really|either|any ?more|anyway|please|"
     r"at the moment|just|then|soon|and|or|of|to|with|for|the|a|an|my|our|in|on|at|from|about|by|like|even|so|still|is|was|than|as|very)$",
     re.IGNORECASE,
 )

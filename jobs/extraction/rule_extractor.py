@@ -83,7 +83,7 @@ _THIS = re.compile(r"\bthis\b", re.IGNORECASE)
 _POSSESSED_CONFIDENCE = 0.7
 #: Predicates whose objects are phrases up to the end of the clause.
 _PHRASES = frozenset(("decided", "needs to", "studies", "owns"))
-#: What somebody wants who asks for help is mostly this help, so such a wish is not kept.
+#: A wish beside a request for help is mostly about this help.
 _WISHES = frozenset(("wants to", "is trying to"))
 _HELP = re.compile(r"\b(?:help|please|can you|could you|suggest|recommend|give me|tell me)\b", re.IGNORECASE)
 _REQUEST_FACTOR = 0.5
@@ -381,7 +381,7 @@ def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
 
 
 def _is_state(extracted: ExtractedItem) -> bool:
-    """Return whether an item says what somebody is, has or likes, in a few words, and not what happened."""
+    """Return whether an item states what a person is, has or likes, and not an event."""
     return extracted.kind == "preferences" or (extracted.item.get("type", "fact") == "fact")
 
 

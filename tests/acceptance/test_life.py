@@ -140,7 +140,9 @@ def facts_of_ann(memory: Recollect, namespace: str) -> State:
     """Return the active facts about Ann, by predicate, or by predicate and object where several can hold."""
     state: State = {}
     for fact in memory.facts(namespace, limit=1_000)["items"]:
-        if fact["subject"] == "Ann" and fact["status"] == "active" and fact["type"] == "fact":
+        # `has a landlord` is implied by `my landlord`.
+        is_stated = fact["subject"] == "Ann" and fact["status"] == "active" and fact["predicate"] != "has"
+        if is_stated and fact["type"] == "fact":
             several = fact["predicate"] in ("owns", "plays", "has pet")
             article = "a " if fact["object"] == "black Vespa" else ""
             state[f"{fact['predicate']} {article}{fact['object']}" if several else fact["predicate"]] = fact["object"]

@@ -212,7 +212,7 @@ def test_what_a_correction_came_from_stays(memory: Memory) -> None:
     memory.compact(days=30)
     assert memory.episodes("raw") == [ids[1]]
     memory.compact(days=300)
-    assert memory.rows("SELECT id, status FROM facts") == [("right", "active")]
+    assert memory.rows("SELECT id, status FROM facts WHERE source_type = 'corrected'") == [("right", "active")]
 
 
 def test_a_pinned_summary_is_not_distilled(memory: Memory) -> None:
