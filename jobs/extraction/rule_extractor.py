@@ -83,7 +83,7 @@ _THIS = re.compile(r"\bthis\b", re.IGNORECASE)
 _POSSESSED_CONFIDENCE = 0.7
 #: Predicates whose objects are phrases up to the end of the clause.
 _PHRASES = frozenset(("decided", "needs to", "studies", "owns"))
-#: A wish beside a request for help is mostly about this help.
+#: A wish in a request for help is mostly about this help.
 _WISHES = frozenset(("wants to", "is trying to"))
 _HELP = re.compile(r"\b(?:help|please|can you|could you|suggest|recommend|give me|tell me)\b", re.IGNORECASE)
 _REQUEST_FACTOR = 0.5
