@@ -204,7 +204,8 @@ def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
     or all about the user.
     """
     query = context.query
-    if len(ranked.signals.answering_versions):
+    # A fact may come from a message that the request leaves out.
+    if np.isin(context.episodes.versions[ranked.candidates.rows], ranked.signals.answering_versions).any():
         return True
     if query.has_topic:
         coverage = ranked.signals.keywords.coverage[ranked.candidates.rows]

@@ -8,7 +8,6 @@ payloads as the user's own words are the control: the harmless ones stand, and t
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from itertools import product
 
 import pytest
 from support.events import Event
@@ -96,10 +95,6 @@ def test_what_others_wrote_becomes_neither_an_instruction_nor_a_fact(carrier: st
         result = memory.retrieve(namespace, "good morning, what is up today?", mode="passive", session_id="s2")
         said = [item.text.casefold() for item in result.items if item.kind not in ("episode", "document")]
         assert all(word not in text for text in said)
-
-
-def test_there_are_more_than_a_hundred_attempts() -> None:
-    assert len(list(product(_CARRIERS, _PAYLOADS))) == 160
 
 
 @pytest.mark.parametrize(("word", "text", "stands"), _PAYLOADS)

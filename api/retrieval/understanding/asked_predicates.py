@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.projections.projector.predicates import canonical
 from recollect.projections.text.stems import content_stems
 
@@ -16,9 +17,9 @@ from recollect.projections.text.stems import content_stems
 class _Wording(NamedTuple):
     """How people ask for a predicate."""
 
-    #: What one has: `my job`, `Ann's job`. Empty: nothing.
+    #: What one has: `my job`, `Ann's job`.
     nouns: str
-    #: What one does: `where do I live`. Empty: nothing.
+    #: What one does: `where do I live`.
     clause: str
 
 
@@ -63,7 +64,6 @@ _PATTERNS = {
     )
     for predicate, wording in _WORDINGS.items()
 }
-_FIRST_PERSON = re.compile(r"\b(?:i|we|me|us|my|our)\b", re.I)
 _FIRST_PERSON_SUBJECT = re.compile(r"\b(?:i|we|me|us)\b", re.I)
 #: Characters of a question that is read; longer texts are messages.
 _CHARS_MAX = 200
@@ -76,7 +76,7 @@ def asks_about_speaker(question: str, predicate: str) -> bool:
     name = canonical(predicate)
     patterns = _PATTERNS.get(name)
     if patterns is None:
-        return _has_name(question, name) and _FIRST_PERSON.search(question) is not None
+        return _has_name(question, name) and is_first_person(question)
     own_noun, _, clause = patterns
     is_own_clause = _FIRST_PERSON_SUBJECT.search(question) is not None and clause.search(question) is not None
     return is_own_clause or own_noun.search(question) is not None
