@@ -10,6 +10,7 @@ import pytest
 from support.postgres import URL_VARIABLE, PostgresServer
 from support.redis import RedisServer
 from support.server import Server, serving
+from support.static_model import make_static_model
 from support.tiny_model import make_tiny_model
 
 from recollect.events.backends.sqlite_log import SqliteLog
@@ -125,6 +126,12 @@ def small_disk(tmp_path: Path) -> Generator[Path]:
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path of a real model with 32 dimensions."""
     return str(make_tiny_model(tmp_path_factory.mktemp("tiny"), seed=1))
+
+
+@pytest.fixture(scope="session")
+def static_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The path of a real model of static token vectors, with 256 dimensions."""
+    return make_static_model(tmp_path_factory.mktemp("static") / "model")
 
 
 @pytest.fixture(scope="session")

@@ -198,7 +198,9 @@ class SentenceEmbedder:
 
         The vocabulary gives the same texts on every machine, and the basis contains nothing of the users' texts.
         """
-        words = sorted(word for word in self._ready().tokenizer.get_vocab() if word.isalpha() and len(word) > 2)
+        # Without the marks by which some tokenizers tell that a piece begins a word.
+        pieces = {piece.lstrip("▁Ġ") for piece in self._ready().tokenizer.get_vocab()}
+        words = sorted(word for word in pieces if word.isalpha() and len(word) > 2)
         step = max(1, len(words) // _BASIS_WORDS)
         chosen = words[::step]
         # Alphabetical neighbours are related words, so each text takes words at a distance.

@@ -1,7 +1,9 @@
 """Model runtime: runs the embedding model on OpenVINO where it is installed and supports the model, else on PyTorch.
 
-Both runtimes give the same vector space: a check at every load requires a cosine of 0.999 between their vectors of the
-same text. So a change of the runtime embeds nothing again.
+A model of static token vectors needs neither: NumPy reads the vectors.
+
+OpenVINO and PyTorch give the same vector space: a check at every load requires a cosine of 0.999 between their vectors
+of the same text. So a change of the runtime embeds nothing again.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from recollect.projections.projection_settings import RuntimeChoice
 
 _logger = logging.getLogger(__name__)
 
-RuntimeName = Literal["openvino", "torch", "none"]
+RuntimeName = Literal["openvino", "torch", "static", "none"]
 
 #: Texts are padded to a multiple of this length, and batches have 8, 4, 2 or 1 texts: OpenVINO keeps about 1 MB for
 #: each input shape, and the first text of a shape takes 10 ms more. 16 rows are one tile of AMX, so padding costs
@@ -182,6 +184,40 @@ class OpenVinoRuntime:
         ]
 
 
+class StaticRuntime:
+    """A model of static token vectors (`StaticEmbedding`), such as those of model2vec.
+
+    A token has the same vector in every text, and a text's vector is the mean over its tokens. So a context changes
+    nothing, and only the part of a stretch is read.
+
+    Raises:
+        RuntimeRefused: other modules follow the token vectors.
+    """
+
+    name: RuntimeName = "static"
+    tokens_max: int | None = None
+
+    def __init__(self, model: Any) -> None:
+        modules = _module_names(model)
+        if modules[1:] not in ([], ["Normalize"]):
+            raise RuntimeRefused(f"the model is made of {', '.join(modules)}, which is not supported")
+        self.tokenizer: Any = model.tokenizer
+        self._weights: Vector = model[0].embedding.weight.detach().float().cpu().numpy()
+
+    def encode(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+        """Return the embedding of the part of each stretch."""
+        encodings: list[Any] = self.tokenizer.encode_batch(
+            [stretch.part for stretch in stretches], add_special_tokens=False
+        )
+        return [self._embedding(encoding.ids, encoding.offsets) for encoding in encodings]
+
+    def _embedding(self, ids: list[int], offsets: list[tuple[int, int]]) -> TokenEmbedding:
+        tokens = self._weights[ids]
+        # The sum replaces the mean: both have the same direction, and the vector is normalised.
+        vector: Vector = tokens.sum(axis=0, keepdims=True)
+        return TokenEmbedding(normalised(vector)[0], normalised(tokens), tuple(offsets))
+
+
 def load_runtime(model: str, choice: RuntimeChoice) -> Runtime:
     """Load a model and return its runtime.
 
@@ -205,9 +241,11 @@ def load_runtime(model: str, choice: RuntimeChoice) -> Runtime:
     torch = _torch()
     dtype = torch.bfloat16 if _multiplies_bfloat16() and not torch.cuda.is_available() else torch.float32
     if choice == "torch" or find_spec("openvino") is None:
-        return TorchRuntime(_sentence_transformer(model, dtype))
+        return _torch_runtime(_sentence_transformer(model, dtype))
     # OpenVINO converts from float32.
     float32_model = _sentence_transformer(model, torch.float32)
+    if choice == "auto" and _is_static(float32_model):
+        return StaticRuntime(float32_model)
     try:
         return _verified_openvino(float32_model)
     except Exception as error:
@@ -218,6 +256,19 @@ def load_runtime(model: str, choice: RuntimeChoice) -> Runtime:
             ) from error
         _logger.warning("embedding model %r: runs on torch, as OpenVINO cannot run it (%s)", model, cause)
         return TorchRuntime(float32_model if dtype == torch.float32 else _sentence_transformer(model, dtype))
+
+
+def _torch_runtime(model: Any) -> Runtime:
+    """Return the runtime without OpenVINO of a SentenceTransformer."""
+    return StaticRuntime(model) if _is_static(model) else TorchRuntime(model)
+
+
+def _is_static(model: Any) -> bool:
+    return _module_names(model)[0] == "StaticEmbedding"
+
+
+def _module_names(model: Any) -> list[str]:
+    return [type(module).__name__ for module in model]
 
 
 def normalised(vectors: Vector) -> Vector:
@@ -273,7 +324,7 @@ def _part_embedding(reading: Reading, vector: Vector, tokens: Vector) -> TokenEm
 
 def _unusual_part(model: Any) -> str:
     """Return in what a SentenceTransformer differs from a transformer with mean pooling; empty when in nothing."""
-    modules = [type(module).__name__ for module in model]
+    modules = _module_names(model)
     if modules[:2] != ["Transformer", "Pooling"] or modules[2:] not in ([], ["Normalize"]):
         return f"it is made of {', '.join(modules)}"
     if getattr(model[1], "pooling_mode", None) != "mean":

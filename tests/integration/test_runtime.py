@@ -6,8 +6,10 @@ import json
 import logging
 import shutil
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,6 +128,39 @@ def test_a_model_that_pools_otherwise_reads_a_part_alone(first_token: str) -> No
         runtime.encode([stretch])[0] for stretch in (Stretch("Ann: tea?\nBob: at nine", 10), Stretch("Bob: at nine"))
     )
     assert in_context.vector @ alone.vector > 0.9999
+
+
+@pytest.mark.parametrize("choice", ["auto", "torch"])
+def test_a_model_of_static_vectors_gives_the_vectors_of_sentence_transformers(
+    static_model: str, choice: RuntimeChoice
+) -> None:
+    runtime = load_runtime(static_model, choice)
+    assert runtime.name == "static"
+    sentence_transformers: Any = import_module("sentence_transformers")
+    expected = sentence_transformers.SentenceTransformer(static_model).encode(
+        [text for text in TEXTS.values() if text], normalize_embeddings=True
+    )
+    actual = runtime.encode([Stretch(text) for text in TEXTS.values() if text])
+    for theirs, mine in zip(expected, actual, strict=True):
+        assert mine.vector @ theirs > 0.999
+        assert len(mine.tokens) == len(mine.spans) > 0
+
+
+def test_a_static_model_reads_a_part_as_if_it_stood_alone_and_an_empty_text_as_nothing(static_model: str) -> None:
+    runtime = load_runtime(static_model, "auto")
+    in_context, alone, empty = runtime.encode(
+        [Stretch("Ann: tea?\nBob: at nine", 10), Stretch("Bob: at nine"), Stretch("")]
+    )
+    assert in_context.vector @ alone.vector > 0.9999
+    assert not empty.vector.any()
+    assert len(empty.tokens) == 0
+
+
+@needs_openvino
+def test_a_static_model_on_openvino_is_refused(static_model: str) -> None:
+    refused = loaded(static_model, "openvino")
+    assert refused.state == "failed"
+    assert "StaticEmbedding" in refused.reason
 
 
 @needs_openvino

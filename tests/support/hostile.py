@@ -40,6 +40,9 @@ _PARSER: Any = import_module("re._parser")
 _CHARS = 4_096
 _SECONDS_MIN = 0.0004
 _LONGER_SECONDS_MIN = 0.005
+#: Four times the text takes four times the time, or sixteen times where it grows with the square: from this on, growth
+#: is measured with care.
+_LINEAR_MAX = 6.0
 #: Twice the text takes twice the time; half as much again is left to caches and the noise of a shared machine.
 GROWTH_MAX = 3.0
 #: Measurements of a growth that is over it, each the least of one more repetition.
@@ -133,9 +136,12 @@ def growth(function: Callable[[str], object], hostile: Hostile, *, attempts: int
     """
     chars = _CHARS
     taken = _seconds(function, hostile.text(chars))
+    if taken < _SECONDS_MIN:
+        return 1.0
     if taken < _LONGER_SECONDS_MIN:
         chars *= 4
-        if taken < _SECONDS_MIN or _seconds(function, hostile.text(chars)) < _LONGER_SECONDS_MIN:
+        longer = _seconds(function, hostile.text(chars))
+        if longer < _LONGER_SECONDS_MIN or longer <= _LINEAR_MAX * taken:
             return 1.0
     least = float("inf")
     for attempt in range(1, attempts + 1):
