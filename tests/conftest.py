@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--points", type=int, default=40, help="writes that the crash simulation dies at; 0: all")
     parser.addoption("--outage", type=float, default=2.0, help="seconds that Redis is away in the chaos tests")
     parser.addoption("--seed", type=int, default=1, help="what the crash and tampering tests draw from (default 1)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the tests a cache of models of their own, which the processes of a run share."""
+    if not hasattr(config, "workerinput"):
+        cache = tempfile.TemporaryDirectory(prefix="recollect-tests-")
+        config.add_cleanup(cache.cleanup)
+        # platformdirs reads it on Linux; the processes that the tests start inherit it.
+        os.environ["XDG_CACHE_HOME"] = cache.name
 
 
 @pytest.fixture
