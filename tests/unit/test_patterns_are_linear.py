@@ -26,7 +26,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import DataObject, data, just, lists, sampled_from
-from support.hostile import GROWTH_MAX, PIECES, Hostile, growth, hostile_texts, hostile_to
+from support.hostile import GROWTH_MAX, PIECES, Hostile, growth, hostile_texts, hostile_to, hostile_words
 
 import recollect
 from recollect.api.retrieval.understanding.answer_type import answer_types, counts_any
@@ -192,4 +192,4 @@ _READERS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("reader", _READERS)
 def test_what_reads_text_from_outside_takes_at_most_three_times_as_long_for_twice_the_text(reader: str) -> None:
-    assert _slow(_READERS[reader], hostile_texts()) == {}
+    assert _slow(_READERS[reader], hostile_words()) == {}
