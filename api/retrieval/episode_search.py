@@ -101,7 +101,7 @@ class EpisodeSearch:
         """Return the ranked candidates among the episodes of `context`."""
         episodes, budget = context.episodes, context.budget
         pending = self._start_semantic_search(context, excluded) if by_vectors and ranking != "keyword" else None
-        keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context))
+        keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context, excluded))
         # Before waiting for the vector search: the results of SQLite must not depend on its duration.
         database_signals = None if keywords is None else _database_signals(context, keywords, excluded)
         semantics = self._await_semantic_search(pending, budget)
@@ -212,10 +212,12 @@ def _aged(context: SearchContext, candidates: Candidates, scores: Vector, *, add
     return aged.astype(np.float32)
 
 
-def _keyword_scores(context: SearchContext) -> KeywordScores:
-    """Return the keyword scores of every episode."""
+def _keyword_scores(context: SearchContext, excluded: Sequence[int] = ()) -> KeywordScores:
+    """Return the keyword scores of every episode; `excluded` as in `EpisodeSearch.search`."""
     query, words_max = context.query, context.settings.query_words_max
-    return keyword_scores(context.snapshot, context.index, query.words, words_max=words_max, german=query.german)
+    return keyword_scores(
+        context.snapshot, context.index, query.words, excluded, words_max=words_max, german=query.german
+    )
 
 
 @dataclass(frozen=True, slots=True)
