@@ -52,6 +52,9 @@ SEMANTIC_SHARE = 0.8
 #: The same for the query's vector alone, which passive mode compares with the topic before the search.
 TOPIC_SHARE = 0.4
 
+#: Messages with a question that are searched for one; more ids would not fit into a statement.
+_ASKING_MAX = 10_000
+
 
 class EpisodeSearch:
     """Searches the episodes of a namespace. Safe to use from many threads."""
@@ -266,6 +269,9 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
         lists["fact"] = episodes.rows_of(answering_versions)
     mask = requested_episodes(context)
     mask[episodes.rows_of(np.array(sorted(excluded), np.int64))] = False
+    if query.intent.asked:
+        asking = budget.run("questions", snapshot, lambda: _asking(context, mask))
+        mask = mask if asking is None else asking
     return _DatabaseSignals(
         keywords=keywords,
         graph=strength,
@@ -274,6 +280,15 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
         lists=lists,
         allowed=mask,
     )
+
+
+def _asking(context: SearchContext, allowed: Mask) -> Mask:
+    """Return the mask of the allowed messages in which a user asks something; `allowed` when there is none."""
+    ids = context.snapshot.sessions.asking_messages(limit=_ASKING_MAX)
+    asking = np.zeros(len(context.episodes), np.bool_)
+    asking[context.episodes.rows_of(np.array(sorted(context.snapshot.episodes.versions_of(ids)), np.int64))] = True
+    asking &= allowed
+    return asking if asking.any() else allowed
 
 
 def _candidates_with_signals(

@@ -210,7 +210,9 @@ def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
     if query.has_topic:
         coverage = ranked.signals.keywords.coverage[ranked.candidates.rows]
         return float(coverage.max(initial=0.0)) >= _WHOLE_COVERAGE
-    return matches_span(ranked) if query.time_ranges else query.intent.overview or query.intent.personal
+    if query.time_ranges:
+        return matches_span(ranked)
+    return query.intent.overview or query.intent.personal or query.intent.asked
 
 
 #: The coverage of a message that has all words of a query, but for rounding.
