@@ -9,7 +9,7 @@ from recollect.projections.text.calendar_ranges import Tense
 #: Characters before and after an expression that are read; a cue further away belongs to another clause.
 _BEFORE_CHARS = 100
 _AFTER_CHARS = 80
-_SENTENCE_END = re.compile(r"[.!?;\n]")
+_SENTENCE_END = re.compile(r"[.!?;](?!\w)|\n")
 #: Distance in characters that a comma or a conjunction between a cue and the expression adds.
 _CLAUSE_CHARS = 40
 _CLAUSE_BREAK = re.compile(r",| and | but ", re.IGNORECASE)
@@ -70,7 +70,7 @@ def tense_around(text: str, start: int, end: int) -> Tense:
     if cues:
         _, closest = min(cues, key=lambda pair: pair[0])
         return "future" if closest["future"] else "past"
-    return "future" if _PRESENT_CUE.search(before) or _PRESENT_CUE.search(after) else None
+    return "present" if _PRESENT_CUE.search(before) or _PRESENT_CUE.search(after) else None
 
 
 def is_announced(text: str, start: int, end: int) -> bool:

@@ -124,6 +124,7 @@ def test_any_words_about_time_give_ranges_that_end_after_they_begin(text: str, s
         ("booked the dentist for 3 February", (2027, 2, 3), (2027, 2, 4)),
         ("we got the date for the surgery: 8 January", (2027, 1, 8), (2027, 1, 9)),
         ("they told me the hearing is on 12 February", (2027, 2, 12), (2027, 2, 13)),
+        ("I just updated it to version 6.0 on 14 March, can you help me?", (2026, 3, 14), (2026, 3, 15)),
         ("wedding photos from 14 January", (2026, 1, 14), (2026, 1, 15)),
         ("I had an exam on 14 January", (2026, 1, 14), (2026, 1, 15)),
     ],
