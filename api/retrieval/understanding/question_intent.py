@@ -23,6 +23,14 @@ _WHEN = re.compile(
     re.I,
 )
 _COUNT = re.compile(r"\bhow (?:many|much|often|long|old|far)\b|\b(?:number|amount|total) of\b", re.I)
+#: The answer has several parts: a list, a number of things, a plural such as "which cities has he visited?".
+_SEVERAL = re.compile(
+    r"\b(?:how (?:many|often)|(?:number|total) of|list|all (?:the|my|our|of)|"
+    r"(?:what|which) (?:are|were|kinds?|types?|sorts?|things|places|other)|"
+    r"(?:what|which) (?:\w{1,20} ){0,2}\w{2,20}[^s\W]s (?:has|have|had|do|does|did|are|were|am|is|was|can|could|should|"
+    r"will|would))\b",
+    re.I,
+)
 #: The answer is a person or a name.
 _NAME = re.compile(r"\b(?:who|whom|whose|who's|names?|named|called)\b", re.I)
 _CALLED = re.compile(r"\b(?:names?|named|called)\b", re.I)
@@ -214,6 +222,11 @@ def question_intent(question: str) -> QuestionIntent:
         task=foreign.task or (matches(_TASK) and not matches(_SHARED_PAST) and not matches(_POSSESSIVE)),
         personal=_is_personal(question),
     )
+
+
+def asks_for_several(question: str) -> bool:
+    """Return whether a question asks for a list, for a number of things, or for all about a person or a topic."""
+    return _SEVERAL.search(question) is not None or _OVERVIEW.search(question) is not None
 
 
 def _is_personal(question: str) -> bool:
