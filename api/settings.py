@@ -87,7 +87,8 @@ class RetrievalSettings(BaseModel):
     gate_item_min: Annotated[float, Field(ge=0, le=1)] = ITEM_MIN
     #: Probability of relevance from which a passive retrieval returns an item.
     gate_passive_item_min: Annotated[float, Field(ge=0, le=1)] = PASSIVE_ITEM_MIN
-    #: Items in a result, at most, when the request has no `limit`.
+    #: Items in a result, at most, when the request has no `limit`; twice as many when an active query asks for a list,
+    #: a number of things or all about a topic.
     recall_limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = RECALL_LIMIT
     #: Tokens of a context, at most, when the request has no `budget_tokens`.
     context_tokens: Annotated[int, Field(ge=0, le=CONTEXT_TOKENS_MAX)] = CONTEXT_TOKENS

@@ -193,14 +193,27 @@ class ProjectionFailed(RecollectError):
 
 
 def first_problem(error: ValidationError, *, root: str = "") -> InvalidInput:
-    """Return the first problem of a pydantic error as an `InvalidInput`.
+    """Return the first problem of a pydantic error as an `InvalidInput`; its message names the other wrong fields.
 
     Parameters:
         root: the field's name when the problem concerns the input as a whole.
     """
-    problem = error.errors(include_url=False, include_input=False)[0]
-    field = ".".join(str(part) for part in problem["loc"]) or root
-    return InvalidInput(problem["msg"].removeprefix("Value error, "), field=field)
+    first, *others = error.errors(include_url=False, include_input=False)
+    field = ".".join(str(part) for part in first["loc"]) or root
+    reason = _PLAIN_MESSAGES.get(first["type"]) or first["msg"].removeprefix("Value error, ")
+    # A field with several types has a problem for each of them.
+    fields = dict.fromkeys(".".join(str(part) for part in problem["loc"]) or root for problem in others)
+    names = [name for name in fields if not name.startswith(field)]
+    if names:
+        more = f" and {len(names) - _FIELDS_NAMED} more" if len(names) > _FIELDS_NAMED else ""
+        reason += f"; also wrong: {', '.join(names[:_FIELDS_NAMED])}{more}"
+    return InvalidInput(reason, field=field)
+
+
+#: Messages by the type of the problem, where pydantic's own do not say what to do.
+_PLAIN_MESSAGES = {"extra_forbidden": "there is no such field", "missing": "is missing"}
+#: Fields that a message names besides the first one.
+_FIELDS_NAMED = 5
 
 
 def short_text(error: BaseException) -> str:

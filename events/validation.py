@@ -157,11 +157,15 @@ def _validated(event: object, field: str) -> Envelope:
     name = fields.get("type")
     event_class = EVENT_CLASSES.get(name) if isinstance(name, str) else None
     if event_class is None:
-        raise InvalidEvent(_unknown_type(name), field=f"{field}.type")
+        reason = _CHAT_MESSAGE if name is None and {"role", "content"} <= fields.keys() else _unknown_type(name)
+        raise InvalidEvent(reason, field=f"{field}.type")
     try:
         return event_class.model_validate(fields)
     except ValidationError as error:
         raise _refusal(error, field) from None
+
+
+_CHAT_MESSAGE = "this is a chat message, not an event; send it to .../messages, or in Python to add()"
 
 
 def _unknown_type(name: object) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def sql(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="One SELECT over events, episodes and traces; - reads standard input.")],
+    query: Annotated[str, typer.Argument(help="One SELECT; SHOW TABLES lists the tables; - reads standard input.")],
     output_format: Annotated[str, typer.Option("--format", help="table, json, csv or parquet.")] = "table",
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
     width: Annotated[

@@ -32,6 +32,8 @@ from recollect.api.retrieval.append_retrieval import turn_request
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
 from recollect.api.retrieval.understanding.query import utc_now
+from recollect.api.retrieval.understanding.question_extraction import extract_question
+from recollect.api.retrieval.understanding.question_intent import asks_for_several
 from recollect.api.settings import Settings, load_settings
 from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
@@ -384,7 +386,8 @@ class Recollect(MemoryLists, MemoryEditing):
         self.parts.vectors.embedder.start()
         if self.parts.reranker is not None:
             self.parts.reranker.start()
-        request = request.with_defaults(self.parts.settings.retrieval)
+        several = asks_for_several(extract_question(request.query))
+        request = request.with_defaults(self.parts.settings.retrieval, asks_for_several=several)
         result = self.parts.retriever.retrieve(namespace, request, exclude=exclude)
         self.parts.trace_store.add(namespace, request, result)
         return result

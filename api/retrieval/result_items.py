@@ -46,7 +46,12 @@ _CLOSING = " \"'”’)]"
 def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: float, ranks: Mapping[str, int]) -> Item:
     """Return a knowledge item as an item of the result."""
     sources = knowledge.source_events
-    stated_at_us = context.snapshot.episodes.first_time(sources) if knowledge.kind == "fact" and sources else None
+    stated_at_us = None
+    if knowledge.kind == "fact" and sources:
+        # The messages may have expired.
+        stated_at_us = context.snapshot.episodes.first_time(sources) or context.snapshot.facts.first_stated(
+            knowledge.id
+        )
     if not sources and knowledge.version:
         events = context.log.read(context.namespace, after=knowledge.version - 1, limit=1)
         sources = tuple(event.id for event in events)

@@ -215,7 +215,9 @@ class Retriever:
                     return
                 standing = standing_items(context, answer.state)
                 request = _adjusted_request(request, answer.state)
-                context = replace(context, request=request)
+                # An entity that only the message and the visible turns name is nothing that memory knows.
+                query = replace(context.query, entities=answer.state.entities)
+                context = replace(context, request=request, query=query)
             results = [self._search(context, answer.state.visible)]
             other_namespaces = [name for name in dict.fromkeys(request.also) if name != namespace]
             results += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -24,7 +25,18 @@ Name = Annotated[str, Field(min_length=1, max_length=NAME_CHARS_MAX, pattern=r"^
 Text = Annotated[str, Field(min_length=1)]
 Confidence = Annotated[float, Field(ge=0, le=1)]
 Importance = Annotated[int, Field(ge=1, le=10)]
-Role = Annotated[str, Field(pattern=r"^(user|assistant|system|tool:.{1,195})$")]
+_ROLE = re.compile(r"^(user|assistant|system|tool:.{1,195})$")
+
+
+def _known_role(value: object) -> object:
+    """Refuse an unknown role in plain words, before pydantic names the pattern."""
+    if isinstance(value, str) and not _ROLE.match(value):
+        raise ValueError("give user, assistant, system, or tool: and the tool's name, such as tool:search")
+    return value
+
+
+#: Who says a message.
+Role = Annotated[str, BeforeValidator(_known_role), Field(pattern=_ROLE.pattern)]
 SourceType = Literal["stated", "inferred", "observed", "corrected"]
 Outcome = Literal["success", "failure", "partial", "pending"]
 MemoryStatus = Literal["active", "stale", "superseded", "ended", "invalidated", "rejected"]

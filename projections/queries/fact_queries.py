@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from recollect.projections.queries.records import fetch_dicts
+from recollect.projections.queries.records import fetch_dicts, fetch_value
 
 _COLUMNS = """
 id, subject, predicate, object, type, confidence, source_type, status, coalesce(valid_from_us, created_at_us)
@@ -17,6 +17,7 @@ _FACT = "SELECT topic, value, conflict_key FROM facts WHERE id = ?"
 _CONFLICTING = f"SELECT {_COLUMNS} FROM facts WHERE conflict_key = ? AND status <> 'rejected'"
 _EQUAL = f"SELECT {_COLUMNS} FROM facts WHERE topic = ? AND value = ? AND conflict_key IS NULL AND status <> 'rejected'"
 _ORDER = " ORDER BY coalesce(valid_from_us, created_at_us), key LIMIT ?"
+_FIRST_STATED = "SELECT created_at_us FROM facts WHERE id = ?"
 
 
 class FactQueries:
@@ -34,3 +35,7 @@ class FactQueries:
         if conflict_key is None:
             return list(fetch_dicts(self._connection, _EQUAL + _ORDER, (topic, value, limit)))
         return list(fetch_dicts(self._connection, _CONFLICTING + _ORDER, (conflict_key, limit)))
+
+    def first_stated(self, fact_id: str) -> int | None:
+        """Return the time of the first statement of a fact, in microseconds; None: no such fact."""
+        return fetch_value(self._connection, _FIRST_STATED, (fact_id,))

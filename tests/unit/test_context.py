@@ -205,5 +205,7 @@ def test_a_fact_says_since_when_it_holds_or_when_it_was_said() -> None:
     fact = replace(entity("Bob"), kind="fact", text="Bob lives in Porto")
     assert "- Bob lives in Porto (since 1970-01)\n" in context([replace(fact, valid_from_us=0, stated_at_us=_DAY_US)])
     assert "- Bob lives in Porto (said 1970-01-02)\n" in context([replace(fact, stated_at_us=_DAY_US)])
+    bought = replace(fact, text="Bob bought a car yesterday", stated_at_us=_DAY_US)
+    assert "- Bob bought a car yesterday [yesterday: Thu 1970-01-01] (said 1970-01-02)\n" in context([bought])
     assert "- Bob lives in Porto (confidence: 0.50)\n" in context([replace(fact, confidence=0.5)])
     assert "(not confirmed since 1970-01-01)\n" in context([replace(fact, unconfirmed_since_us=0)])

@@ -90,6 +90,16 @@ def test_a_misspelt_type_is_answered_with_the_right_one() -> None:
         draft(message("x") | {"type": "message.add"})
 
 
+def test_a_refusal_says_what_to_do_and_names_every_wrong_field() -> None:
+    event = {"type": "message.added", "payload": {"role": "king", "text": "x", "mood": 1}, "colour": "red"}
+    with pytest.raises(
+        InvalidEvent, match=r"give user, assistant, system, or tool:.*; also wrong: payload.mood, colour"
+    ):
+        draft(event)
+    with pytest.raises(InvalidEvent, match=r"send it to \.\.\./messages"):
+        draft({"role": "user", "content": "hello"})
+
+
 def test_a_clock_that_is_a_little_ahead_is_forgiven() -> None:
     soon = datetime.now(UTC) + timedelta(hours=20)
     assert draft(message("x", occurred_at=soon)).occurred_at_us == microseconds(soon)

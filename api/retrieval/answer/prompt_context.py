@@ -234,9 +234,10 @@ def _line(item: Item, occasion: Occasion) -> Line:
 
 
 def _explained(item: Item, text: str) -> str:
-    """Return the absolute days of the relative dates in the text of a message; empty for other items."""
+    """Return the absolute days of the relative dates in the text of a message or a fact; empty for other items."""
     is_message = item.kind == "episode" and item.source_events == (item.id,)
-    return explained_dates(text, item.occurred_at_us) if is_message else ""
+    sent_at_us = item.occurred_at_us if is_message else item.stated_at_us
+    return "" if sent_at_us is None else explained_dates(text, sent_at_us)
 
 
 def _notes(item: Item) -> str:
