@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -20,6 +21,8 @@ ENDINGS_MAX = 100
 #: Share of the content words of the ending or of the object, whichever has fewer, that both must have.
 SHARED_MIN = 0.7
 
+#: The predicate of a fact such as `does not eat`.
+_NEGATED = re.compile(r"\b(?:not|never|no)\b")
 #: Types of facts that end; an event or a commit is over when it is stated.
 _ENDABLE_TYPES = ("fact", "decision", "problem", "task")
 
@@ -28,7 +31,7 @@ INSERT INTO fact_endings (id, subject, predicates, types, about, kind, at_us, so
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 _AFTER = """
-SELECT id, subject, predicates, types, about, kind, at_us, source_events FROM fact_endings
+SELECT key, id, subject, predicates, types, about, kind, at_us, source_events FROM fact_endings
 WHERE subject = ? AND at_us >= ? ORDER BY at_us DESC, key DESC LIMIT ?
 """
 _OF_SOURCE = """
@@ -114,6 +117,19 @@ class Ending:
         # `Forget my phone number` names the predicate.
         return self.kind == "retract" and shares_words(self.about, predicate)
 
+    def spares(self, predicate: str, sources: Sequence[str]) -> bool:
+        """Return whether it ends nothing of a fact that it matches, since one message states both.
+
+        In `I quit my job. I work at Bosch now` the ending is about what was said before, and in `I don't eat meat any
+        more` the negated fact begins. What the ending names is over: `My dog is called Rex. Rex died`.
+
+        Parameters:
+            predicate: of the fact.
+            sources: the events that state the fact.
+        """
+        is_other = not self.about or _NEGATED.search(predicate) is not None
+        return self.kind == "end" and is_other and not set(self.source_events).isdisjoint(sources)
+
     def ends_preference(self, text: str) -> bool:
         """Return whether it ends a preference with this name and value."""
         return not self.types and not self.predicates and bool(self.about) and shares_words(self.about, text)
@@ -130,6 +146,8 @@ class FactEndings:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        #: The endings that were read, by key: the endings of a subject are compared with each of its facts.
+        self._read: dict[int, Ending] = {}
 
     def add(self, ending: Ending) -> None:
         """Store an ending for facts that were said earlier and arrive later."""
@@ -177,25 +195,32 @@ class FactEndings:
             value=fact.value,
             conflict_key=fact.conflict_key,
         )
-        endings = self.since(fact.payload["subject"], said_us)
-        return [ending for ending in endings if ending.matches(stated)]
+        predicate = fact.payload["predicate"]
+        return [
+            ending
+            for ending in self.since(fact.payload["subject"], said_us)
+            if ending.matches(stated) and not ending.spares(predicate, fact.sources)
+        ]
 
     def since(self, subject: str, at_us: int) -> list[Ending]:
         """Return the endings of a subject at or after a time, newest first."""
         rows: list[Any] = self._connection.execute(_AFTER, (normalised(subject), at_us, ENDINGS_MAX)).fetchall()
-        return [
-            Ending(
-                id=id,
-                subject=subject,
-                predicates=tuple(orjson.loads(predicates)),
-                types=tuple(orjson.loads(types)),
-                about=frozenset(orjson.loads(about)),
-                kind=kind,
-                at_us=at_us,
-                source_events=tuple(orjson.loads(sources)),
-            )
-            for id, subject, predicates, types, about, kind, at_us, sources in rows
-        ]
+        return [self._read.get(row[0]) or self._remembered(row) for row in rows]
+
+    def _remembered(self, row: tuple[Any, ...]) -> Ending:
+        """Return the ending of a row, whose columns are those of `_AFTER`, and keep it."""
+        key, id, subject, predicates, types, about, kind, at_us, sources = row
+        ending = self._read[key] = Ending(
+            id=id,
+            subject=subject,
+            predicates=tuple(orjson.loads(predicates)),
+            types=tuple(orjson.loads(types)),
+            about=frozenset(orjson.loads(about)),
+            kind=kind,
+            at_us=at_us,
+            source_events=tuple(orjson.loads(sources)),
+        )
+        return ending
 
     def matching_facts(self, ending: Ending) -> list[FactOfSubject]:
         """Return the facts of its subject that it ends, of any status."""

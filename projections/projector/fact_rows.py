@@ -182,13 +182,13 @@ class FactRows:
         }
         self._connection.execute(_CLOSE, bindings)
 
-    def strengthen(self, event: RecordedEvent, fact: StatedFact, row: FactRow, *, reactivates: bool) -> None:
+    def strengthen(self, fact: StatedFact, row: FactRow, *, reactivates: bool) -> None:
         """Raise the confidence of a fact that was stated again, unless the sources are the same."""
-        said_us = fact.said_us(event)
+        said_us = fact.said_us
         if fact.source_type == "corrected":
             self._connection.execute(_CONFIRM, {"key": row.key})
         old_sources: list[str] = orjson.loads(row.source_events)
-        sources = [id for id in fact.sources(event) if id not in old_sources]
+        sources = [id for id in fact.sources if id not in old_sources]
         if not sources and not (reactivates and row.status not in ("active", "stale")):
             return
         confidence = fact.payload.get("confidence", 1.0)
@@ -206,7 +206,7 @@ class FactRows:
 
     def insert(self, event: RecordedEvent, fact: StatedFact, status: str) -> None:
         """Add a row for a fact; nothing when the table has a row with its id."""
-        payload, at_us = fact.payload, fact.said_us(event)
+        payload, at_us = fact.payload, fact.said_us
         memory_type: str = payload.get("type", "fact")
         ttl_days: int = payload.get("ttl_days") or TTL_DAYS[memory_type]
         bindings = {
@@ -224,7 +224,7 @@ class FactRows:
             "conflict_key": fact.conflict_key,
             "valid_from_us": parse_rfc3339(payload.get("valid_from")),
             "valid_until_us": parse_rfc3339(payload.get("valid_until")),
-            "source_events": orjson.dumps(fact.sources(event)[:SOURCES_MAX]).decode(),
+            "source_events": orjson.dumps(fact.sources[:SOURCES_MAX]).decode(),
             "ttl_days": ttl_days,
             "stale_at_us": at_us + ttl_days * DAY_US,
             "occurred_at_us": at_us,

@@ -30,7 +30,7 @@ class Facts:
 
     def upsert(self, event: RecordedEvent, fact: StatedFact) -> None:
         """Add a fact, or strengthen the same one; the time of each statement decides which fact is active."""
-        said_us = fact.said_us(event)
+        said_us = fact.said_us
         until_us = parse_rfc3339(fact.payload.get("valid_until"))
         is_past = until_us is not None and until_us <= said_us
         if not fact.extracted and not is_past:
@@ -50,7 +50,7 @@ class Facts:
         self._add(event, fact, "correct", None)
         self._refresh(event, fact.group, fact.topic, fact)
         correct_id = self._statements.fact_id(fact.group, fact.id) or fact.id
-        until_us = parse_rfc3339(fact.payload.get("valid_from")) or fact.said_us(event)
+        until_us = parse_rfc3339(fact.payload.get("valid_from")) or fact.said_us
         if wrong is not None:
             topic, value, group = wrong
             if group != fact.group:
@@ -91,8 +91,10 @@ class Facts:
         groups: dict[str, str] = {}
         for row in self._endings.matching_facts(ending):
             group = group_of(row.topic, row.value, row.conflict_key)
-            value = ending.value_of(row.value)
-            self._add_act(group, ending.id, ending.kind, ending.at_us, value)
+            spared = ending.spares(row.predicate, self._statements.sources_at(group, ending.at_us))
+            # Before what its own message states.
+            at_us = ending.at_us - 1 if spared else ending.at_us
+            self._add_act(group, ending.id, ending.kind, at_us, ending.value_of(row.value))
             groups[group] = row.topic
         for group, topic in groups.items():
             self._refresh(event, group, topic)
@@ -142,7 +144,7 @@ class Facts:
             id=fact.id,
             kind=kind,
             value=fact.value,
-            at_us=fact.said_us(event),
+            at_us=fact.said_us,
             from_us=parse_rfc3339(fact.payload.get("valid_from")),
             until_us=until_us,
             is_assistant=not is_correction and (fact.source_type == "inferred" or event.actor == "assistant"),
@@ -155,7 +157,7 @@ class Facts:
             statement,
             confidence=fact.payload.get("confidence", 1.0),
             source_type=fact.source_type,
-            sources=fact.sources(event)[:SOURCES_MAX],
+            sources=fact.sources[:SOURCES_MAX],
         )
         for ending in self._endings.after(statement.at_us, fact):
             self._add_act(fact.group, ending.id, ending.kind, ending.at_us, ending.value_of(fact.value))
@@ -201,7 +203,7 @@ class Facts:
                 owner = self._insert_span(event, span, stated)
                 owners[position] = owner
             elif stated is not None and owner in rows:
-                self._rows.strengthen(event, stated, rows[owner], reactivates=span.status == "active")
+                self._rows.strengthen(stated, rows[owner], reactivates=span.status == "active")
             for statement in span.statements:
                 if statement.fact_id != owner:
                     self._statements.assign(group, statement.id, owner)

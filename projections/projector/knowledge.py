@@ -12,7 +12,7 @@ from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
 from recollect.projections.projector.fact_endings import FactEndings
 from recollect.projections.projector.fact_rows import SOURCE_RANKS, SOURCES_MAX
 from recollect.projections.projector.predicates import normalised
-from recollect.projections.projector.stated_fact import combined_confidence
+from recollect.projections.projector.stated_fact import combined_confidence, said_us
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.chunks import chunks
 from recollect.projections.text.tokens import estimate_tokens
@@ -142,7 +142,7 @@ class Knowledge:
         if active is not None and active.value == payload["value"]:
             self._strengthen(event, "preferences", "strength", active.id, payload, payload.get("strength", 0.5))
             return
-        at_us = _said_us(event, payload)
+        at_us = said_us(event, payload)
         wins = active is None or preference_rank(source_type, at_us) >= active.rank()
         endings = self._endings.since(subject, at_us)
         ended_by = next((ending.id for ending in endings if ending.ends_preference(f"{name} {payload['value']}")), None)
@@ -215,7 +215,7 @@ class Knowledge:
         self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
     ) -> None:
         """Add a relationship of two entities, or strengthen the existing one."""
-        kind, at_us = relation_type(payload["type"]), _said_us(event, payload)
+        kind, at_us = relation_type(payload["type"]), said_us(event, payload)
         row = self._row(_RELATIONSHIP, source_id, kind, target_id)
         if row is None:
             self._add_relationship(event, id, payload, source_id, target_id)
@@ -232,7 +232,7 @@ class Knowledge:
         self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
     ) -> None:
         """Add the row of a relationship."""
-        kind, at_us = relation_type(payload["type"]), _said_us(event, payload)
+        kind, at_us = relation_type(payload["type"]), said_us(event, payload)
         bindings = {
             "id": id,
             "version": event.version,
@@ -387,7 +387,7 @@ class Knowledge:
         old_sources: list[str] = orjson.loads(old_sources_json)
         new_sources = [id for id in payload.get("source_events") or [event.id] if id not in old_sources]
         if new_sources:
-            at_us = _said_us(event, payload)
+            at_us = said_us(event, payload)
             kind = "preference" if table == "preferences" else "relationship"
             self._connection.execute(
                 f"UPDATE {table} SET {column} = ?, evidence_count = evidence_count + 1, source_events = ?, "
@@ -406,11 +406,6 @@ class Knowledge:
 def preference_rank(source_type: str, at_us: int) -> tuple[bool, int]:
     """Return whether a person stated a preference, and when: of two, the greater one is active."""
     return SOURCE_RANKS[source_type] > SOURCE_RANKS["inferred"], at_us
-
-
-def _said_us(event: RecordedEvent, payload: dict[str, Any]) -> int:
-    """Return when a memory was said: the time of the message, not of the batch that it was read in."""
-    return parse_rfc3339(payload.get("stated_at")) or event.occurred_at_us
 
 
 def _sources(event: RecordedEvent, payload: dict[str, Any]) -> str:

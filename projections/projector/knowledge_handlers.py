@@ -8,7 +8,7 @@ from typing import Any
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.fact_endings import Ending
 from recollect.projections.projector.knowledge import relation_type
-from recollect.projections.projector.stated_fact import StatedFact
+from recollect.projections.projector.stated_fact import StatedFact, said_us
 from recollect.projections.projector.write_batch import WriteBatch
 
 #: Applies one event, given its payload, to a batch.
@@ -206,13 +206,7 @@ def _stated_fact(
 ) -> StatedFact:
     """Return the fact of a payload; its subject becomes an entity."""
     entity_id = batch.entity_id(event, payload["subject"])
-    return StatedFact(
-        id=id,
-        entity_id=entity_id,
-        payload=payload,
-        source_type=payload.get("source_type", "stated"),
-        extracted=extracted,
-    )
+    return StatedFact.from_payload(event, id, payload, entity_id=entity_id, extracted=extracted)
 
 
 def _upsert_fact(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any], *, extracted: bool) -> None:
@@ -223,8 +217,7 @@ def _upsert_fact(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict
 
 def _end_facts(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
     """End the facts, preferences and relationships that an ending speaks of, later in the batch."""
-    at_us = parse_rfc3339(payload.get("stated_at")) or event.occurred_at_us
-    ending = Ending.from_payload(id, payload, at_us)
+    ending = Ending.from_payload(id, payload, said_us(event, payload))
     batch.deferred.add(event, lambda: batch.facts.end(event, ending))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 #: Spellings of one predicate in each line; facts are compared by the first spelling.
 _SPELLINGS = """
@@ -56,6 +57,7 @@ def normalised(text: str) -> str:
     return _SEPARATORS.sub(" ", text.casefold()).strip(_EDGES)
 
 
+@lru_cache(maxsize=4_096)
 def canonical(predicate: str) -> str:
     """Return the canonical spelling of `predicate`, by which facts are compared."""
     name = normalised(predicate)
