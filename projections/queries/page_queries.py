@@ -143,6 +143,7 @@ LISTS: Mapping[str, PageStatement] = {
         "facts",
         "id, subject, predicate, object, type, layer, confidence, source_type, valid_from_us, valid_until_us, "
         f"conflict_key, evidence_count, {_STATE}",
+        "current_facts AS facts",
     ),
     "preferences": _keyed(
         "preferences", f"id, subject, category, name, value, strength, standing, source_type, evidence_count, {_STATE}"
