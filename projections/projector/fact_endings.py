@@ -11,10 +11,10 @@ import apsw
 import orjson
 
 from recollect.projections.projector.predicates import canonical, normalised
-from recollect.projections.projector.stated_fact import StatedFact
+from recollect.projections.projector.stated_fact import StatedMemory
 from recollect.projections.text.stems import content_stems
 
-#: Facts of one subject that an ending is compared with, newest first: it bounds the time of one ending.
+#: Facts and preferences of one subject that an ending is compared with, newest first: it bounds the time of an ending.
 FACTS_MAX = 2_000
 #: Endings of one subject that a fact is compared with, newest first.
 ENDINGS_MAX = 100
@@ -38,16 +38,17 @@ _OF_SOURCE = """
 SELECT key, id, source_events FROM fact_endings
 WHERE EXISTS (SELECT 1 FROM json_each(fact_endings.source_events) WHERE value = ?)
 """
-_REOPEN = """
-UPDATE {table} SET status = 'active', ended_by = NULL WHERE ended_by = ? AND status IN ('ended', 'invalidated')
+_REOPEN_RELATIONSHIPS = """
+UPDATE relationships SET status = 'active', ended_by = NULL
+WHERE ended_by = ? AND status IN ('ended', 'invalidated')
 """
 _FACTS_OF_SUBJECT = """
 SELECT topic, predicate, type, value, conflict_key FROM facts
 WHERE topic >= ? AND topic < ? AND status <> 'rejected' ORDER BY key DESC LIMIT ?
 """
-_PREFERENCES_BEFORE = """
-SELECT id, name || ' ' || value FROM preferences
-WHERE subject IN (?, '') AND status IN ('active', 'stale') AND updated_at_us <= ?
+# Preferences without a subject are the user's.
+_PREFERENCES_OF_SUBJECT = """
+SELECT id, name || ' ' || value FROM preferences WHERE subject IN (?, '') ORDER BY key DESC LIMIT ?
 """
 _RELATIONSHIPS_BEFORE = """
 SELECT r.id, r.type, target.name FROM relationships AS r
@@ -155,16 +156,10 @@ class FactEndings:
         *texts, sources = [orjson.dumps(list(values)).decode() for values in lists]
         self._connection.execute(_ADD, (ending.id, ending.subject, *texts, ending.kind, ending.at_us, sources))
 
-    def apply_to_other_kinds(self, ending: Ending) -> None:
-        """End the preferences and relationships that an ending speaks of; `Facts.end` ends the facts."""
+    def end_relationships(self, ending: Ending) -> None:
+        """End the relationships that an ending speaks of."""
         status = "invalidated" if ending.kind == "retract" else "ended"
         before = (ending.subject, ending.at_us)
-        preferences: list[Any] = self._connection.execute(_PREFERENCES_BEFORE, before).fetchall()
-        for id, text in preferences:
-            if ending.ends_preference(text):
-                self._connection.execute(
-                    "UPDATE preferences SET status = ?, ended_by = ? WHERE id = ?", (status, ending.id, id)
-                )
         relationships: list[Any] = self._connection.execute(_RELATIONSHIPS_BEFORE, before).fetchall()
         for id, kind, target in relationships:
             if ending.ends_relation(kind, target):
@@ -176,31 +171,37 @@ class FactEndings:
     def forget(self, source_id: str) -> list[str]:
         """Remove the endings that only the event `source_id` states, and return their ids.
 
-        The preferences and relationships that they ended are active again; the caller does the same with facts.
+        The relationships that they ended are active again; the caller does the same with facts and preferences.
         """
         rows: list[Any] = self._connection.execute(_OF_SOURCE, (source_id,)).fetchall()
         removed_ids = [id for _, id, sources in rows if set(orjson.loads(sources)) == {source_id}]
         for id in removed_ids:
             self._connection.execute("DELETE FROM fact_endings WHERE id = ?", (id,))
-            for table in ("preferences", "relationships"):
-                self._connection.execute(_REOPEN.format(table=table), (id,))
+            self._connection.execute(_REOPEN_RELATIONSHIPS, (id,))
         return removed_ids
 
-    def after(self, said_us: int, fact: StatedFact) -> list[Ending]:
-        """Return the endings at or after a time that end a fact of that time."""
+    def of_fact(self, fact: StatedMemory) -> list[Ending]:
+        """Return the endings, said at the same time or later, that end a fact."""
+        predicate: str = fact.payload["predicate"]
         stated = FactOfSubject(
             topic=fact.topic,
-            predicate=fact.payload["predicate"],
+            predicate=predicate,
             type=fact.payload.get("type", "fact"),
             value=fact.value,
             conflict_key=fact.conflict_key,
         )
-        predicate = fact.payload["predicate"]
         return [
             ending
-            for ending in self.since(fact.payload["subject"], said_us)
+            for ending in self.since(fact.payload["subject"], fact.said_us)
             if ending.matches(stated) and not ending.spares(predicate, fact.sources)
         ]
+
+    def of_preference(self, preference: StatedMemory) -> list[Ending]:
+        """Return the endings, said at the same time or later, that end a preference."""
+        payload = preference.payload
+        text = f"{payload['key']} {payload['value']}"
+        endings = self.since(payload.get("subject") or "", preference.said_us)
+        return [ending for ending in endings if ending.ends_preference(text)]
 
     def since(self, subject: str, at_us: int) -> list[Ending]:
         """Return the endings of a subject at or after a time, newest first."""
@@ -228,6 +229,11 @@ class FactEndings:
         rows: list[Any] = self._connection.execute(_FACTS_OF_SUBJECT, topics).fetchall()
         facts = dict.fromkeys(FactOfSubject(*row) for row in rows)
         return [fact for fact in facts if ending.matches(fact)]
+
+    def matching_preferences(self, ending: Ending) -> list[str]:
+        """Return the ids of the preferences of its subject that it ends, of any status."""
+        rows: list[Any] = self._connection.execute(_PREFERENCES_OF_SUBJECT, (ending.subject, FACTS_MAX)).fetchall()
+        return [id for id, text in rows if ending.ends_preference(text)]
 
 
 def shares_words(about: frozenset[str], object: str) -> bool:

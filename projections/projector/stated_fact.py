@@ -1,4 +1,4 @@
-"""Stated fact: a fact of an event, with the keys by which it is compared with others."""
+"""Stated fact: a fact or a preference of an event, with the keys by which it is compared with others."""
 
 from __future__ import annotations
 
@@ -7,56 +7,111 @@ from typing import Any
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.predicates import canonical, counted_noun, has_one_value, normalised
+from recollect.projections.schema.time_to_live import TTL_DAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatedFact:
-    """A fact of an event, before it is merged into the table."""
+class StatedMemory:
+    """A fact or a preference of an event, before it is merged into its table."""
 
     id: str
-    #: The entity of its subject.
-    entity_id: int
     #: Its fields in the event's payload.
     payload: dict[str, Any]
+    #: The columns that only its table has, by name.
+    columns: dict[str, Any]
     #: inferred, observed, stated or corrected.
     source_type: str
-    #: Whether it was extracted from other events; an extracted fact does not undo a retraction.
+    #: Whether it was extracted from other events; what is extracted does not undo a retraction.
     extracted: bool
-    #: Subject and canonical predicate, normalised: facts with one topic are compared.
+    #: What it is about, normalised: subject and canonical predicate of a fact. Memories with one topic are compared.
     topic: str
-    #: The object, normalised.
+    #: The object of a fact, normalised; the value of a preference.
     value: str
-    #: The key that only one active fact can have; None: the fact conflicts with no other.
+    #: The key that only one active memory can have; None: it conflicts with no other.
     conflict_key: str | None
+    #: The confidence of a fact, the strength of a preference: 0 to 1.
+    confidence: float
+    ttl_days: int
     #: When it was said.
     said_us: int
     #: The ids of its source events; the event itself when it names none.
     sources: list[str]
 
-    @classmethod
-    def from_payload(
-        cls, event: RecordedEvent, id: str, payload: dict[str, Any], *, entity_id: int, extracted: bool
-    ) -> StatedFact:
-        """Return the fact of a payload of `event`."""
-        predicate, value = canonical(payload["predicate"]), normalised(payload["object"])
-        topic = f"{normalised(payload['subject'])}|{predicate}"
-        return cls(
-            id=id,
-            entity_id=entity_id,
-            payload=payload,
-            source_type=payload.get("source_type", "stated"),
-            extracted=extracted,
-            topic=topic,
-            value=value,
-            conflict_key=_conflict_key(payload.get("conflict_key"), topic, predicate, value),
-            said_us=said_us(event, payload),
-            sources=list(payload.get("source_events") or [event.id]),
-        )
-
     @property
     def group(self) -> str:
-        """Return the key of the facts that it is compared with: those that conflict with it, or the same fact."""
+        """Return the key of the memories that it is compared with: those that conflict with it, or the same one."""
         return group_of(self.topic, self.value, self.conflict_key)
+
+
+def stated_fact(
+    event: RecordedEvent, id: str, payload: dict[str, Any], *, entity_id: int, extracted: bool
+) -> StatedMemory:
+    """Return the fact of a payload of `event`, whose subject is an entity."""
+    predicate, value = canonical(payload["predicate"]), normalised(payload["object"])
+    topic = f"{normalised(payload['subject'])}|{predicate}"
+    conflict_key = _conflict_key(payload.get("conflict_key"), topic, predicate, value)
+    type: str = payload.get("type", "fact")
+    confidence: float = payload.get("confidence", 1.0)
+    ttl_days: int = payload.get("ttl_days") or TTL_DAYS[type]
+    return StatedMemory(
+        id=id,
+        payload=payload,
+        columns={
+            "entity_id": entity_id,
+            "subject": payload["subject"],
+            "predicate": payload["predicate"],
+            "object": payload["object"],
+            "type": type,
+            "layer": payload.get("layer", "conversational"),
+            "confidence": confidence,
+            "conflict_key": conflict_key,
+            "ttl_days": ttl_days,
+            "topic": topic,
+            "value": value,
+        },
+        source_type=payload.get("source_type", "stated"),
+        extracted=extracted,
+        topic=topic,
+        value=value,
+        conflict_key=conflict_key,
+        confidence=confidence,
+        ttl_days=ttl_days,
+        said_us=said_us(event, payload),
+        sources=list(payload.get("source_events") or [event.id]),
+    )
+
+
+def stated_preference(event: RecordedEvent, id: str, payload: dict[str, Any], *, extracted: bool) -> StatedMemory:
+    """Return the preference of a payload of `event`; of a category and name, a subject has one value at a time."""
+    subject, category = normalised(payload.get("subject") or ""), payload.get("category", "other")
+    topic = preference_topic(subject, category, payload["key"])
+    strength: float = payload.get("strength", 0.5)
+    return StatedMemory(
+        id=id,
+        payload=payload,
+        columns={
+            "subject": subject,
+            "category": category,
+            "name": payload["key"],
+            "value": payload["value"],
+            "strength": strength,
+            "standing": int(payload.get("standing", False)),
+        },
+        source_type=payload.get("source_type", "stated"),
+        extracted=extracted,
+        topic=topic,
+        value=payload["value"],
+        conflict_key=topic,
+        confidence=strength,
+        ttl_days=TTL_DAYS["preference"],
+        said_us=said_us(event, payload),
+        sources=list(payload.get("source_events") or [event.id]),
+    )
+
+
+def preference_topic(subject: str, category: str, name: str) -> str:
+    """Return what a preference is about; the control characters keep it apart from the topics of facts."""
+    return "\x1f".join(("preference", subject, category, name))
 
 
 def _conflict_key(stated: str | None, topic: str, predicate: str, value: str) -> str | None:

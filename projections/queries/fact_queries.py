@@ -1,4 +1,4 @@
-"""Fact queries: read the history of a fact."""
+"""Fact queries: read the history of a fact or a preference."""
 
 from __future__ import annotations
 
@@ -29,8 +29,17 @@ SELECT {_COLUMNS} FROM current_facts WHERE status <> 'rejected' AND conflict_key
 _ORDER = " ORDER BY coalesce(valid_from_us, created_at_us), key LIMIT ?"
 
 
+# The values of one subject, category and name.
+_PREFERENCES = """
+SELECT id, subject, category, name, value, strength, standing, source_type, status,
+    coalesce(valid_from_us, created_at_us) AS valid_from_us, valid_until_us, superseded_by, evidence_count,
+    source_events, created_at_us, updated_at_us
+FROM preferences WHERE (subject, category, name) = (SELECT subject, category, name FROM preferences WHERE id = ?)
+"""
+
+
 class FactQueries:
-    """Queries on the table of facts."""
+    """Queries on the histories of facts and preferences."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -44,3 +53,7 @@ class FactQueries:
         if conflict_key is None:
             return list(fetch_dicts(self._connection, _EQUAL + _ORDER, (topic, value, limit)))
         return list(fetch_dicts(self._connection, _CONFLICTING + _ORDER, (conflict_key, topic, entity_id, limit)))
+
+    def preference_history(self, preference_id: str, limit: int) -> list[dict[str, Any]]:
+        """Return the values that held in turn of a preference, as `history` does."""
+        return list(fetch_dicts(self._connection, _PREFERENCES + _ORDER, (preference_id, limit)))

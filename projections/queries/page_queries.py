@@ -57,6 +57,14 @@ id, name, type, description, aliases, importance, metadata,
 )) FROM entity_merges JOIN entities AS e ON e.id = entity_id WHERE into_id = entities.id) AS merged"""
 
 
+# The name of the entity that is the subject of a preference; empty: the preference is the user's.
+_PREFERENCE_SUBJECT = """
+coalesce((
+    SELECT e.name FROM entity_names JOIN entities AS e ON e.id = entity_names.entity_id
+    WHERE entity_names.name = preferences.subject
+), preferences.subject)"""
+
+
 # Episodes with a value of metadata, and the summaries of such episodes.
 _WITH_METADATA = "SELECT version FROM episode_metadata WHERE name = ? AND value IN ({values})"
 _SUMMARIES_WITH_METADATA = "SELECT DISTINCT version FROM episode_sources WHERE source IN ({versions})"
@@ -146,7 +154,9 @@ LISTS: Mapping[str, PageStatement] = {
         "current_facts AS facts",
     ),
     "preferences": _keyed(
-        "preferences", f"id, subject, category, name, value, strength, standing, source_type, evidence_count, {_STATE}"
+        "preferences",
+        f"id, {_PREFERENCE_SUBJECT} AS subject, category, name, value, strength, standing, source_type, valid_from_us, "
+        f"valid_until_us, evidence_count, {_STATE}",
     ),
     "procedures": _keyed(
         "procedures",

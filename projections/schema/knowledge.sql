@@ -58,7 +58,8 @@ SELECT
     source_events, ttl_days, stale_at_us, created_at_us, updated_at_us, topic, value
 FROM facts LEFT JOIN facts_of_other_names USING (id);
 
--- What was said about each group of facts: those that cannot both hold, or else those of one value.
+-- What was said about each group of facts: those that cannot both hold, or else those of one value. The preferences of
+-- a subject, category and name are a group, too.
 CREATE TABLE fact_statements (
     key           INTEGER PRIMARY KEY,
     group_key     TEXT    NOT NULL,      -- conflict key, or topic and value; the topic for a correction of all values
@@ -106,14 +107,15 @@ CREATE TABLE preferences (
     status         TEXT    NOT NULL,
     pinned         INTEGER NOT NULL,
     superseded_by  TEXT,
-    ended_by       TEXT,                 -- id of the ending in fact_endings
+    valid_from_us  INTEGER,
+    valid_until_us INTEGER,              -- NULL: still valid
     evidence_count INTEGER NOT NULL,
     source_events  TEXT    NOT NULL,
     stale_at_us    INTEGER NOT NULL,
     created_at_us  INTEGER NOT NULL,
     updated_at_us  INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX preferences_by_name ON preferences (subject, category, name) WHERE status = 'active';
+CREATE INDEX preferences_by_name ON preferences (subject, category, name);
 
 -- Procedures: the steps of a task, with the outcomes of their uses.
 CREATE TABLE procedures (
