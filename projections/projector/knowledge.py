@@ -28,9 +28,10 @@ RELATION_WEIGHTS = {
     "mentions": 0.35,
     "contradicts": 0.0,
 }
-#: Relationships of which a person has one at a time.
-PARTNER_TYPES = frozenset(
-    ("partner", "boyfriend", "girlfriend", "husband", "wife", "fiancé", "fiancée", "fiance", "fiancee")
+#: Relationships of which a person has one at a time, in groups: a new husband takes the place of a boyfriend.
+_EXCLUSIVE_TYPES = (
+    frozenset(("partner", "boyfriend", "girlfriend", "husband", "wife", "fiancé", "fiancée", "fiance", "fiancee")),
+    frozenset(("boss", "manager", "supervisor", "line manager")),
 )
 #: Weight of any other type.
 RELATION_WEIGHT_DEFAULT = 0.5
@@ -63,9 +64,9 @@ _END_RELATIONSHIP = """
 UPDATE relationships SET status = 'ended', ended_by = ? WHERE status IN ('active', 'stale') AND updated_at_us <= ?
 AND source_id = ? AND type = ? AND target_id = ?
 """
-_ACTIVE_PARTNERS = f"""
+_ACTIVE_OF_TYPES = """
 SELECT id, target_id, updated_at_us FROM relationships
-WHERE source_id = ? AND status = 'active' AND type IN ({", ".join("?" * len(PARTNER_TYPES))})
+WHERE source_id = ? AND status = 'active' AND type IN (SELECT value FROM json_each(?))
 ORDER BY updated_at_us DESC, key DESC
 """
 _ADD_RELATIONSHIP = """
@@ -166,8 +167,9 @@ class Knowledge:
         ended_by = next((ending.id for ending in endings if ending.ends_relation(kind, payload["target"])), None)
         if ended_by is not None:
             self._connection.execute(_END_RELATIONSHIP, (ended_by, at_us, source_id, kind, target_id))
-        if kind in PARTNER_TYPES:
-            self._keep_newest_partner(source_id)
+        for types in _EXCLUSIVE_TYPES:
+            if kind in types:
+                self._keep_newest(source_id, types)
 
     def _add_relationship(
         self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
@@ -188,12 +190,13 @@ class Knowledge:
         }
         self._connection.execute(_ADD_RELATIONSHIP, bindings)
 
-    def _keep_newest_partner(self, source_id: int) -> None:
-        """Supersede all but the newest active partner of a person."""
-        partners: list[Any] = self._connection.execute(_ACTIVE_PARTNERS, (source_id, *sorted(PARTNER_TYPES))).fetchall()
-        for id, target_id, at_us in partners[1:]:
-            if target_id != partners[0][1]:
-                self._supersede(at_us, "relationships", id, partners[0][0])
+    def _keep_newest(self, source_id: int, types: frozenset[str]) -> None:
+        """Supersede all but the newest active relationship of these types of a person."""
+        bindings = (source_id, orjson.dumps(sorted(types)).decode())
+        active: list[Any] = self._connection.execute(_ACTIVE_OF_TYPES, bindings).fetchall()
+        for id, target_id, at_us in active[1:]:
+            if target_id != active[0][1]:
+                self._supersede(at_us, "relationships", id, active[0][0])
 
     # -- documents ----------------------------------------------------------------------------------------------------
 

@@ -129,9 +129,9 @@ def test_an_ending_of_one_person_ends_nothing_of_another(memory: Recollect) -> N
     assert active(memory, said(1, "I work at Siemens."), ben, said(9, "I quit my job.")) == {"works at Siemens"}
 
 
-def test_a_new_partner_takes_the_place_of_the_one_before(memory: Recollect) -> None:
-    days = [said(1, "My boyfriend Radu made soup."), said(9, "My boyfriend Joaquín is a baker.")]
-    active(memory, *days)
+@pytest.mark.parametrize("role", ["boyfriend", "boss"])
+def test_a_new_partner_or_boss_takes_the_place_of_the_one_before(role: str, memory: Recollect) -> None:
+    active(memory, said(1, f"My {role} Radu made soup."), said(9, f"My {role} Joaquín is a baker."))
     rows = memory.list("a", "relationships")["items"]
     assert [(row["target"], row["status"]) for row in rows] == [("Radu", "superseded"), ("Joaquín", "active")]
 
