@@ -86,12 +86,14 @@ SELECT a.id AS id, a.title AS title, a.authority AS authority,
 FROM document_relations AS r JOIN authorities AS a ON a.id = r.document_id JOIN authorities AS b ON b.id = r.target
 WHERE r.type = 'contradicts' AND a.id <> b.id ORDER BY r.document_id, r.target
 """
-# Source events of facts that ended or were replaced, and of relationships that ended. A fact that was merged into an
+# Source events of facts and preferences that ended or were replaced, and of relationships that ended. A fact that was merged into an
 # equal one has no end of validity; a fact that was over when it was said (`I used to live in Oslo`) is not outdated.
 _OUTDATED_SOURCES = """
 SELECT DISTINCT source.value FROM current_facts, json_each(current_facts.source_events) AS source
 WHERE status = 'invalidated' OR (status = 'superseded' AND valid_until_us IS NOT NULL)
 OR (status = 'ended' AND valid_until_us > created_at_us)
+UNION SELECT source.value FROM preferences, json_each(preferences.source_events) AS source
+WHERE status IN ('invalidated', 'ended') OR (status = 'superseded' AND valid_until_us IS NOT NULL)
 UNION SELECT source.value FROM relationships, json_each(relationships.source_events) AS source WHERE status = 'ended'
 """
 _OUTDATED_VERSIONS = f"SELECT version FROM episodes WHERE id IN ({_OUTDATED_SOURCES}) ORDER BY version"
