@@ -86,8 +86,9 @@ SELECT a.id AS id, a.title AS title, a.authority AS authority,
 FROM document_relations AS r JOIN authorities AS a ON a.id = r.document_id JOIN authorities AS b ON b.id = r.target
 WHERE r.type = 'contradicts' AND a.id <> b.id ORDER BY r.document_id, r.target
 """
-# Source events of facts and preferences that ended or were replaced, and of relationships that ended. A fact that was merged into an
-# equal one has no end of validity; a fact that was over when it was said (`I used to live in Oslo`) is not outdated.
+# Source events of facts and preferences that ended or were replaced, and of relationships that ended. A fact that was
+# merged into an equal one has no end of validity; one that was over when it was said (`I used to live in Oslo`) is not
+# outdated.
 _OUTDATED_SOURCES = """
 SELECT DISTINCT source.value FROM current_facts, json_each(current_facts.source_events) AS source
 WHERE status = 'invalidated' OR (status = 'superseded' AND valid_until_us IS NOT NULL)

@@ -65,6 +65,9 @@ coalesce((
 ), preferences.subject)"""
 
 
+_TOTALS = "SELECT count(*) FILTER (WHERE status = 'active'), count(*) FILTER (WHERE status <> 'active') FROM {source}"
+
+
 # Episodes with a value of metadata, and the summaries of such episodes.
 _WITH_METADATA = "SELECT version FROM episode_metadata WHERE name = ? AND value IN ({values})"
 _SUMMARIES_WITH_METADATA = "SELECT DISTINCT version FROM episode_sources WHERE source IN ({versions})"
@@ -256,6 +259,14 @@ class PageQueries:
         statement = _WITH_METADATA.format(values=placeholders(len(selection.values)))
         statement = _SUMMARIES_WITH_METADATA.format(versions=statement) if summaries else statement
         return fetch_values(self._connection, statement, (selection.label, *selection.values))
+
+    def totals(self) -> dict[str, tuple[int, int]]:
+        """Return how many active rows and how many others each list with a status has, by list; not of episodes."""
+        totals: dict[str, tuple[int, int]] = {}
+        for name in ("facts", "preferences", "procedures", "relationships"):
+            rows: list[Any] = self._connection.execute(_TOTALS.format(source=LISTS[name].source)).fetchall()
+            totals[name] = rows[0]
+        return totals
 
     def entity_name(self, name: str) -> str | None:
         """Return the name of the entity with this name, alias or number; None when there is none."""

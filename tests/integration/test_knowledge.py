@@ -220,34 +220,6 @@ def test_an_inferred_preference_does_not_replace_a_stated_one(tell: Tell, models
     assert rows(models, "SELECT value FROM preferences WHERE status = 'active'") == [("short",)]
 
 
-@pytest.mark.parametrize("order", [*itertools.permutations(range(4))][::5], ids=str)
-def test_a_preference_follows_the_times_and_not_the_order_of_arrival(
-    order: tuple[int, ...], tell: Tell, models: ReadModels
-) -> None:
-    told = [
-        preference("short"),
-        preference("long", day=3),
-        preference("long", day=4, source_type="inferred"),
-        preference("short", day=5),
-    ]
-    tell(*(told[number] for number in order))
-    day = "strftime('%d', {} / 1000000, 'unixepoch')"
-    columns = f"value, status, {day.format('created_at_us')}, {day.format('valid_until_us')}"
-    held = "status <> 'superseded' OR valid_until_us IS NOT NULL"
-    assert rows(models, f"SELECT {columns} FROM preferences WHERE {held} ORDER BY created_at_us") == [
-        ("short", "superseded", "01", "03"),
-        ("long", "superseded", "03", "05"),
-        ("short", "active", "05", None),
-    ]
-
-
-def test_a_forgotten_preference_is_not_extracted_again(tell: Tell, models: ReadModels) -> None:
-    tell(preference("short"), {"type": "memory.forgotten", "payload": {"memory_id": "e1"}, "occurred_at": at(2)})
-    again = preference("short")["payload"] | {"stated_at": at(1)}
-    tell(extracted(preferences=[again], day=3))
-    assert rows(models, "SELECT status FROM preferences WHERE status IN ('active', 'stale')") == []
-
-
 def test_a_procedure_is_as_sure_as_it_went(tell: Tell, models: ReadModels) -> None:
     steps = {"name": "tea", "trigger": "thirst", "steps": ["boil", "pour"]}
     tell({"type": "procedure.recorded", "payload": steps})
