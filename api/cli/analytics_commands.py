@@ -64,7 +64,7 @@ def sql(
 
 
 def stats(context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Print events by day, type and namespace, tiers, lag, sizes and compression."""
+    """Print events by day, type and namespace, tiers, knowledge, lag, sizes and compression."""
     from recollect.api.analytics.stats import stats as compute  # noqa: PLC0415
 
     settings = load_cli_settings(context.obj)
@@ -84,7 +84,13 @@ def stats(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
 
 
 #: The lists that `stats` prints: title and name.
-_LISTS = (("Types", "by_type"), ("Days", "by_day"), ("Namespaces", "by_namespace"), ("Tiers", "tiers"))
+_LISTS = (
+    ("Types", "by_type"),
+    ("Days", "by_day"),
+    ("Namespaces", "by_namespace"),
+    ("Tiers", "tiers"),
+    ("Knowledge: active, and others", "knowledge"),
+)
 
 
 def _print(figures: dict[str, Any]) -> None:

@@ -164,6 +164,10 @@ class AsyncRecollect(AsyncMemoryEditing):
         """Do what `Recollect.fact_history` does."""
         return await asyncio.to_thread(self.memory.fact_history, namespace, fact_id, as_of=as_of)
 
+    async def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page:
+        """Do what `Recollect.preference_history` does."""
+        return await asyncio.to_thread(self.memory.preference_history, namespace, preference_id, as_of=as_of)
+
     async def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
         """Do what `Recollect.graph` does."""
         return await asyncio.to_thread(self.memory.graph, namespace, entity, depth=depth, as_of=as_of)

@@ -25,6 +25,7 @@ from recollect.api.pages.list_pages import (
     list_events,
     list_fact_history,
     list_namespaces,
+    list_preference_history,
 )
 from recollect.api.retrieval.answer.expansion import read_sources
 from recollect.api.retrieval.answer.trace_store import find_trace, list_traces
@@ -213,6 +214,15 @@ class Recollect(MemoryLists, MemoryEditing):
         """
         with self._reading(namespace, as_of) as snapshot:
             return list_fact_history(snapshot, fact_id)
+
+    def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page:
+        """Return the values that held in turn of a preference, oldest first, each with its validity and status.
+
+        Raises:
+            NotFound: there is no such preference; other errors are those of `list`.
+        """
+        with self._reading(namespace, as_of) as snapshot:
+            return list_preference_history(snapshot, preference_id)
 
     def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
         """Return the entities and documents within `depth` steps (1 to 5) of an entity; errors are those of `list`."""

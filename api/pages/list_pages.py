@@ -77,6 +77,20 @@ def list_fact_history(snapshot: Snapshot, fact_id: str) -> Page:
     return {"items": [_item(row) for row in rows], "next": None}
 
 
+def list_preference_history(snapshot: Snapshot, preference_id: str) -> Page:
+    """Return the values that held in turn of a preference, oldest first, at most `PAGE_ITEMS_MAX`.
+
+    Raises:
+        NotFound: there is no such preference.
+    """
+    rows = snapshot.facts.preference_history(preference_id, PAGE_ITEMS_MAX)
+    if not rows:
+        raise NotFound(
+            f"there is no preference {preference_id!r}; the list of preferences has their ids", field="preference_id"
+        )
+    return {"items": [_item(row) for row in rows], "next": None}
+
+
 def find_memory(snapshot: Snapshot, memory_id: str) -> dict[str, Any] | None:
     """Return the memory with an id of a list or of a retrieval's item as JSON, with its `kind`; None: there is none."""
     # A retrieval returns chunks of documents, whose id is that of the document, # and a number.

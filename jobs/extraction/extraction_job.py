@@ -41,6 +41,7 @@ from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.text.prompt_fence import strip_recalled
 
 _logger = logging.getLogger(__name__)
 
@@ -239,29 +240,35 @@ def _next_messages(
             after = event.version
             if event.type == "message.added":
                 last = event
-                message = _incoming_message(event)
-                if message is not None:
-                    messages.append(message)
-                    chars_left = None if chars_left is None else chars_left - len(message.text)
-                if len(messages) == messages_max or (chars_left is not None and chars_left <= 0):
+                incoming = _incoming_messages(event)
+                messages += incoming
+                chars_left = None if chars_left is None else chars_left - sum(len(it.text) for it in incoming)
+                if len(messages) >= messages_max or (chars_left is not None and chars_left <= 0):
                     break
     return messages, last
 
 
-def _incoming_message(event: RecordedEvent) -> IncomingMessage | None:
-    """Return the message of an event; None for messages of tools and systems."""
+def _incoming_messages(event: RecordedEvent) -> list[IncomingMessage]:
+    """Return the message of an event, or a message for each of its turns; none for tools and systems."""
     payload = event.data()
     if payload["role"] not in _ROLES:
-        return None
+        return []
     episode = episode_from_event(event, payload)
-    return IncomingMessage(
-        event_id=event.id,
-        session_id=event.session_id,
-        speaker=episode.speaker,
-        text=episode.text,
-        sent_at=datetime_of(event.occurred_at_us),
-        is_assistant=payload["role"] == "assistant" and payload.get("name") is None,
-    )
+    turns: list[dict[str, Any]] = payload.get("turns") or [payload | {"text": episode.text}]
+    return [
+        IncomingMessage(
+            event_id=event.id,
+            session_id=event.session_id,
+            # A turn without a name is by the one who sends the message, or by the other role.
+            speaker=turn.get("name") or (episode.speaker if turn["role"] == payload["role"] else turn["role"]),
+            text=strip_recalled(turn["text"]),
+            sent_at=datetime_of(event.occurred_at_us),
+            # An assistant with a name is not a person either.
+            is_assistant=turn["role"] == "assistant",
+        )
+        for turn in turns
+        if turn["role"] in _ROLES
+    ]
 
 
 def _dated(

@@ -140,6 +140,7 @@ def test_stats_count_what_is_there(data: Path) -> None:
     assert {"day": "2026-03-01", "events": 30} in found["by_day"]
     assert found["by_namespace"][0]["namespace"] == "ann"
     assert found["tiers"][0]["episodes"] == 32
+    assert found["knowledge"][0] == {"kind": "facts", "active": 0, "others": 0}
     assert found["lag"] == [{"namespace": "bob", "behind": 1, "problem": None}]
     assert found["sizes"]["sealed_events"] == 30
     assert found["sizes"]["sealed_bytes_an_event"] > 0

@@ -114,6 +114,19 @@ def test_the_history_of_a_fact_lists_its_values_oldest_first(http: httpx.Client,
     assert_problem(http.get(f"{home}/facts/nothing/history"), 404)
 
 
+def test_the_history_of_a_preference_lists_its_values_oldest_first(http: httpx.Client, home: str) -> None:
+    for day, value in ((2, "long"), (1, "short")):
+        payload = {"subject": "Ann", "category": "communication", "key": "answers", "value": value}
+        event = {"id": f"p{day}", "type": "preference.stated", "payload": payload}
+        http.post(f"{home}/events", json=event | {"occurred_at": f"2026-01-0{day}T00:00:00Z"})
+    items = http.get(f"{home}/preferences/p2/history").json()["items"]
+    assert [(item["value"], item["status"], item["valid_until"]) for item in items] == [
+        ("short", "superseded", items[1]["valid_from"]),
+        ("long", "active", None),
+    ]
+    assert_problem(http.get(f"{home}/preferences/nothing/history"), 404)
+
+
 def test_namespaces_are_listed_with_their_heads(http: httpx.Client, home: str) -> None:
     http.post(f"{home}/events", json=message("hello"))
     items = http.get("/v1/namespaces", params={"limit": 1000}).json()["items"]

@@ -37,6 +37,14 @@ async def list_fact_history(memory: Memory, namespace: str, fact_id: str, as_of:
     return json_response(await run_in_threadpool(memory.fact_history, namespace, fact_id, as_of=as_of))
 
 
+@router.get("/v1/namespaces/{namespace}/preferences/{preference_id:path}/history", name="preference history")
+async def list_preference_history(
+    memory: Memory, namespace: str, preference_id: str, as_of: AsOfText = None
+) -> Response:
+    """List the values that held in turn of a preference, oldest first, each with its validity and status."""
+    return json_response(await run_in_threadpool(memory.preference_history, namespace, preference_id, as_of=as_of))
+
+
 @router.get("/v1/namespaces/{namespace}/graph", name="graph")
 async def read_graph(
     memory: Memory,
