@@ -6,6 +6,7 @@ from typing import Any
 
 import apsw
 
+from recollect.projections.queries.page_queries import PREFERENCE_SUBJECT
 from recollect.projections.queries.records import fetch_dicts, fetch_value
 
 _COLUMNS = """
@@ -31,8 +32,8 @@ _FIRST_STATED = "SELECT created_at_us FROM facts WHERE id = ?"
 
 
 # The values of one subject, category and name.
-_PREFERENCES = """
-SELECT id, subject, category, name, value, strength, standing, source_type, status,
+_PREFERENCES = f"""
+SELECT id, {PREFERENCE_SUBJECT} AS subject, category, name, value, strength, standing, source_type, status,
     coalesce(valid_from_us, created_at_us) AS valid_from_us, valid_until_us, superseded_by, evidence_count,
     source_events, created_at_us, updated_at_us
 FROM preferences WHERE (subject, category, name) = (SELECT subject, category, name FROM preferences WHERE id = ?)

@@ -57,8 +57,8 @@ id, name, type, description, aliases, importance, metadata,
 )) FROM entity_merges JOIN entities AS e ON e.id = entity_id WHERE into_id = entities.id) AS merged"""
 
 
-# The name of the entity that is the subject of a preference; empty: the preference is the user's.
-_PREFERENCE_SUBJECT = """
+#: The name of the entity that is the subject of a preference; empty: the preference is the user's.
+PREFERENCE_SUBJECT = """
 coalesce((
     SELECT e.name FROM entity_names JOIN entities AS e ON e.id = entity_names.entity_id
     WHERE entity_names.name = preferences.subject
@@ -158,7 +158,7 @@ LISTS: Mapping[str, PageStatement] = {
     ),
     "preferences": _keyed(
         "preferences",
-        f"id, {_PREFERENCE_SUBJECT} AS subject, category, name, value, strength, standing, source_type, valid_from_us, "
+        f"id, {PREFERENCE_SUBJECT} AS subject, category, name, value, strength, standing, source_type, valid_from_us, "
         f"valid_until_us, evidence_count, {_STATE}",
     ),
     "procedures": _keyed(
