@@ -70,7 +70,8 @@ def test_a_summary_has_the_passages_of_its_sources_too() -> None:
 
 
 def test_a_document_is_cut_at_its_paragraphs_and_a_heading_belongs_to_the_next() -> None:
-    text = "# Rules\n\nBikes stand in the yard, under the new roof.\n \n## Grill\n\nNo.\n\nNot even small ones on the balcony."
+    bikes, grill = "Bikes stand in the yard, under the new roof.", "No.\n\nNot even small ones on the balcony."
+    text = f"# Rules\n\n{bikes}\n \n## Grill\n\n{grill}"
     assert chunks(text) == [
         "# Rules Bikes stand in the yard, under the new roof.",
         "## Grill No. Not even small ones on the balcony.",
