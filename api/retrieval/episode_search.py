@@ -269,7 +269,7 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
         lists["fact"] = episodes.rows_of(answering_versions)
     mask = requested_episodes(context)
     mask[episodes.rows_of(np.array(sorted(excluded), np.int64))] = False
-    if query.intent.asked:
+    if query.intent.own_question:
         asking = budget.run("questions", snapshot, lambda: _asking(context, mask))
         mask = mask if asking is None else asking
     return _DatabaseSignals(

@@ -201,7 +201,7 @@ def _asks_memory(context: SearchContext) -> bool:
 
 
 def _may_add_neighbours(context: SearchContext) -> bool:
-    """Return whether what was said beside the items may come along: what nobody asked for is mostly of no use."""
+    """Return whether neighbouring messages are added to the items; in a passive turn most of them are noise."""
     return context.request.mode == "active" or context.query.intent.remember
 
 
@@ -220,7 +220,7 @@ def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
         return float(coverage.max(initial=0.0)) >= _WHOLE_COVERAGE
     if query.time_ranges:
         return matches_span(ranked)
-    return query.intent.overview or query.intent.personal or query.intent.asked
+    return query.intent.overview or query.intent.personal or query.intent.own_question
 
 
 #: The coverage of a message that has all words of a query, but for rounding.

@@ -29,6 +29,7 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
         speaker=episode.speaker,
         tier=episode.tier,
         summary_id=episode.summary_id,
+        short=episode.short,
         outdated=episode.id in context.index.knowledge.outdated,
         authoritative=episode.role == "user" and _is_statement(episode.text),
     )

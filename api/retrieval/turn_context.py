@@ -120,8 +120,8 @@ def _entities_before(context: SearchContext, visible: Sequence[int]) -> tuple[in
     if not entities or not visible:
         return entities
     described = {entity for item in context.index.knowledge.items if item.kind == "entity" for entity in item.entities}
-    known = described | context.snapshot.entities.named_before(entities, min(visible))
-    return tuple(entity for entity in entities if entity in known)
+    named_before = described | context.snapshot.entities.named_before(entities, min(visible))
+    return tuple(entity for entity in entities if entity in named_before)
 
 
 def _begins_topic(context: SearchContext, turns: Sequence[int], message_vector: Vector | None) -> bool:

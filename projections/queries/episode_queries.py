@@ -97,7 +97,8 @@ _PINNED_VERSIONS = """
 SELECT version FROM episodes WHERE pinned = 1 AND status = 'active' AND version <= ? ORDER BY version DESC LIMIT ?
 """
 _DETAILS = """
-SELECT version, id, text, caption, occurred_at_us, session_id, speaker, tier, role FROM episodes WHERE version = ?
+SELECT version, id, text, caption, occurred_at_us, session_id, speaker, tier, role, short
+FROM episodes WHERE version = ?
 """
 # Input of `EpisodeArrays`. The length is that of the indexed texts; search terms count for summaries only, since those
 # of other episodes repeat the text.
@@ -187,6 +188,7 @@ class EpisodeDetails:
     #: raw, compressed or distilled.
     tier: str
     role: str | None
+    short: str | None = None
     #: The id of the summary that has the episode as a source, once the episode has expired; None before.
     summary_id: str | None = None
 

@@ -136,6 +136,11 @@ def test_of_a_long_message_only_the_sentences_that_match_fill_its_limit() -> Non
     assert line.tokens <= 40
     assert "We paint the mill. …" in line.text
     assert "The roof is slate. …" in line.text
+    # Without a word of the query, the short form decides.
+    short = replace(long, short="The roof is slate.")
+    shares = RetrievalSettings().context_shares
+    [line] = fit_to_budget([short], 5_000, ["piano"], _NOW, shares=shares, line_tokens_max=20)
+    assert "The roof is slate. …" in line.text
     [whole] = fit_to_budget([long], 5_000, ["mill"], _NOW, shares=RetrievalSettings().context_shares)
     assert whole.tokens > 1_000
 

@@ -17,6 +17,7 @@ from recollect.api.retrieval.answer.rendered_dates import Occasion, explained_da
 from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.envelope import rfc3339
+from recollect.jobs.summarising.sentence_content import readable
 from recollect.projections.text.prompt_fence import fence, single_line
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
@@ -261,16 +262,27 @@ def _notes(item: Item) -> str:
 
 
 def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
-    """Return a line of at most `tokens_max` tokens: the sentences with most words of the query, in order."""
+    """Return a line of at most `tokens_max` tokens: the sentences with most words of the query, in order.
+
+    Of equal ones, those of the short form come first. Headings and openers such as "Certainly!" say nothing.
+    """
     if line.tokens <= tokens_max:
         return line
     notes = _notes(line.item)
     remaining_tokens = tokens_max - estimate_tokens(line.prefix + notes) - 3
     sentences = [single_line(sentence) for sentence in split_sentences(line.item.text)] or [""]
     query_words = set(words)
-    by_shared_words = sorted(
-        range(len(sentences)), key=lambda index: (-len(query_words & content_words(sentences[index])), index)
-    )
+    sentence_words = [content_words(sentence) for sentence in sentences]
+    short = single_line(line.item.short or "")
+
+    def rank(index: int) -> tuple[int, bool, int]:
+        is_in_short = single_line(readable(sentences[index])) in short
+        return -len(query_words & sentence_words[index]), not is_in_short, index
+
+    statements = [
+        index for index, sentence in enumerate(sentences) if len(sentence_words[index]) > 1 and readable(sentence)
+    ]
+    by_shared_words = sorted(statements or range(len(sentences)), key=rank)
     chosen: list[int] = []
     for index in by_shared_words:
         tokens = estimate_tokens(f"{sentences[index]} … ")

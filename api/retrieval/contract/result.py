@@ -70,6 +70,8 @@ class Item:
     tier: str | None = None
     #: The id of the summary that the message was found by, once compaction has taken the message out of the search.
     summary_id: str | None = None
+    #: The most important sentences of a long message; None: it is not long, or not shortened yet.
+    short: str | None = None
     #: Confidence in the knowledge, 0 to 1; 1 for episodes.
     confidence: float = 1.0
     #: Whether it is no longer valid: it ended, or a later statement corrected or replaced it.
@@ -108,6 +110,7 @@ class Item:
             "speaker": self.speaker,
             "tier": self.tier,
             "summary_id": self.summary_id,
+            "short": self.short,
             "confidence": self.confidence,
             "outdated": self.outdated,
             "valid_from": None if self.valid_from_us is None else rfc3339(self.valid_from_us),

@@ -66,7 +66,7 @@ _RECALL = re.compile(
 #: What the user said to the assistant, which `_RECALL` would match.
 _TOLD_BY_USER = re.compile(r"\b(?:i|we) (?:told|asked|gave|sent|showed|mentioned to|said to) you\b", re.I)
 #: A question of the user is asked for; "what did I ask Anna?" and "what did I ask you to do?" ask for no question.
-_ASKED = re.compile(
+_OWN_QUESTION = re.compile(
     r"\b(?:did|have|had) (?:i|we) (?:just |already |ever |last )?ask(?:ed)?(?: you)?"
     r"(?:\W*$| (?:about|regarding|on|in|last|yesterday|today|this|before|earlier|recently|so)\b)|"
     r"\bquestions? (?:that )?(?:did |have |had )?(?:i|we) (?:ask|asked|had|have)\b|"
@@ -163,7 +163,7 @@ class QuestionIntent:
     #: An earlier message of the assistant is asked for.
     recall: bool
     #: An earlier question of the user is asked for.
-    asked: bool
+    own_question: bool
     #: All that memory has about a person or a topic is asked for.
     overview: bool
     procedure: bool
@@ -213,7 +213,7 @@ def question_intent(question: str) -> QuestionIntent:
         past=matches(_PAST),
         list=matches(_LIST),
         recall=foreign.recall or (matches(_RECALL) and not matches(_TOLD_BY_USER)),
-        asked=matches(_ASKED),
+        own_question=matches(_OWN_QUESTION),
         overview=foreign.overview or matches(_OVERVIEW),
         procedure=matches(_PROCEDURE),
         preference=foreign.preference or matches(_PREFERENCE),
