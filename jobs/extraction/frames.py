@@ -18,7 +18,9 @@ from recollect.jobs.extraction.verb_forms import VerbForm, third_person, verb_fo
 _CONFIDENCE = {"event": 0.75, "habit": 0.8, "activity": 0.7, "plan": 0.7, "skill": 0.8, "never": 0.85, "past": 0.75}
 #: Classes of nouns that are recognised by their form.
 _FORMS = {
-    "names": re.compile(r"(?<![\w'])(?!I\b)[A-ZÀ-Þ][\w'-]{1,60}"),
+    "names": re.compile(
+        r"(?<![\w'])(?!I\b|(?:January|February|March|April|May|June|July|August|September|October|November|December)\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)[A-ZÀ-Þ][\w'-]{1,60}"
+    ),
     "numbers": re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million)\b"),
     "titles": re.compile(r'"|[A-ZÀ-Þ]\w'),
     "money": re.compile(r"[$€£₦¥]\s?\d|\b(?:money|euros?|dollars|pounds)\b"),
@@ -33,6 +35,18 @@ _FORMS = {
     ),
 }
 _WORD = re.compile(r"[\w'-]+")
+#: What took hours is of passing interest.
+_HOURS = re.compile(r"\bfor (?:about |over |almost )?(?:an?|\d{1,3}|\w{3,6}) (?:hours?|minutes?)\b")
+#: A time without a thing: `we go a few times a week`.
+_ONLY_TIME = re.compile(
+    r"(?:(?:\w{3,20}ly )?(?:ever since|since \w[\w ]{0,30}|for (?:\w{1,10} ){0,4}(?:days?|weeks?|months?|years?|while|ages)|"
+    r"(?:(?:a )?(?:few|couple(?: of)?|\w{3,6}) times|once|twice) (?:a|per|every) \w+|every \w+|on \w+days?|together|a lot))$"
+)
+#: Verbs that say nothing without a thing.
+_TRANSITIVE = frozenset(
+    """go do take play have see get bring pick drop call meet visit feed walk wash help study practice practise learn make
+    write own use build""".split()
+)
 
 
 #: The form of the verb after `and`, by the reading of the clause before.
@@ -121,11 +135,15 @@ def _fits(frame: _Frame, clause: Clause, phrase: str) -> bool:
     """Return whether a clause is a statement of a frame."""
     if clause.reading not in frame.readings and not (clause.reading == "past" and "habit" in frame.readings):
         return False
+    if clause.reading == "habit" and phrase.startswith("some "):
+        return False
     if clause.stated.startswith("was "):
         # `was diagnosed with …`
         return True
     if not phrase:
         return frame.bare
+    if _HOURS.search(phrase) or (not frame.bare and _ONLY_TIME.match(phrase) and clause.verb in _TRANSITIVE):
+        return False
     text = phrase + " "
     if any(text.startswith(words + " ") for words in frame.avoids):
         return False

@@ -47,6 +47,8 @@ _LOG_LINE = re.compile(r"^\[?\d{4}-\d\d-\d\d[ T]\d\d:")
 _REQUEST_CHARS_MAX = 240
 #: Characters of a message that can be talk about other people by their names; longer ones are mostly about a subject.
 _TALK_CHARS_MAX = 300
+#: Characters of a message that its sender wrote; longer ones are mostly pasted.
+_OWN_CHARS_MAX = 1_500
 
 
 def own_words(text: str) -> str:
@@ -74,6 +76,11 @@ def own_words(text: str) -> str:
             break
         lines.append(line)
     return "\n".join(lines)
+
+
+def is_of_sender(text: str) -> bool:
+    """Return whether a message is short enough to be written by its sender, who is part of its `we`."""
+    return len(text) <= _OWN_CHARS_MAX
 
 
 def is_talk(text: str) -> bool:

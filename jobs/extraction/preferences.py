@@ -11,12 +11,13 @@ from recollect.jobs.extraction.phrases import phrase_at
 #: Objects that are no lasting preference: parts of what is spoken of, and the speaker's feelings about the moment.
 _REACTION = re.compile(
     r"^(?:the\b(?! (?:outdoors|ocean|sea|beach|mountains?|rain|snow|sun|cold|heat|summer|winter|autumn|fall|spring|city|country\w*|"
-    r"forest|woods|gym|theat(?:er|re)|opera|night|dark|water|desert|arts|piano|guitar|violin|drums|color \w|colour \w|(?-i:[A-ZÀ-Þ])))|"
+    r"forest|woods|gym|theat(?:er|re)|opera|night|dark|water|desert|arts|piano|guitar|violin|drums)(?=$|[,.;!]| (?:and|or|in|at|on|by|with|of|than|too|when|because|weather|air|life)\b)"
+    r"| colou?r (?!and\b|or\b|of\b)\w| (?-i:[A-ZÀ-Þ]))|"
     r"how\b|when\b|that\b|it\b|seeing\b|hearing\b|being (?:able|here|there|around|part)|having\b|knowing\b|getting to|"
     r"to (?:see|hear|know|know|think|say|ask|talk|chat|help|be able|get|learn more|discuss|make sure|start|explore|have|understand|ensure|use this|keep)\b|"
     r"my\b(?! (?:job|work|coffee|tea|steak|eggs))|our\b|his\b|her\b|their\b|its\b|some\b|any\b|all (?:the|of|those|these)|both (?:of|the)\b|each\b|every\b|"
     r"\w+'s\b|looking (?:for|into)|trying to|using (?:the|this)|talking (?:to|with)|chatting|working with the|"
-    r"(?:a|an) (?:good|great|nice|bit|lot|couple|few|more\b(?! \w+ed))|more\b|what\b|no\b|colou?r\b|theme\b|idea\b)",
+    r"(?:a|an) (?:good|great|nice|bit|lot|couple|few|more\b(?! \w+ed))|more\b|what\b|no\b|colou?r\b|theme\b|idea\b|(?:\w+ ){0,3}fan$)",
     re.IGNORECASE,
 )
 #: `fish, but not salmon`; `dogs except poodles`.

@@ -17,7 +17,7 @@ from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.frames import ClauseFact, clause_facts
 from recollect.jobs.extraction.languages.language_reader import LanguageReader
-from recollect.jobs.extraction.own_words import is_talk, own_words
+from recollect.jobs.extraction.own_words import is_of_sender, is_talk, own_words
 from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.phrases import phrase_at, trimmed
 from recollect.jobs.extraction.preferences import stated_preferences
@@ -48,12 +48,16 @@ _ELLIPSIS = re.compile(
 _LIST_PREDICATES = frozenset(("likes", "dislikes", "speaks", "plays", "allergic to", "owns"))
 #: A name after what it names.
 _APPOSITION = re.compile(r"[A-ZÀ-Þ][\w'-]{1,40}(?: [A-ZÀ-Þ][\w'-]{1,40})?")
+#: A comma, but not those of `April 1, 2024, for the first sprint`.
+_COMMA = re.compile(r"(?<!\d), |(?<=\d), (?!\d{4}\b)(?<!\b\d{4}, )|(?<=\b\d{4}), (?!for\b|to\b|with\b|at\b|in\b)")
 #: Words of an element of a list; a longer one is a clause.
 _ELEMENT_WORDS_MAX = 3
 #: First words of an object that may precede a word of `_EMPTY`: `a thing`.
 _ARTICLES = frozenset(("a", "an", "the", "my", "our"))
 #: A verb after a relative clause: `the job that I chose is in Rome`.
 _VERB_OF_OTHER = re.compile(r"(?:is|are|was|were|has|had|will|would|can|could)\b")
+#: A thing that an earlier sentence tells of: `we settled on the budget`.
+_KNOWN_THING = re.compile(r"the [a-z-]+$")
 #: Pronouns that refer to an earlier sentence.
 _POINTING = re.compile(r"(?:them|this|that|it|these|those|him|her)\b")
 #: Words that cannot end a complete phrase.
@@ -77,8 +81,11 @@ _PRIOR_STATEMENTS_MAX = 160
 _COPULA_CONFIDENCE = 0.85
 _WHEN = re.compile(r"\b(?:when|while|after|where)\s+$", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:\w+ed|got|bought|was|were|went|had|became|grew)\b")
-#: A task of this session or this week is of passing interest.
-_THIS = re.compile(r"\bthis\b", re.IGNORECASE)
+#: A task of this session or of today is of passing interest, and so is one to understand something.
+_OF_THE_DAY = re.compile(
+    r"\b(?:this|today|tonight|now|immediately)\b|^(?:make sure|ensure|know|see|understand|think|say|admit|feel)\b",
+    re.IGNORECASE,
+)
 #: Confidence of what a possessive states.
 _POSSESSED_CONFIDENCE = 0.7
 #: Predicates whose objects are phrases up to the end of the clause.
@@ -267,8 +274,8 @@ def _items(
         if match.rule.kind == "preference":
             yield from _preferences(message, text, match, factor)
         else:
-            object = _phrase(text, match) if match.predicate in _PHRASES else match.object
-            if object and not (match.predicate == "needs to" and _THIS.search(object)):
+            object = _phrase(text, match) if _is_phrase(match.predicate) else match.object
+            if object and not (match.predicate == "needs to" and _OF_THE_DAY.search(object)):
                 yield _item(message, replace(match, object=object), factor)
     copulas = [ClauseFact(*fact[:3], "fact", _COPULA_CONFIDENCE, fact.start) for fact in copula_facts(text)]
     for fact in [*clause_facts(text), *copulas]:
@@ -290,6 +297,11 @@ def _possessed(
             yield _clause_item(message, ClauseFact(*fact[:3], "fact", _POSSESSED_CONFIDENCE, fact.start), 1.0)
 
 
+def _is_phrase(predicate: str) -> bool:
+    """Return whether the object of a predicate is read up to the end of its phrase."""
+    return predicate in _PHRASES or predicate.startswith(("favourite ", "favorite "))
+
+
 def _phrase(text: str, match: RuleMatch) -> str | None:
     """Return the object of a match up to the end of its phrase; None when it refers to the conversation."""
     position = text.find(match.object[:20], match.start)
@@ -298,8 +310,10 @@ def _phrase(text: str, match: RuleMatch) -> str | None:
 
 
 def _may_be_subject(words: str, text: str) -> bool:
-    """Return whether facts about a subject are those of a person; in long texts, names are mostly of something else."""
-    return words.split(maxsplit=1)[0].casefold() in ("i", "we", "my", "our") or is_talk(text)
+    """Return whether facts about a subject are those of a person; in long texts, names and `we` are mostly others."""
+    first = words.split(maxsplit=1)[0].casefold()
+    # `We` in a text of several pages is a company that writes about itself.
+    return first in ("i", "my") or (first in ("we", "our") and is_of_sender(text)) or is_talk(text)
 
 
 def _clause_item(message: IncomingMessage, fact: ClauseFact, factor: float) -> ExtractedItem:
@@ -336,6 +350,10 @@ def _preferences(message: IncomingMessage, text: str, match: RuleMatch, factor: 
 def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) -> ExtractedItem:
     """Return the fact of a match."""
     subject = subject_name(message.speaker, match.subject)
+    is_of_conversation = match.predicate == "needs to" and match.rule.confidence < _DATED_TASK and "?" in message.text
+    if is_of_conversation:
+        # `I need to finish the plan for tomorrow. What is next?` asks for help with it.
+        confidence_factor *= _REQUEST_FACTOR
     confidence = round(match.rule.confidence * confidence_factor, 3)
     source = {"source_events": [message.event_id]}
     item: Item = {"subject": subject, "predicate": match.predicate, "object": match.object, "confidence": confidence}
@@ -374,7 +392,9 @@ def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
         names_something = words and (words[0] not in _EMPTY or (len(words) > 1 and words[0] in _ARTICLES | {"to"}))
         if is_preference and _PASSING.search(clean):
             continue
-        if predicate == "decided" and (_POINTING.match(clean) or _VERB_OF_OTHER.match(clean)):
+        if predicate == "decided" and any(
+            pattern.match(clean) for pattern in (_POINTING, _VERB_OF_OTHER, _KNOWN_THING)
+        ):
             continue
         if (names_something or (extracted.kind == "facts" and len(clean.split()) > 2)) and len(clean) <= _CHARS_MAX:
             yield ExtractedItem(extracted.kind, extracted.item | {field: clean})
@@ -392,7 +412,7 @@ def _elements(phrase: str, *, is_list: bool, is_state: bool) -> list[str]:
     """
     parts = [part.strip() for part in _LIST.split(phrase)]
     short = [*takewhile(lambda part: len(part.split()) <= _ELEMENT_WORDS_MAX, parts)]
-    first, _, rest = phrase.partition(", ")
+    first, rest = _at_comma(phrase)
     if is_list:
         return [trimmed(part) for part in short or [first]]
     is_enumeration = len(short) == len(parts) and " and " in phrase
@@ -400,6 +420,12 @@ def _elements(phrase: str, *, is_list: bool, is_state: bool) -> list[str]:
     goes_on = _APPOSITION.fullmatch(rest) is not None or (" " not in first and len(rest.split()) <= _ELEMENT_WORDS_MAX)
     is_whole = is_enumeration or not is_state or goes_on
     return [trimmed(phrase if is_whole else first)]
+
+
+def _at_comma(phrase: str) -> tuple[str, str]:
+    """Return the parts of a phrase before and after its first comma; the year of a date and what the date is for stay."""
+    comma = _COMMA.search(phrase)
+    return (phrase, "") if comma is None else (phrase[: comma.start()], phrase[comma.end() :])
 
 
 def _without_dangling(phrase: str) -> str:

@@ -40,6 +40,8 @@ _INSTRUCTION = re.compile(
     r")",
     re.IGNORECASE,
 )
+#: A request that is about the task at hand unless it is brief, `answer in German`, or says that it is for good.
+_TASK_FORM = re.compile(rf"^{_PLEASE}(?:answer|respond|reply|write|talk|speak)\b", re.IGNORECASE)
 #: What not to do: it is about the task at hand unless it is about style, or says that it is for good.
 _PROHIBITION = re.compile(
     rf"^{_PLEASE}(?:do not|stop) (?:us(?:e|ing)|send(?:ing)?|add(?:ing)?|writ(?:e|ing)|call(?:ing)? me|start(?:ing)?|"
@@ -129,6 +131,12 @@ _TOPICS = (
 )
 _FORMATTING = frozenset(("bullet points", "emojis", "tables", "markdown", "units"))
 _KEY_WORDS_MAX = 8
+#: Sentences that a copied page runs together: `in English.Share`.
+_RUN_ON = re.compile(r"[a-z]\.(?!NET\b|JS\b)[^\W\d_a-z]")
+#: Words for what is spoken of: the prohibition ends with the task.
+_OF_THE_TASK = re.compile(r"\b(?:it|this|that|them|these|those)\b|, just\b", re.IGNORECASE)
+#: Words of an instruction that needs no word for `always`; a longer one describes a task.
+_BRIEF_WORDS_MAX = 8
 
 
 class StandingInstruction(NamedTuple):
@@ -172,11 +180,13 @@ def find_instruction(sentence: Sentence, *, message_chars: int = 0) -> StandingI
     text = sentence.text
     if message_chars > _TASK_CHARS_MIN and _PERMANENT.search(text) is None:
         return None
-    if sentence.is_question or '"' in text or _NARRATED.match(text):
+    if sentence.is_question or '"' in text or _NARRATED.match(text) or _RUN_ON.search(text):
+        return None
+    if len(text.split()) > _BRIEF_WORDS_MAX and _TASK_FORM.match(text) and _PERMANENT.search(text) is None:
         return None
     topic = next((name for name, pattern in _TOPICS if pattern.search(text)), None)
     if not any(form.match(text) for form in (_INSTRUCTION, _ON_REQUEST, _ENDING)):
-        is_for_good = topic is not None or _FOR_GOOD.search(text) is not None
+        is_for_good = (topic is not None or _FOR_GOOD.search(text) is not None) and not _OF_THE_TASK.search(text)
         if not is_for_good or _PROHIBITION.match(text) is None:
             return None
     if topic is not None:
