@@ -62,6 +62,38 @@ _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 _INTENSITY = 0.1
 #: Words of the whole object; a longer one tells a story.
 _WORDS_MAX = 14
+#: The categories of preferences, with patterns of their words; the first match wins.
+_CATEGORIES = (
+    (
+        "communication",
+        re.compile(
+            r"\b(?:answers?|repl(?:y|ies)|respon[ds]\w*|tone|explain\w*|explanations?|call me|language|english|formal|brief|short|concise|detailed)\b",
+            re.I,
+        ),
+    ),
+    (
+        "formatting",
+        re.compile(
+            r"\b(?:markdown|bullets?|tables?|headings?|code blocks?|emojis?|format\w*|tabs|spaces|indent\w*|json|camelcase)\b",
+            re.I,
+        ),
+    ),
+    (
+        "tools",
+        re.compile(
+            r"\b(?:vim|emacs|vs ?code|editor|ide|terminal|python|rust|java\w*|typescript|docker|linux|windows|mac|git\w*|sql\w*|postgres\w*)\b",
+            re.I,
+        ),
+    ),
+    (
+        "scheduling",
+        re.compile(r"\b(?:meetings?|mornings?|afternoons?|evenings?|calendar|schedul\w*|appointments?|calls?)\b", re.I),
+    ),
+    (
+        "workflow",
+        re.compile(r"\b(?:tests?|commits?|reviews?|deploy\w*|drafts?|plans?|steps?|ask|confirm|check)\b", re.I),
+    ),
+)
 
 
 class StatedPreference(NamedTuple):
@@ -120,3 +152,8 @@ def _before_exception(phrase: str) -> str:
 def _is_no_verb(word: str) -> bool:
     """Return False: what follows `and` in a preference is a second object."""
     return not word
+
+
+def category_of(text: str) -> str:
+    """Return the first category of preferences whose pattern matches `text`."""
+    return next((name for name, pattern in _CATEGORIES if pattern.search(text)), "other")

@@ -11,24 +11,24 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality
+from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.copulas import copula_facts, possessed
 from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.frames import ClauseFact, clause_facts
 from recollect.jobs.extraction.languages.language_reader import LanguageReader
-from recollect.jobs.extraction.own_words import is_of_sender, is_talk, own_words
+from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
+from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.phrases import phrase_at, trimmed
-from recollect.jobs.extraction.preferences import stated_preferences
+from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import (
     StandingInstruction,
     find_instruction,
-    is_pasted,
-    is_role_play,
 )
 from recollect.jobs.extraction.subjects import Antecedents, subject_name
 from recollect.projections.queries.knowledge_queries import PriorStatement
@@ -98,38 +98,6 @@ _REQUEST_FACTOR = 0.5
 _DATED_TASK = 0.7
 #: Characters of an object; the event catalogue allows slightly more for a name.
 _CHARS_MAX = 180
-#: The categories of preferences, with patterns of their words; the first match wins.
-_CATEGORIES = (
-    (
-        "communication",
-        re.compile(
-            r"\b(?:answers?|repl(?:y|ies)|respon[ds]\w*|tone|explain\w*|explanations?|call me|language|english|formal|brief|short|concise|detailed)\b",
-            re.I,
-        ),
-    ),
-    (
-        "formatting",
-        re.compile(
-            r"\b(?:markdown|bullets?|tables?|headings?|code blocks?|emojis?|format\w*|tabs|spaces|indent\w*|json|camelcase)\b",
-            re.I,
-        ),
-    ),
-    (
-        "tools",
-        re.compile(
-            r"\b(?:vim|emacs|vs ?code|editor|ide|terminal|python|rust|java\w*|typescript|docker|linux|windows|mac|git\w*|sql\w*|postgres\w*)\b",
-            re.I,
-        ),
-    ),
-    (
-        "scheduling",
-        re.compile(r"\b(?:meetings?|mornings?|afternoons?|evenings?|calendar|schedul\w*|appointments?|calls?)\b", re.I),
-    ),
-    (
-        "workflow",
-        re.compile(r"\b(?:tests?|commits?|reviews?|deploy\w*|drafts?|plans?|steps?|ask|confirm|check)\b", re.I),
-    ),
-)
 
 
 class IncomingMessage(NamedTuple):
@@ -156,7 +124,11 @@ class ExtractionTimeout(Exception):
 
 
 def extract_by_rules(
-    message: IncomingMessage, before: list[PriorStatement], *, seconds_max: float = SECONDS_MAX
+    message: IncomingMessage,
+    before: list[PriorStatement],
+    *,
+    seconds_max: float = SECONDS_MAX,
+    conversation: Conversation | None = None,
 ) -> Iterator[ExtractedItem]:
     """Yield the items that the rules read in a message, or in the beginning and end of a long message.
 
@@ -164,6 +136,7 @@ def extract_by_rules(
         before: earlier statements, oldest first, which corrections may refer to; new facts are appended to it.
         seconds_max: processor time of this thread, checked before each sentence. It is not wall-clock time, so that a
             busy machine extracts the same items.
+        conversation: the state of the session, which the message changes; None: the message stands alone.
 
     Raises:
         ExtractionTimeout: the processor time is used up.
@@ -172,9 +145,7 @@ def extract_by_rules(
     # Another author gives the assistant no instructions, and those of a play end with it.
     may_instruct = not is_pasted(message.text) and not is_role_play(message.text)
     message = message._replace(text=_EMPHASIS.sub("", excerpt(message.text)))
-    for date in find_dates(message.text, message.sent_at):
-        item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}
-        yield ExtractedItem("dates", item)
+    yield from _dates(message)
     if message.is_assistant:
         return
     procedure = find_procedure(message.text)
@@ -183,7 +154,11 @@ def extract_by_rules(
     message_sentences = sentences(message.text)
     own = own_words(message.text)
     own_sentences = {sentence.text for sentence in sentences(own)} if own != message.text else None
-    antecedents = Antecedents(message.speaker, message.session_id, before)
+    if conversation is None or not is_talk(message.text):
+        # A long text brings its own people.
+        conversation = Conversation()
+    conversation.join(message.speaker)
+    antecedents = Antecedents(message.speaker, message.session_id, before, conversation)
     languages = LanguageReader(message.speaker, message.sent_at, message_sentences, message.text)
     for index, sentence in enumerate(message_sentences):
         if time.thread_time() > end:
@@ -200,12 +175,22 @@ def extract_by_rules(
             is_own = own_sentences is None or sentence.text in own_sentences
             resolved = sentence._replace(text=antecedents.resolved(sentence.text)) if is_own else sentence
             antecedents.mention(resolved.text)
-            read = _read_sentence(message, resolved, before, may_instruct=may_instruct, is_own=is_own)
+            read = _read_sentence(
+                message, resolved, before, said=sentence.text, may_instruct=may_instruct, is_own=is_own
+            )
         for extracted in read:
             if extracted.kind == "facts":
                 before.append(_statement(message, extracted.item))
                 antecedents.state(*(extracted.item[name] for name in ("subject", "predicate", "object")))
             yield extracted
+    conversation.keep_people(message.speaker, antecedents.last_people)
+
+
+def _dates(message: IncomingMessage) -> Iterator[ExtractedItem]:
+    """Yield the dates that a message mentions."""
+    for date in find_dates(message.text, message.sent_at):
+        item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}
+        yield ExtractedItem("dates", item)
 
 
 def _read_in_language(
@@ -233,9 +218,20 @@ def _statement(message: IncomingMessage, fact: Item) -> PriorStatement:
 
 
 def _read_sentence(
-    message: IncomingMessage, sentence: Sentence, before: list[PriorStatement], *, may_instruct: bool, is_own: bool
+    message: IncomingMessage,
+    sentence: Sentence,
+    before: list[PriorStatement],
+    *,
+    said: str,
+    may_instruct: bool,
+    is_own: bool,
 ) -> Iterator[ExtractedItem]:
-    """Yield the correction or the instruction of a sentence, or else its facts, preferences and people."""
+    """Yield the correction or the instruction of a sentence, or else its facts, preferences and people.
+
+    Parameters:
+        sentence: the sentence with people instead of pronouns.
+        said: the sentence with its pronouns.
+    """
     text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
     non_factual = statement_modality.NonFactualSpans(text)
     factor = statement_modality.confidence_factor(text)
@@ -251,7 +247,7 @@ def _read_sentence(
         return
     endings = [*_endings(message, sentence.text, non_factual, before)]
     if is_own and not endings:
-        yield from _possessed(message, text, facts, non_factual)
+        yield from _possessed(message, said, facts, statement_modality.NonFactualSpans(said))
     for extracted in items:
         yield from _split_lists(extracted)
     yield from endings
@@ -341,7 +337,12 @@ def _preferences(message: IncomingMessage, text: str, match: RuleMatch, factor: 
     strength = match.rule.confidence
     for stated in stated_preferences(text, match.start, match.predicate, match.object, strength):
         value = stated.value if subject == message.speaker else f"{subject} {stated.value}"
-        item = {"category": _category(stated.object), "key": stated.object, "value": value, "subject": message.speaker}
+        item = {
+            "category": category_of(stated.object),
+            "key": stated.object,
+            "value": value,
+            "subject": message.speaker,
+        }
         yield ExtractedItem(
             "preferences", item | {"strength": round(stated.strength, 3), "source_events": [message.event_id]}
         )
@@ -439,7 +440,7 @@ def _without_dangling(phrase: str) -> str:
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:
     """Return a standing instruction as the payload of a preference; a risky one does not stand."""
     return {
-        "category": instruction.category or _category(instruction.text),
+        "category": instruction.category or category_of(instruction.text),
         "key": instruction.topic,
         "value": instruction.text,
         "strength": 0.9 if not instruction.is_risky else 0.3,
@@ -447,8 +448,3 @@ def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> 
         "subject": message.speaker,
         "source_events": [message.event_id],
     }
-
-
-def _category(text: str) -> str:
-    """Return the first category of preferences whose pattern matches `text`."""
-    return next((name for name, pattern in _CATEGORIES if pattern.search(text)), "other")
