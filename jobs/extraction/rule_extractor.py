@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality
+from recollect.jobs.extraction.attributes import StatementsBefore, attribute_facts
 from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.copulas import copula_facts, possessed
 from recollect.jobs.extraction.corrections import find_correction
@@ -235,7 +236,9 @@ def _read_sentence(
     text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
     non_factual = statement_modality.NonFactualSpans(text)
     factor = statement_modality.confidence_factor(text)
-    items = [*_items(message, text, non_factual, factor)] if is_own and not statement_modality.asks(text) else []
+    items = (
+        [*_items(message, text, non_factual, factor, before)] if is_own and not statement_modality.asks(text) else []
+    )
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
     correction = find_correction(message.speaker, message.session_id, sentence.text, facts, before)
     if correction is not None:
@@ -256,7 +259,11 @@ def _read_sentence(
 
 
 def _items(
-    message: IncomingMessage, text: str, non_factual: statement_modality.NonFactualSpans, factor: float
+    message: IncomingMessage,
+    text: str,
+    non_factual: statement_modality.NonFactualSpans,
+    factor: float,
+    before: Sequence[PriorStatement],
 ) -> Iterator[ExtractedItem]:
     """Yield the facts and preferences of the patterns, and those of the verbs of clauses that no pattern reads."""
     ends: list[tuple[int, int]] = []
@@ -273,11 +280,22 @@ def _items(
             object = _phrase(text, match) if _is_phrase(match.predicate) else match.object
             if object and not (match.predicate == "needs to" and _OF_THE_DAY.search(object)):
                 yield _item(message, replace(match, object=object), factor)
+    attributes = (
+        [*attribute_facts(text, StatementsBefore(message.speaker, message.session_id, before))]
+        if is_of_sender(message.text)
+        else []
+    )
     copulas = [ClauseFact(*fact[:3], "fact", _COPULA_CONFIDENCE, fact.start) for fact in copula_facts(text)]
-    for fact in [*clause_facts(text), *copulas]:
+    others = [fact for fact in (*clause_facts(text), *copulas) if not any(_same(fact, other) for other in attributes)]
+    for fact in [*attributes, *others]:
         is_read = any(start <= fact.start < end for start, end in ends)
         if not is_read and not non_factual.covers(fact.start) and _may_be_subject(fact.subject, message.text):
             yield _clause_item(message, fact, factor)
+
+
+def _same(fact: ClauseFact, attribute: ClauseFact) -> bool:
+    """Return whether a fact says the same as an attribute: `is paying 40 for the gym` and `gym cost is 40`."""
+    return fact.predicate == attribute.predicate or attribute.object.casefold() in fact.object.casefold()
 
 
 def _possessed(
