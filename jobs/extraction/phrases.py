@@ -53,9 +53,11 @@ _TRAILING = re.compile(
     r"to (?:understand|see|know|determine|decide|figure out|find out|check|ensure|explain|show))$",
     re.IGNORECASE,
 )
+#: `the shelter I volunteer at` ends with its preposition, too.
+_RELATIVE_END = re.compile(r"\w (?:I|we) \w{2,20} (?:at|in|on|with|for|to|from)$")
 #: Nouns that say nothing by themselves.
 _EMPTY = re.compile(
-    r"^(?:to |at |in |on |for |with |a |an |the |my |our |some |any |of |lots |lot |few |great |new |good |really |amazing |awesome )*"
+    r"^(?:to |at |in |on |for |with |a |an |the |my |our |some |any |of |lots |lot |few |great |new |good |decent |solid |nice |small |big |really |amazing |awesome )*"
     r"(?:thing|stuff|time|way|bit|lot|event|idea|point|one|place|thought|feeling|fun|blast|chance|part|day|work|it|life|few|couple|project|problem|meeting|"
     r"while|step|start|progress|look|break|moment|task|phase|session|people|plan|go|try)s?$",
     re.IGNORECASE,
@@ -120,7 +122,7 @@ def trimmed(phrase: str) -> str:
     if _WHAT.search(phrase):
         # `what we are thankful for` ends with its preposition.
         return phrase
-    while (trailing := _TRAILING.search(phrase)) is not None:
+    while (trailing := _TRAILING.search(phrase)) is not None and _RELATIVE_END.search(phrase) is None:
         phrase = phrase[: trailing.start()].rstrip(" ,")
     return phrase
 

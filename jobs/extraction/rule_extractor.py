@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality
@@ -17,12 +16,13 @@ from recollect.jobs.extraction.copulas import copula_facts, possessed
 from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
-from recollect.jobs.extraction.frames import ClauseFact, clause_facts
+from recollect.jobs.extraction.frames import ClauseFact, clause_facts, is_plural
 from recollect.jobs.extraction.languages.language_reader import LanguageReader
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
+from recollect.jobs.extraction.object_lists import split_lists
 from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.people import people
-from recollect.jobs.extraction.phrases import phrase_at, trimmed
+from recollect.jobs.extraction.phrases import phrase_at
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
@@ -32,6 +32,7 @@ from recollect.jobs.extraction.standing_instructions import (
     find_instruction,
 )
 from recollect.jobs.extraction.subjects import Antecedents, subject_name
+from recollect.jobs.extraction.verb_forms import plural_predicate
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_ranges import find_dates
 
@@ -39,40 +40,14 @@ Item = dict[str, Any]
 
 #: Signs of bold text in Markdown.
 _EMPHASIS = re.compile(r"\*\*")
-#: The separators of a list.
-_LIST = re.compile(r",\s++(?:and\s++)?|(?<!\s)\s++(?:and|or)\s++")
 #: The position of an omitted second subject: `I live in Porto and work at …`.
 _ELLIPSIS = re.compile(
     r"^((?:I|We)\s+(?:\S+\s+){1,9}?)and\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved)\b)"
 )
-#: Predicates and values whose objects may be lists.
-_LIST_PREDICATES = frozenset(("likes", "dislikes", "speaks", "plays", "allergic to", "owns"))
-#: A name after what it names.
-_APPOSITION = re.compile(r"[A-ZÀ-Þ][\w'-]{1,40}(?: [A-ZÀ-Þ][\w'-]{1,40})?")
-#: A comma, but not those of `April 1, 2024, for the first sprint`.
-_COMMA = re.compile(r"(?<!\d), |(?<=\d), (?!\d{4}\b)(?<!\b\d{4}, )|(?<=\b\d{4}), (?!for\b|to\b|with\b|at\b|in\b)")
-#: Words of an element of a list; a longer one is a clause.
-_ELEMENT_WORDS_MAX = 3
-#: First words of an object that may precede a word of `_EMPTY`: `a thing`.
-_ARTICLES = frozenset(("a", "an", "the", "my", "our"))
-#: A verb after a relative clause: `the job that I chose is in Rome`.
-_VERB_OF_OTHER = re.compile(r"(?:is|are|was|were|has|had|will|would|can|could)\b")
-#: A thing that an earlier sentence tells of: `we settled on the budget`.
-_KNOWN_THING = re.compile(r"the [a-z-]+$")
-#: Pronouns that refer to an earlier sentence.
-_POINTING = re.compile(r"(?:them|this|that|it|these|those|him|her)\b")
-#: Words that cannot end a complete phrase.
-_DANGLING = frozenset("to about of with for and the a an that in on at my by from fully or".split())
-#: Objects of passing interest: they refer to the present situation or to things of other people.
-_PASSING = re.compile(
-    r"^(?:your|this|that|these|those|his|her|their|its|the (?:thought|sound|look|way|idea|fact|part|feeling|vibe|view))\b"
-    r"|\b(?:them|it|this|that|here|I|you|your)\b",
-)
-#: Words that name nothing by themselves.
-_EMPTY = frozenset(
-    "it that this them him her you me us one ones those these so too there here everything something anything nothing how "
-    "what when where why who all both much lot way idea sound look feel thing things stuff the a an my your his their its "
-    "our to seeing hearing having being getting".split()
+#: A thing with a name, which is no person: `a scheduling software called Omega`.
+_NAMED_THING = re.compile(
+    r"\b(?:software|app|tool|system|platform|product|program|company|firm|project|website|site|game|book|novel|film|movie|show|series|character|database|library|"
+    r"brand|model|script|company|shop|restaurant|song|band)\b,? (?:is )?(?:called|named) (?P<name>[A-ZÀ-Þ][\w-]{0,40})"
 )
 #: Seconds of processor time for one message: ten times the time of the slowest known texts of full length.
 SECONDS_MAX = 2.0
@@ -97,8 +72,6 @@ _HELP = re.compile(r"\b(?:help|please|can you|could you|suggest|recommend|give m
 _REQUEST_FACTOR = 0.5
 #: Confidence of a task with a date.
 _DATED_TASK = 0.7
-#: Characters of an object; the event catalogue allows slightly more for a name.
-_CHARS_MAX = 180
 
 
 class IncomingMessage(NamedTuple):
@@ -252,7 +225,7 @@ def _read_sentence(
     if is_own and not endings:
         yield from _possessed(message, said, facts, statement_modality.NonFactualSpans(said))
     for extracted in items:
-        yield from _split_lists(extracted)
+        yield from (ExtractedItem(extracted.kind, item) for item in split_lists(extracted.kind, extracted.item))
     yield from endings
     for kind, item in people(message.speaker, sentence.text):
         yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
@@ -320,6 +293,9 @@ def _phrase(text: str, match: RuleMatch) -> str | None:
     """Return the object of a match up to the end of its phrase; None when it refers to the conversation."""
     position = text.find(match.object[:20], match.start)
     phrase = phrase_at(text, position, lambda word: not word) if position >= 0 else match.object
+    if phrase and match.predicate == "owns":
+        # What a thing was bought for is no part of it.
+        phrase = phrase.partition(" to ")[0]
     return phrase.removeprefix("to ") if phrase else phrase
 
 
@@ -327,14 +303,16 @@ def _may_be_subject(words: str, text: str) -> bool:
     """Return whether facts about a subject are those of a person; in long texts, names and `we` are mostly others."""
     first = words.split(maxsplit=1)[0].casefold()
     # `We` in a text of several pages is a company that writes about itself.
-    return first in ("i", "my") or (first in ("we", "our") and is_of_sender(text)) or is_talk(text)
+    if first in ("i", "my", "we", "our"):
+        return first in ("i", "my") or is_of_sender(text)
+    return is_talk(text) and words not in (match["name"] for match in _NAMED_THING.finditer(text))
 
 
 def _clause_item(message: IncomingMessage, fact: ClauseFact, factor: float) -> ExtractedItem:
     """Return the fact of a clause."""
     item: Item = {
         "subject": subject_name(message.speaker, fact.subject),
-        "predicate": fact.predicate,
+        "predicate": "are" if fact.predicate == "is" and is_plural(fact.subject) else fact.predicate,
         "object": fact.object,
     }
     if fact.predicate in _WISHES and ("?" in message.text or _HELP.search(message.text)):
@@ -375,7 +353,8 @@ def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) 
         confidence_factor *= _REQUEST_FACTOR
     confidence = round(match.rule.confidence * confidence_factor, 3)
     source = {"source_events": [message.event_id]}
-    item: Item = {"subject": subject, "predicate": match.predicate, "object": match.object, "confidence": confidence}
+    predicate = plural_predicate(match.predicate) if is_plural(match.subject) else match.predicate
+    item: Item = {"subject": subject, "predicate": predicate, "object": match.object, "confidence": confidence}
     item |= {"source_type": "observed"} | source
     if match.rule.type != "fact":
         item["type"] = match.rule.type
@@ -396,63 +375,6 @@ def _endings(
     for item in find_endings(text, own):
         subject = {"subject": subject_name(message.speaker, item.pop("who"))}
         yield ExtractedItem("endings", subject | item | {"source_events": [message.event_id]})
-
-
-def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
-    """Yield one item for each element of a list such as `tea and coffee`, without elements that name nothing."""
-    is_preference = extracted.kind == "preferences"
-    field = "key" if is_preference else "object"
-    predicate = extracted.item["value"].split()[-1] if is_preference else extracted.item["predicate"]
-    whole: str = extracted.item[field]
-    for part in _elements(whole, is_list=predicate in _LIST_PREDICATES, is_state=_is_state(extracted)):
-        quotes = "\"'" if part.count('"') % 2 else ""
-        clean = _without_dangling(part.strip(" .,;:!-" + quotes)).strip(" -")
-        words = clean.casefold().split()
-        names_something = words and (words[0] not in _EMPTY or (len(words) > 1 and words[0] in _ARTICLES | {"to"}))
-        if is_preference and _PASSING.search(clean):
-            continue
-        if predicate == "decided" and any(
-            pattern.match(clean) for pattern in (_POINTING, _VERB_OF_OTHER, _KNOWN_THING)
-        ):
-            continue
-        if (names_something or (extracted.kind == "facts" and len(clean.split()) > 2)) and len(clean) <= _CHARS_MAX:
-            yield ExtractedItem(extracted.kind, extracted.item | {field: clean})
-
-
-def _is_state(extracted: ExtractedItem) -> bool:
-    """Return whether an item states what a person is, has or likes, and not an event."""
-    return extracted.kind == "preferences" or (extracted.item.get("type", "fact") == "fact")
-
-
-def _elements(phrase: str, *, is_list: bool, is_state: bool) -> list[str]:
-    """Return the elements of a phrase: of a list all, of a state what stands before the next clause.
-
-    A comma ends a state, `allergic to eggs, we found out in Rome`, unless it stands in a list.
-    """
-    parts = [part.strip() for part in _LIST.split(phrase)]
-    short = [*takewhile(lambda part: len(part.split()) <= _ELEMENT_WORDS_MAX, parts)]
-    first, rest = _at_comma(phrase)
-    if is_list:
-        return [trimmed(part) for part in short or [first]]
-    is_enumeration = len(short) == len(parts) and " and " in phrase
-    # `a new colleague, Gerlof` goes on with the name, and `simple, short words` with the noun.
-    goes_on = _APPOSITION.fullmatch(rest) is not None or (" " not in first and len(rest.split()) <= _ELEMENT_WORDS_MAX)
-    is_whole = is_enumeration or not is_state or goes_on
-    return [trimmed(phrase if is_whole else first)]
-
-
-def _at_comma(phrase: str) -> tuple[str, str]:
-    """Return the parts of a phrase before and after its first comma; the year of a date and what the date is for stay."""
-    comma = _COMMA.search(phrase)
-    return (phrase, "") if comma is None else (phrase[: comma.start()], phrase[comma.end() :])
-
-
-def _without_dangling(phrase: str) -> str:
-    """Return `phrase` without the incomplete words at its end; the first word always stays."""
-    words = phrase.split()
-    while len(words) > 1 and words[-1] in _DANGLING:
-        words.pop()
-    return " ".join(words)
 
 
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:

@@ -36,10 +36,6 @@ _FEMALE = frozenset(
     """mother mom mum sister wife girlfriend fiancée fiancee daughter aunt niece grandmother grandma stepmother granddaughter
     stepdaughter mother-in-law sister-in-law daughter-in-law ex-wife ex-girlfriend landlady missus mommy""".split()
 )
-_PLURAL = frozenset(
-    """kids children parents sons daughters brothers sisters siblings grandparents friends uncles aunts cousins twins in-laws
-    grandkids grandchildren dogs cats""".split()
-)
 #: A person without a name, whom the next pronoun means.
 _UNNAMED = re.compile(r"\b(?:someone|somebody|a (?:\w{2,12} )?(?:guy|girl|man|woman|lady|dude|bloke))\b", re.IGNORECASE)
 #: Statements of the conversation in which the last person is searched: a pronoun refers to what was said just before.
@@ -134,7 +130,7 @@ class Antecedents:
     def _note(self, words: str, relation: str) -> None:
         """Note a person; one of unknown gender may be he or she, unless the name is noted already."""
         relation = relation.rpartition("'s ")[2]
-        if relation in _PLURAL:
+        if relation in vocabulary.PLURAL_NOUNS:
             self._last["p"] = words
         elif relation in _MALE:
             self._last["m"] = words
