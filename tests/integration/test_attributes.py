@@ -90,3 +90,17 @@ def test_leaving_a_gym_is_not_leaving_a_job() -> None:
     endings = [item for kind, item in extract_by_rules(message, []) if kind == "endings"]
     assert endings
     assert not any("works at" in item.get("predicates", ()) for item in endings)
+
+
+@pytest.mark.parametrize(
+    ("said", "habit"),
+    [
+        ("Ich gehe jeden Dienstag schwimmen.", "gehe jeden Dienstag schwimmen"),
+        ("Nado cada mañana en la piscina.", "Nado cada mañana en la piscina"),
+        ("Je vais à la piscine tous les mardis.", "vais à la piscine tous les mardis"),
+        ("我每周三去游泳。", "每周三去游泳"),
+        ("毎週火曜日に泳ぎに行きます。", "毎週火曜日に泳ぎに行きます"),
+    ],
+)
+def test_a_habit_in_another_language_is_a_fact(said: str, habit: str) -> None:
+    assert statements(said) == [f"user habitually {habit}"]
