@@ -150,7 +150,7 @@ class Antecedents:
         return f"{match['before']}{words}{possessive} "
 
     def _participant(self, gender: str) -> str | None:
-        """Return the other one of two people who talk, when the name has this gender and nobody else can be meant."""
+        """Return the other participant of two, if the name has this gender and no other such person was mentioned."""
         other = self._conversation.other_than(self._speaker)
         if other is None or gender_of(other.split()[0]) != gender or gender in self._conversation.people(other):
             return None
