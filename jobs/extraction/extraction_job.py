@@ -28,6 +28,7 @@ from recollect.events.envelope import EventDraft, RecordedEvent, datetime_of
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversation, Conversations
 from recollect.jobs.extraction.entity_extractor import extract_entities
 from recollect.jobs.extraction.llm_extractor import extract_by_llm
 from recollect.jobs.extraction.rule_extractor import (
@@ -150,10 +151,13 @@ def _extract_items(
     ]
     statements = before[-_LLM_STATEMENTS_MAX:]
     by_rules: list[ExtractedItem] = []
+    conversations = _conversations(snapshot)
+    messages = [*_outside_of_play(messages, conversations)]
     for message in messages:
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the messages are read again later")
-        by_rules += _extract_by_rules(namespace, message, before, seconds_max)
+        conversation = conversations.of(message.session_id)
+        by_rules += _extract_by_rules(namespace, message, before, conversation, seconds_max)
     entities = extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
     by_rules += entities
     if context.llm is None or not messages:
@@ -165,6 +169,25 @@ def _extract_items(
         # A model that only invents has not read the messages.
         return [*by_llm, *by_rules], RULES
     return [*by_llm, *_exact_items(by_rules, by_llm), *_unnamed_by(by_llm, entities)], context.llm.name
+
+
+def _conversations(snapshot: Snapshot) -> Conversations:
+    """Return the states of the sessions before the messages that are read."""
+    through = snapshot.progress.job_cursor("extraction")
+    return Conversations(
+        lambda session_id: snapshot.sessions.earlier_turns(session_id, through=through, limit=EARLIER_TURNS_MAX)
+    )
+
+
+def _outside_of_play(messages: Iterable[IncomingMessage], conversations: Conversations) -> Iterator[IncomingMessage]:
+    """Yield the messages without what people say in a role play, which is nothing about them."""
+    for message in messages:
+        if message.is_assistant:
+            yield message
+            continue
+        own = conversations.of(message.session_id).outside_of_play(message.text)
+        if own.strip():
+            yield message if own == message.text else message._replace(text=own)
 
 
 def _unnamed_by(by_llm: Sequence[ExtractedItem], entities: Sequence[ExtractedItem]) -> Iterator[ExtractedItem]:
@@ -208,12 +231,17 @@ def _exact_kind(extracted: ExtractedItem) -> str | None:
 
 
 def _extract_by_rules(
-    namespace: str, message: IncomingMessage, before: list[PriorStatement], seconds_max: float
+    namespace: str,
+    message: IncomingMessage,
+    before: list[PriorStatement],
+    conversation: Conversation,
+    seconds_max: float,
 ) -> list[ExtractedItem]:
     """Return the items that the rules read in a message within `seconds_max`, at most `_ITEMS_MAX`."""
     items: list[ExtractedItem] = []
     try:
-        items.extend(islice(extract_by_rules(message, before, seconds_max=seconds_max), _ITEMS_MAX))
+        extracted = extract_by_rules(message, before, seconds_max=seconds_max, conversation=conversation)
+        items.extend(islice(extracted, _ITEMS_MAX))
     except ExtractionTimeout:
         _logger.warning(
             "Extraction of event %r in namespace %r took too long; the rest of the message is left out.",

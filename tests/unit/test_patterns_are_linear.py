@@ -35,12 +35,12 @@ from recollect.api.retrieval.understanding.question_extraction import extract_qu
 from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
 from recollect.jobs.extraction.entity_names import named_entities
 from recollect.jobs.extraction.excerpt import excerpt
+from recollect.jobs.extraction.message_kinds import is_pasted, is_role_play
 from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
 from recollect.jobs.extraction.rules import rules
 from recollect.jobs.extraction.sentences import sentences
-from recollect.jobs.extraction.standing_instructions import is_pasted, is_role_play
 from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.embeddings.passages import passages
