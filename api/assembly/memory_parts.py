@@ -163,6 +163,7 @@ def _open_retriever(
         window_full_share=settings.conversation.window_full_share,
         budget_ms=retrieval.retrieval_budget_ms,
         thresholds=thresholds,
+        privacy=settings.privacy,
         reranker=reranker,
         clock=clock,
     )

@@ -94,12 +94,14 @@ def append(
 ) -> None:
     """Append one event, or a batch all or none."""
     from recollect.api.memory.references import check_references, has_references  # noqa: PLC0415
+    from recollect.events.intake.screening import screen_all  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     body = sys.stdin.buffer.read() if event == "-" else event.encode(errors="surrogateescape")
     from recollect.events.validation import drafts_from_json  # noqa: PLC0415
 
     drafts, expected_version = drafts_from_json(body)
+    drafts = screen_all(drafts, load_cli_settings(context.obj).privacy.policies(namespace))
     with open_cli_log(context.obj) as log:
         if has_references(drafts):
             with closing(ReadModels(load_cli_settings(context.obj).storage.data, log)) as models:
@@ -122,6 +124,7 @@ def retrieve(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the trace: why each memory was returned or dropped.")
     ] = False,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Store nothing of the query: keep no trace.")] = False,
     as_json: _AsJson = False,
     ask_server: _AskServer = True,
 ) -> None:
@@ -130,7 +133,9 @@ def retrieve(
     The folder's running server answers, if there is one. Otherwise the command loads the model and embeds new messages
     first, which takes seconds.
     """
-    fields: dict[str, Any] = {"query": query, "also": also or [], "format": form}
+    if no_store and explain:
+        raise InvalidInput("needs the trace, which --no-store does not keep; give one of them", field="--explain")
+    fields: dict[str, Any] = {"query": query, "also": also or [], "format": form, "no_store": no_store}
     limits = {"limit": limit, "budget_tokens": budget_tokens}
     fields |= {name: value for name, value in limits.items() if value is not None}
     server = running_server(load_cli_settings(context.obj).storage.data) if ask_server else None

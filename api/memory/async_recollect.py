@@ -65,6 +65,7 @@ class AsyncRecollect(AsyncMemoryEditing):
     ) -> list[Appended]:
         """Do what `Recollect.append_drafts` does; concurrent calls share one transaction."""
         parts = self.memory.parts
+        validated = self.memory.screened(namespace, validated)
         if has_references(validated):
             await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
         return await parts.log.append_async(namespace, validated, expected_version=expected_version)

@@ -37,6 +37,7 @@ from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidInput, NotFound, first_problem
+from recollect.events.intake.screening import screen_all, screen_text
 from recollect.events.integrity.verify import VerifyResult, verify
 from recollect.events.limits import check_namespace
 from recollect.events.progress import OnPartProgress, no_progress
@@ -117,10 +118,15 @@ class Recollect(MemoryLists, MemoryEditing):
     def append_drafts(
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Append validated events; errors are those of `append` after validation."""
+        """Append validated events after their screening; errors are those of `append` after validation."""
+        validated = self.screened(namespace, validated)
         if has_references(validated):
             check_references(self.parts.log, self.parts.read_models, namespace, validated)
         return self.parts.log.append(namespace, validated, expected_version=expected_version)
+
+    def screened(self, namespace: str, validated: Sequence[EventDraft]) -> list[EventDraft]:
+        """Return events without private sections, their secrets treated by the policies of the namespace."""
+        return screen_all(validated, self.parts.settings.privacy.policies(namespace))
 
     def retrieve(
         self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any
@@ -159,7 +165,8 @@ class Recollect(MemoryLists, MemoryEditing):
 
         Parameters:
             wait: as in `retrieve`.
-            options: other fields of `RetrieveRequest`, such as ``budget_tokens=1_000``.
+            options: other fields of `RetrieveRequest`, such as ``budget_tokens=1_000``; with ``no_store=True``
+                nothing is appended.
 
         Returns:
             the appended events; the retrieval, None when none of them is a message.
@@ -167,12 +174,15 @@ class Recollect(MemoryLists, MemoryEditing):
         Raises:
             the errors of `append`. InvalidInput: an option is wrong; no event is appended then.
         """
-        validated = producer_drafts(listed(events))
+        validated = self.screened(check_namespace(namespace), producer_drafts(listed(events)))
         request = turn_request(validated, options)
         if wait and request is not None:
             # Before the append, so that workers learn nothing from the message before its memories are searched.
             self._embedding_wait.wait((namespace, *request.also))
-        recorded = self.append_drafts(namespace, validated, expected_version=expected_version)
+        if options.get("no_store"):
+            recorded: list[Appended] = []
+        else:
+            recorded = self.append_drafts(namespace, validated, expected_version=expected_version)
         return recorded, None if request is None else self.retrieve_for(namespace, request, recorded)
 
     def retrieve_for(self, namespace: str, request: RetrieveRequest, recorded: Sequence[Appended]) -> RetrieveResult:
@@ -385,8 +395,12 @@ class Recollect(MemoryLists, MemoryEditing):
         if self.parts.reranker is not None:
             self.parts.reranker.start()
         request = request.with_defaults(self.parts.settings.retrieval)
+        # The trace keeps the query, and the words that were understood of it.
+        query = screen_text(request.query, self.parts.settings.privacy.policies(namespace))
+        request = request if query == request.query else request.model_copy(update={"query": query})
         result = self.parts.retriever.retrieve(namespace, request, exclude=exclude)
-        self.parts.trace_store.add(namespace, request, result)
+        if not request.no_store:
+            self.parts.trace_store.add(namespace, request, result)
         return result
 
 

@@ -38,6 +38,7 @@ from recollect.api.retrieval.answer.expansion import expand_summaries
 from recollect.api.retrieval.answer.explanation import explanation
 from recollect.api.retrieval.answer.prompt_context import PASSIVE_LINE_TOKENS, Line, fit_to_budget, render_within_budget
 from recollect.api.retrieval.answer.rendered_dates import Occasion
+from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.retrieval.contract.time_budget import TimeBudget
@@ -49,7 +50,7 @@ from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state
 from recollect.api.retrieval.understanding.query import question_time, understand, utc_now
-from recollect.api.settings import RETRIEVAL_BUDGET_MS, RetrievalSettings
+from recollect.api.settings import RETRIEVAL_BUDGET_MS, PrivacySettings, RetrievalSettings
 from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
@@ -104,6 +105,7 @@ class Retriever:
         budget_ms: the time limit of one retrieval, in milliseconds.
         window_full_share: the share of a request's `window_tokens` from which the window counts as full.
         thresholds: the lowest probabilities of an answer and of an item.
+        privacy: which secrets a context does not show.
         reranker: reorders the first episodes; None leaves their order.
         clock: returns the present time, for queries without `as_of` and `until`.
     """
@@ -118,6 +120,7 @@ class Retriever:
         budget_ms: float = RETRIEVAL_BUDGET_MS,
         window_full_share: float = WINDOW_FULL_SHARE,
         thresholds: Thresholds | None = None,
+        privacy: PrivacySettings | None = None,
         reranker: Reranker | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
@@ -126,6 +129,7 @@ class Retriever:
         self._history = history
         self._current_vectors = current_vectors
         self._settings = settings or RetrievalSettings()
+        self._privacy = privacy or PrivacySettings()
         self._budget_ms = budget_ms
         self._window_full_share = window_full_share
         self._index_cache = IndexCache()
@@ -347,7 +351,10 @@ class Retriever:
             ranked.sort(key=lambda item: -item.score)
         ranked = ranked[: request.limit]
         ranked_ids = {(item.namespace, item.id) for item in ranked}
-        items = [*ranked, *(item for item in standing if (item.namespace, item.id) not in ranked_ids)]
+        secret_filter = SecretFilter(self._privacy.policies(context.namespace), request.query)
+        items = secret_filter.items(
+            [*ranked, *(item for item in standing if (item.namespace, item.id) not in ranked_ids)]
+        )
         answer.selected = tuple(items)
         occasion = Occasion(now_us=context.asked_at_us, channel=answer.state.channel)
         line_tokens_max = PASSIVE_LINE_TOKENS if request.mode == "passive" else None
@@ -355,13 +362,14 @@ class Retriever:
         lines = fit_to_budget(
             items, request.budget_tokens, words, occasion, shares=shares, line_tokens_max=line_tokens_max
         )
+        observations = [secret_filter.text(observation) for observation in answer.state.observations]
         lines, answer.context = render_within_budget(
-            lines, answer.state.observations, request.format, request.budget_tokens, occasion, shares=shares
+            lines, observations, request.format, request.budget_tokens, occasion, shares=shares
         )
         line_items = {id(line.item) for line in lines}
         answer.lines = tuple(lines)
         answer.items = tuple(item for item in items if id(item) in line_items)
-        cited = [item for item in ranked if id(item) in line_items]
+        cited = [item for item in answer.items if (item.namespace, item.id) in ranked_ids]
         answer.guidance = answer_guidance(context, cited, max((result.grounding for result in results), default=0.0))
         context.budget.stages_ms["assemble"] = context.budget.spent_ms - started_ms
 

@@ -92,6 +92,8 @@ def _only_bounded_metadata(metadata: dict[str, JsonValue]) -> dict[str, JsonValu
     return metadata
 
 
+#: What the server noticed about a text, such as ``secret: pin``. Producers cannot set them.
+Labels = Annotated[tuple[Name, ...], Field(max_length=20)]
 #: Labels of the producer, by which lists and retrievals can be filtered.
 Metadata = Annotated[dict[Name, ExactJson], AfterValidator(_only_bounded_metadata)]
 

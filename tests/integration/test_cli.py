@@ -167,7 +167,7 @@ COMMANDS = {
     "end": "namespace memory_id --ended-at --reason",
     "forget": "namespace memory_id --reason",
     "separate": "namespace memory_id alias --reason",
-    "retrieve": "namespace query --limit --budget-tokens --as-of --also --format --explain --json --server",
+    "retrieve": "namespace query --limit --budget-tokens --as-of --also --format --explain --no-store --json --server",
     "settle": "namespace --server",
     "export": "--namespace --output",
     "embed": "--model --namespace --undo",
