@@ -44,7 +44,7 @@ _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _URL_PASSWORD = re.compile(r"(?<![\w+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@?#]{0,100}:([^\s/@]{1,200})@(?=[\w\[])")
 #: Passwords of examples: a variable, or the word itself.
 _PLACEHOLDER = re.compile(
-    r"[<{$*%.]|x+$|(?:your|my|test|example|user)?[-_]?(?:pass(?:word|wd)?|pwd|secret)$", re.IGNORECASE
+    r"\A(?:[<{$*%.]|x+$|(?:your|my|test|example|user)?[-_]?(?:pass(?:word|wd)?|pwd|secret)$)", re.IGNORECASE
 )
 #: 12 to 19 digits, in groups of four as cards have them, in those of American Express, or without spaces.
 _CARD = re.compile(

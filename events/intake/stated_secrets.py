@@ -19,18 +19,18 @@ _CODE = (
 )
 #: Words between the name of the secret and the verb: `the code of the flat in Porto is`.
 _GAP = (
-    r"(?:[ \t]+(?:of|for|to|on|at|from|in|von|vom|f[uü]rs?|zum|zur|zu|am|im|beim|des|der|de|del|della|do|da|di|du|pour"
-    r"|para|per|voor|van|na|do|til|för|dla)(?:[ \t]+[^\s:=,.;!?]{1,30}){1,6}?)?"
+    r"(?:[ \t]{1,4}(?:of|for|to|on|at|from|in|von|vom|f[uü]rs?|zum|zur|zu|am|im|beim|des|der|de|del|della|do|da|di|du"
+    r"|pour|para|per|voor|van|na|do|til|för|dla)(?:[ \t]{1,4}[^\s:=,.;!?]{1,30}){1,6}?)?"
 )
 #: What joins a secret to its name, also behind a gap.
 _IS = (
-    r"(?:(?:[ \t]+[^\W\d_]{1,20}){0,2}[ \t]*(?:[:=：]|=>|->|→)[ \t]*"
-    r"|[ \t]+(?:is|was|ist|lautet|war|wäre|hei(?:ss|ß)t|es|est|c['’]est|era|è|é|jest|to|är|er|on|je|это|=)[ \t]+"
-    r"(?:(?:now|jetzt|still|jetz|ahora|maintenant|adesso|agora|nu)[ \t]+)?"
-    r"|[ \t]*(?:是|は|은|는)[ \t]*)"
+    r"(?:(?:[ \t]{1,4}[^\W\d_]{1,20}){0,2}[ \t]{0,4}(?:[:=：]|=>|->|→)[ \t]{0,4}"
+    r"|[ \t]{1,4}(?:is|was|ist|lautet|war|wäre|hei(?:ss|ß)t|es|est|c['’]est|era|è|é|jest|to|är|er|on|je|это|=)"
+    r"[ \t]{1,4}(?:(?:now|jetzt|still|jetz|ahora|maintenant|adesso|agora|nu)[ \t]{1,4})?"
+    r"|[ \t]{0,4}(?:是|は|은|는)[ \t]{0,4})"
 )
 #: What joins it directly: `changed my PIN to 1234`, `pin 1234`.
-_NEAR = r"[ \t]+(?:(?:(?:changed|set|reset)[ \t]+)?(?:to|auf|in|a|à)[ \t]+)?(?=\S{0,63}\d)"
+_NEAR = r"[ \t]{1,4}(?:(?:(?:changed|set|reset)[ \t]{1,4})?(?:to|auf|in|a|à)[ \t]{1,4})?(?=\S{0,63}\d)"
 _QUOTED = r"[\"'“„«`‘][^\"'”“»`’\n]{3,80}[\"'”“»`’]"
 #: Digits in groups.
 _GROUPED = r"\d{2,4}(?:[ -]\d{2,4}){1,4}(?![\w.-])"
@@ -42,14 +42,15 @@ _STATED = re.compile(
 )
 #: `hunter2 is my password`.
 _REVERSED = re.compile(
-    rf"(?<!\S)(?P<value>\S{{3,64}})[ \t]+(?:is|ist|es|est|è|é)[ \t]+(?:my|our|the|mein|unser|das|der|die|mi|mon|la|el)"
-    rf"[ \t]+(?:[^\W\d_]{{1,20}}[ \t]+){{0,2}}"
+    rf"(?<!\S)(?P<value>\S{{3,64}})[ \t]{{1,4}}(?:is|ist|es|est|è|é)[ \t]{{1,4}}"
+    rf"(?:my|our|the|mein|unser|das|der|die|mi|mon|la|el)"
+    rf"[ \t]{{1,4}}(?:[^\W\d_]{{1,20}}[ \t]{{1,4}}){{0,2}}"
     rf"(?:(?P<password>{_ACCESS_WORD})|(?P<pin>{_PIN})|(?P<code>{_CODE}))(?!\w)",
     re.IGNORECASE,
 )
 #: Scripts without spaces join the verb and the secret to the name.
 _UNSPACED = re.compile(
-    r"(?P<password>密码|密碼|パスワード|비밀번호)(?:是|为|為|は|은|는|[:：])[ \t]*(?P<value>[!-~]{4,64})"
+    r"(?P<password>密码|密碼|パスワード|비밀번호)(?:是|为|為|は|은|는|[:：])[ \t]{0,4}(?P<value>[!-~]{4,64})"
 )
 #: Parts of the names, to skip texts without them: forty searches for a part cost less than one for a pattern.
 _NAME_PARTS = tuple(
@@ -79,42 +80,45 @@ _HOUSEHOLD = re.compile(
 _CONTEXT_CHARS = 80
 #: Codes that are no secret, by what they begin with or by the word before them.
 _PUBLIC_CODE = re.compile(
-    r"(?:error|err|fehler|status|exit|return|response|http|zip|postal|post|area|country|l[aä]nder|dial|vorwahl|promo\w*"
+    r"\A(?:error|err|fehler|status|exit|return|response|http|zip|postal|post|area|country|l[aä]nder|dial|vorwahl|promo\w*"
     r"|discount|rabatt|gutschein|coupon|voucher|referral|gift|invite|colou?r|farb|hex|source|quell|dress|qr|bar|strich"
     r"|product|produkt|article|artikel|model|item|order|booking|buchungs|tracking|reservation|unit|tax|sort|bank|currency|language"
     r"|airport|iata|icd|class|course|morse|byte|genetic|opcode|uni|ean|char|plz)$",
     re.IGNORECASE,
 )
 _ONE_TIME = re.compile(
-    r"(?:verification|confirmation|one[- ]time|login|2fa|sms|auth\w*|best[aä]tigungs?|verifizierungs?|otp|tan)$",
+    r"\A(?:verification|confirmation|one[- ]time|login|2fa|sms|auth\w*|best[aä]tigungs?|verifizierungs?|otp|tan)$",
     re.IGNORECASE,
 )
-_CARD_CODE = re.compile(r"cv[vc]2?$", re.IGNORECASE)
-_LAST_WORD = re.compile(r"([^\W\d_]+(?:[- ]time)?)[ \t-]*$")
+_CARD_CODE = re.compile(r"\Acv[vc]2?$", re.IGNORECASE)
+_LAST_WORD = re.compile(r"(?<![^\W\d_])([^\W\d_]{1,40}(?:[- ]time)?)[ \t-]{0,4}$")
 #: Words after the verb that say something about a password and are none, in any language that `is` is read in.
 _NO_SECRET = frozenset(
-    "the that this his her its their your our my not now too very same still also only just what where when here there "
-    "none null nil true false yes not never always unknown required optional wrong incorrect correct invalid valid "
-    "weak strong short long empty missing lost gone secret safe secure easy hard simple stupid obvious random "
-    "different identical fine okay written stuck working broken mine yours ours string str int text "
-    "varchar char bool any object password passwort passwd secret example changeme hidden redacted falsch richtig weg abgelaufen vergessen geheim "
-    "dasselbe gleich anders sicher unsicher neu alt kurz lang einfach schwer nicht noch auch immer leer gesperrt "
-    "incorrecta incorrecto correcta olvidada perdida secreta segura nueva vieja incorrect oubli perdu nouveau faux "
-    "sbagliata corretta dimenticata errada incorreta correta important temporary default personal private public like "
-    "from with about because used needed under inside somewhere probably maybe actually".split()
+    "the that this his her its their your our my not now too very same still also only just what where when "
+    "here there none null nil true false yes never always unknown required optional wrong incorrect correct "
+    "invalid valid weak strong short long empty missing lost gone secret safe secure easy hard simple stupid "
+    "obvious random different identical fine okay written stuck working broken mine yours ours string str int "
+    "text varchar char bool any object password passwort passwd example changeme hidden redacted falsch "
+    "richtig weg abgelaufen vergessen geheim dasselbe gleich anders sicher unsicher neu alt kurz lang einfach "
+    "schwer nicht noch auch immer leer gesperrt incorrecta incorrecto correcta olvidada perdida secreta "
+    "segura nueva vieja oubli perdu nouveau faux sbagliata corretta dimenticata errada incorreta correta "
+    "important temporary default personal private public like from with about because used needed under "
+    "inside somewhere probably maybe actually".split()
 )
 #: Names that mean a key, a word or a slogan, too.
-_AMBIGUOUS_NAME = re.compile(r"clave|parola|has[lł]o|heslo", re.IGNORECASE)
-_DESCRIBES = re.compile(r"\w{2,}(?:ed|ing|able|ible|ful|ive|ly|less|word|words|characters?|letters?)$", re.IGNORECASE)
+_AMBIGUOUS_NAME = re.compile(r"\A(?:clave|parola|has[lł]o|heslo)", re.IGNORECASE)
+_DESCRIBES = re.compile(
+    r"\A\w{2,60}(?:ed|ing|able|ible|ful|ive|ly|less|word|words|characters?|letters?)$", re.IGNORECASE
+)
 #: Code, a mark of a redaction, a variable, or a password of an example.
 _EXPRESSION = re.compile(
-    r"[\w.]*[(\[{$<*%]|\.\.|https?:|\w+\.\w+\.|[^\W\d_]+(?:_[^\W\d_]+)+$"
-    r"|\w{0,30}pass(?:word|wort|wd)\w{0,3}$|(?:your|my|test|example|dummy|sample|some|new|old)[-_ ]?pass$",
+    r"\A(?:[\w.]*[(\[{$<*%]|\.\.|https?:|\w+\.\w+\.|[^\W\d_]+(?:_[^\W\d_]+)+$"
+    r"|\w{0,30}pass(?:word|wort|wd)\w{0,3}$|(?:your|my|test|example|dummy|sample|some|new|old)[-_ ]?pass$)",
     re.IGNORECASE,
 )
 _ASSIGNMENTS = (":", "=", "：", "=>", "->", "→")
 _TRAILING = ".,;:?)]}…。、，"
-_PLAIN_WORD = re.compile(r"(?:[^\W\d_]?[^\WA-Z\d_]*)(?:['’-][^\WA-Z\d_]+)*$")
+_PLAIN_WORD = re.compile(r"\A(?:[^\W\d_]?[^\WA-Z\d_]*)(?:['’-][^\WA-Z\d_]+)*$")
 #: Digits of a code that follows its name without a verb: `code 4711`, unlike `code 404`.
 _NEAR_DIGITS_MIN = 4
 
