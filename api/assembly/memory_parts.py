@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
+from recollect.api.retrieval.answer.fence_names import read_fence_key
 from recollect.api.retrieval.answer.trace_store import TraceStore
 from recollect.api.retrieval.namespace_search import Thresholds
 from recollect.api.retrieval.ranking.reranker import Reranker
@@ -164,6 +165,7 @@ def _open_retriever(
         budget_ms=retrieval.retrieval_budget_ms,
         thresholds=thresholds,
         privacy=settings.privacy,
+        fence_key=read_fence_key(settings.storage.data),
         reranker=reranker,
         clock=clock,
     )

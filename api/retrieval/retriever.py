@@ -26,6 +26,7 @@ is left out and named in `degraded`. Without vectors, the result is that of keyw
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ import uuid_utils
 from recollect.api.retrieval.answer.answer_guidance import answer_guidance
 from recollect.api.retrieval.answer.expansion import expand_summaries
 from recollect.api.retrieval.answer.explanation import explanation
+from recollect.api.retrieval.answer.fence_names import random_part
 from recollect.api.retrieval.answer.prompt_context import PASSIVE_LINE_TOKENS, Line, fit_to_budget, render_within_budget
 from recollect.api.retrieval.answer.rendered_dates import Occasion
 from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
@@ -106,6 +108,7 @@ class Retriever:
         window_full_share: the share of a request's `window_tokens` from which the window counts as full.
         thresholds: the lowest probabilities of an answer and of an item.
         privacy: which secrets a context does not show.
+        fence_key: of the random names of the tags around contexts; a key of this object when None.
         reranker: reorders the first episodes; None leaves their order.
         clock: returns the present time, for queries without `as_of` and `until`.
     """
@@ -121,6 +124,7 @@ class Retriever:
         window_full_share: float = WINDOW_FULL_SHARE,
         thresholds: Thresholds | None = None,
         privacy: PrivacySettings | None = None,
+        fence_key: bytes | None = None,
         reranker: Reranker | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
@@ -129,6 +133,7 @@ class Retriever:
         self._history = history
         self._current_vectors = current_vectors
         self._settings = settings or RetrievalSettings()
+        self._fence_key = fence_key or os.urandom(32)
         self._privacy = privacy or PrivacySettings()
         self._budget_ms = budget_ms
         self._window_full_share = window_full_share
@@ -363,6 +368,9 @@ class Retriever:
             items, request.budget_tokens, words, occasion, shares=shares, line_tokens_max=line_tokens_max
         )
         observations = [secret_filter.text(observation) for observation in answer.state.observations]
+        contents = [*(line.text for line in lines), *observations]
+        part = random_part(self._fence_key, context.namespace, request.session_id, contents)
+        occasion = replace(occasion, random_part=part)
         lines, answer.context = render_within_budget(
             lines, observations, request.format, request.budget_tokens, occasion, shares=shares
         )

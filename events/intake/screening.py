@@ -1,4 +1,4 @@
-"""Screening: removes private sections and secrets from the events of producers before they are appended."""
+"""Screening: removes private sections, secrets and recalled contexts from the events of producers before they are appended."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import orjson
 
 from recollect.events.envelope import EventDraft
 from recollect.events.intake.private_sections import remove_private
+from recollect.events.intake.recalled_context import TAG, strip_recalled
 from recollect.events.intake.secret_formats import may_have_format
 from recollect.events.intake.secrets import CREDENTIAL_KINDS, EVERYDAY_KINDS, find_secrets, redact
 from recollect.events.intake.stated_secrets import may_state_secrets
@@ -23,7 +24,8 @@ SecretPolicy = Literal["off", "label", "redact"]
 _LABELLED_TYPES = frozenset({"message.added", "action.recorded", "observation.recorded", "document.added"})
 #: Fields of payloads that hold ids, not texts.
 _IDS = frozenset({"memory_id", "document_id", "trace_id", "memory_ids", "source_events", "labels", "echo_of"})
-_PRIVATE_TAG = re.compile(r"<\s{0,4}private", re.IGNORECASE)
+#: The tags of private sections and of contexts.
+_TAGS = re.compile(rf"<\s{{0,4}}private|<{TAG}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +54,12 @@ def matching_policy(
 
 
 def screen(draft: EventDraft, policies: SecretPolicies) -> EventDraft:
-    """Return the draft without private sections, with its secrets treated by `policies`.
+    """Return the draft without private sections and recalled contexts, with its secrets treated by `policies`.
 
     Screening a draft again changes nothing. Labels name the kinds of secrets, such as ``secret: card``.
     """
     text = draft.payload.decode()
-    if not (may_have_format(text) or may_state_secrets(text) or _PRIVATE_TAG.search(text)):
+    if not (may_have_format(text) or may_state_secrets(text) or _TAGS.search(text)):
         return draft
     payload: dict[str, Any] = orjson.loads(draft.payload)
     kinds: set[str] = set()
@@ -91,6 +93,7 @@ def _screened(value: Any, policies: SecretPolicies, kinds: set[str]) -> Any:
 
 def _screened_text(text: str, policies: SecretPolicies, kinds: set[str]) -> str:
     """Return a text without private sections and without the secrets that are never stored."""
+    text = strip_recalled(text)
     text = remove_private(text) if "private" in text.casefold() else text
     secrets = find_secrets(text)
     kinds |= {secret.kind for secret in secrets} - policies.kinds("off")

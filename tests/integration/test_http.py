@@ -66,7 +66,7 @@ def test_an_id_with_other_content_is_a_conflict(http: httpx.Client, home: str) -
 
 def test_what_was_appended_is_retrieved_by_the_next_call(http: httpx.Client, home: str) -> None:
     for number in range(5):
-        http.post(f"{home}/events", json=message(f"the word of the day is swordfish{number}", id=f"e{number}"))
+        http.post(f"{home}/events", json=message(f"my keyword is swordfish{number}", id=f"e{number}"))
         answer = http.post(f"{home}/retrieve", json={"query": f"swordfish{number}?"}).json()
         assert [item["id"] for item in answer["items"]] == [f"e{number}"]
 

@@ -23,7 +23,7 @@ from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import content_words
 
 #: Tokens of the fence, the headings and the current day.
-_FRAME_TOKENS = 52
+_FRAME_TOKENS = 58
 #: Confidence under which a fact or a relationship is rendered with it: what is certain enough needs no number.
 _CERTAIN_MIN = 0.7
 #: Tokens of a message in a passive context, at most: its best sentences. An assistant's answer can have thousands, and
@@ -165,7 +165,7 @@ def _markdown(lines: Sequence[Line], observations: Sequence[str], occasion: Occa
     )
     for heading, texts in sections:
         parts += [heading, *texts] if texts else []
-    return fence(parts)
+    return fence(parts, occasion.random_part)
 
 
 def _texts(lines: Sequence[Line], *categories: Category) -> list[str]:
@@ -187,7 +187,7 @@ def _preamble(lines: Sequence[Line], observations: Sequence[str], occasion: Occa
     if relevant:
         parts += ["[Potentially relevant memories]"]
         parts += [_preamble_line(line, occasion) for line in relevant]
-    return fence(parts)
+    return fence(parts, occasion.random_part)
 
 
 def _preamble_line(line: Line, occasion: Occasion) -> str:
@@ -206,14 +206,20 @@ def _json(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion
             "kind": line.item.kind,
             "when": rfc3339(line.item.occurred_at_us),
             "day": occasion.day_and_age(line.item.occurred_at_us),
-            "speaker": line.item.speaker,
+            "speaker": None if line.item.speaker is None else single_line(line.item.speaker),
             "text": line.body,
             "sources": line.item.source_events,
         }
         for line in _in_order(lines)
     ]
-    content = {"items": items, "observations": observations, "today": occasion.today_line()}
-    return fence([orjson.dumps(content).decode()])
+    content = {
+        "items": items,
+        "observations": [single_line(text) for text in observations],
+        "today": occasion.today_line(),
+    }
+    # A JSON reader gives the signs back; a reader of the text sees no tag but those of the fence.
+    encoded = orjson.dumps(content).decode().replace("<", "\\u003c").replace(">", "\\u003e")
+    return fence([encoded], occasion.random_part)
 
 
 _FORMS = {"markdown": _markdown, "preamble": _preamble, "json": _json}
