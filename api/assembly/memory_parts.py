@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -15,6 +15,8 @@ from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import utc_now
 from recollect.api.settings import Settings
 from recollect.events.backends.log import EventLog
+from recollect.events.envelope import EventDraft
+from recollect.events.intake.screening import screen_all
 from recollect.events.integrity.log_identity import open_log_of_folder
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.llm.client import LlmClient
@@ -57,6 +59,10 @@ class MemoryParts:
     def vectors(self) -> Vectors:
         """Return the vectors of the embedding model in use, which this or another process may have changed."""
         return self.active_model.vectors()
+
+    def screened(self, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
+        """Return events without private sections, their secrets treated by the policies of the namespace."""
+        return screen_all(drafts, self.settings.privacy.policies(namespace))
 
     def close(self) -> None:
         """Finish running work, and release the files."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from recollect.api.settings import PrivacySettings
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft
+from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.intake.screening import screen
 from recollect.events.limits import BATCH_EVENTS_MAX, REQUEST_BYTES_MAX
 from recollect.events.progress import OnCount
@@ -50,7 +51,9 @@ def append_all(
             if event_namespace != namespace or is_full:
                 flush()
                 namespace = event_namespace
-            batch.append(screen(event, privacy.policies(event_namespace)))
+            screened = screen(event, privacy.policies(event_namespace))
+            # An export has the quarantines of its labelled events.
+            batch += [screened] if b'"labels"' in event.payload else with_quarantine([screened])
             size += len(event.payload)
     finally:
         flush()

@@ -15,7 +15,9 @@ from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.memory_editing import MemoryEditing
 from recollect.api.memory.memory_lists import MemoryLists
+from recollect.api.memory.memory_review import MemoryReview
 from recollect.api.memory.references import check_references, has_references
+from recollect.api.memory.subject_export import SubjectExport
 from recollect.api.operations.model_change import change_model, embed_missing, undo_change, wait_for_model
 from recollect.api.pages.entity_neighbourhood import entity_neighbourhood
 from recollect.api.pages.list_pages import (
@@ -37,7 +39,8 @@ from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidInput, NotFound, first_problem
-from recollect.events.intake.screening import screen_all, screen_text
+from recollect.events.intake.quarantine import with_quarantine
+from recollect.events.intake.screening import screen_text
 from recollect.events.integrity.verify import VerifyResult, verify
 from recollect.events.limits import check_namespace
 from recollect.events.progress import OnPartProgress, no_progress
@@ -57,7 +60,7 @@ WINDOW_TOKENS_MIN = 64
 WINDOW_TOKENS_MAX = 1_000_000
 
 
-class Recollect(MemoryLists, MemoryEditing):
+class Recollect(MemoryLists, MemoryEditing, MemoryReview, SubjectExport):
     """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
 
     >>> with Recollect("./recollect-data") as memory:
@@ -119,14 +122,11 @@ class Recollect(MemoryLists, MemoryEditing):
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Append validated events after their screening; errors are those of `append` after validation."""
-        validated = self.screened(namespace, validated)
+        prepared = with_quarantine(self.parts.screened(namespace, validated))
         if has_references(validated):
             check_references(self.parts.log, self.parts.read_models, namespace, validated)
-        return self.parts.log.append(namespace, validated, expected_version=expected_version)
-
-    def screened(self, namespace: str, validated: Sequence[EventDraft]) -> list[EventDraft]:
-        """Return events without private sections, their secrets treated by the policies of the namespace."""
-        return screen_all(validated, self.parts.settings.privacy.policies(namespace))
+        # The quarantines of the server come last.
+        return self.parts.log.append(namespace, prepared, expected_version=expected_version)[: len(validated)]
 
     def retrieve(
         self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any
@@ -174,7 +174,7 @@ class Recollect(MemoryLists, MemoryEditing):
         Raises:
             the errors of `append`. InvalidInput: an option is wrong; no event is appended then.
         """
-        validated = self.screened(check_namespace(namespace), producer_drafts(listed(events)))
+        validated = self.parts.screened(check_namespace(namespace), producer_drafts(listed(events)))
         request = turn_request(validated, options)
         if wait and request is not None:
             # Before the append, so that workers learn nothing from the message before its memories are searched.

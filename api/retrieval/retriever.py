@@ -55,6 +55,7 @@ from recollect.api.retrieval.understanding.query import question_time, understan
 from recollect.api.settings import RETRIEVAL_BUDGET_MS, PrivacySettings, RetrievalSettings
 from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
+from recollect.events.intake.instructions import without_instructions
 from recollect.events.limits import check_namespace
 from recollect.events.storage.database import DatabaseError
 from recollect.jobs.job_settings import WINDOW_FULL_SHARE
@@ -317,6 +318,9 @@ class Retriever:
             excluded: versions of episodes to leave out.
         """
         result = self._namespace_search.search(context, excluded)
+        waiting = context.snapshot.quarantine.documents()
+        if waiting:
+            result = replace(result, items=[_without_orders(item, waiting) for item in result.items])
         if not context.request.expand:
             return result
         return replace(result, items=expand_summaries(result.items, context.snapshot, context.log, context.namespace))
@@ -380,6 +384,13 @@ class Retriever:
         cited = [item for item in answer.items if (item.namespace, item.id) in ranked_ids]
         answer.guidance = answer_guidance(context, cited, max((result.grounding for result in results), default=0.0))
         context.budget.stages_ms["assemble"] = context.budget.spent_ms - started_ms
+
+
+def _without_orders(item: Item, waiting: frozenset[str]) -> Item:
+    """Return an item; of a document that waits for a review, without the sentences that look like instructions."""
+    if item.kind != "document" or item.id.rpartition("#")[0] not in waiting:
+        return item
+    return replace(item, text=without_instructions(item.text))
 
 
 def _without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[Item]:

@@ -22,7 +22,7 @@ def _outside(text: str) -> Iterator[str]:
     """Yield the parts of `text` outside contexts.
 
     Without a closing tag of its name, the first line of a context is the beginning of one that was cut, which ends with
-    the text; any other tag was typed by somebody, and its text stays. Each search starts at the end of the previous
+    the text; any other tag was typed by a user, and its text stays. Each search starts at the end of the previous
     one, and a closing tag is searched once for each name, so the time is linear.
     """
     position = 0

@@ -1,4 +1,4 @@
-"""Screening: removes private sections, secrets and recalled contexts from the events of producers before they are appended."""
+"""Screening: removes private sections, secrets and recalled contexts from events before they are appended."""
 
 from __future__ import annotations
 

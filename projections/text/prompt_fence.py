@@ -1,4 +1,4 @@
-"""Prompt fence: marks recalled text in a prompt as data, and disables whatever imitates its tags."""
+"""Prompt fence: marks recalled text in a prompt as data, and disables imitations of its tags."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recollect.events.intake.recalled_context import NOTE, TAG
-from recollect.events.intake.recalled_context import strip_recalled as strip_recalled
 
 #: The first and the last line of a fence without a random part.
 OPENING = f'<{TAG} note="{NOTE}">'
@@ -55,7 +54,7 @@ def single_line(text: str) -> str:
 
 
 def disable_tags(text: str) -> str:
-    """Return `text` with a sign that opens no tag in place of each `<` before the name of the fence, however written."""
+    """Return `text` with a sign that opens no tag in place of each `<` before the name of the fence in any disguise."""
     if not _may_imitate(text):
         return text
     signs = _decoded(text)

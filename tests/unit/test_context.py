@@ -13,7 +13,8 @@ from recollect.api.retrieval.answer.rendered_dates import Occasion, explained_da
 from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.settings import RetrievalSettings
-from recollect.projections.text.prompt_fence import CLOSING, OPENING, disable_tags, strip_recalled
+from recollect.events.intake.recalled_context import strip_recalled
+from recollect.projections.text.prompt_fence import CLOSING, OPENING, disable_tags
 from recollect.projections.text.tokens import estimate_tokens
 
 _DAY_US = 86_400_000_000

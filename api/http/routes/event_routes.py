@@ -43,7 +43,7 @@ async def append_response(
         InvalidInput: a query parameter is wrong; nothing is appended then.
     """
     memory = AsyncRecollect.over(synchronous)
-    drafts = synchronous.screened(namespace, drafts)
+    drafts = synchronous.parts.screened(namespace, drafts)
     is_retrieval_wanted, retrieve_request = _parse_retrieval(request, drafts)
     # `_parse_retrieval` refuses any other value, with or without a message.
     no_store = request.query_params.get("no_store", "false") == "true"
