@@ -18,7 +18,6 @@ from recollect.api.retrieval.contract.result import RetrieveResult, Source
 from recollect.api.retrieval.understanding.query import utc_now
 from recollect.api.settings import Settings
 from recollect.events.envelope import Appended, EventDraft
-from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.integrity.verify import VerifyResult
 from recollect.events.progress import OnPartProgress, no_progress
 from recollect.events.validation import producer_drafts
@@ -66,7 +65,7 @@ class AsyncRecollect(AsyncMemoryEditing):
     ) -> list[Appended]:
         """Do what `Recollect.append_drafts` does; concurrent calls share one transaction."""
         parts = self.memory.parts
-        prepared = with_quarantine(parts.screened(namespace, validated))
+        prepared = parts.prepared(namespace, validated)
         if has_references(validated):
             await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
         return (await parts.log.append_async(namespace, prepared, expected_version=expected_version))[: len(validated)]

@@ -39,7 +39,6 @@ from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidInput, NotFound, first_problem
-from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.intake.screening import screen_text
 from recollect.events.integrity.verify import VerifyResult, verify
 from recollect.events.limits import check_namespace
@@ -122,10 +121,10 @@ class Recollect(MemoryLists, MemoryEditing, MemoryReview, SubjectExport):
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Append validated events after their screening; errors are those of `append` after validation."""
-        prepared = with_quarantine(self.parts.screened(namespace, validated))
+        prepared = self.parts.prepared(namespace, validated)
         if has_references(validated):
             check_references(self.parts.log, self.parts.read_models, namespace, validated)
-        # The quarantines of the server come last.
+        # What the server adds comes last.
         return self.parts.log.append(namespace, prepared, expected_version=expected_version)[: len(validated)]
 
     def retrieve(
@@ -399,6 +398,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryReview, SubjectExport):
         query = screen_text(request.query, self.parts.settings.privacy.policies(namespace))
         request = request if query == request.query else request.model_copy(update={"query": query})
         result = self.parts.retriever.retrieve(namespace, request, exclude=exclude)
+        self.parts.recall_echoes.add(namespace, request.session_id, result.items)
         if not request.no_store:
             self.parts.trace_store.add(namespace, request, result)
         return result

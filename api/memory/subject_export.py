@@ -168,7 +168,7 @@ def as_markdown(exported: dict[str, Any]) -> str:
 
 def _line(row: dict[str, Any]) -> str:
     """Return an event, a memory or a trace as a line."""
-    at = next(
+    moment = next(
         (str(row[field])[:16] for field in ("occurred_at", "updated_at", "recorded_at", "at") if row.get(field)), ""
     )
     fields: dict[str, Any] = row["payload"] if isinstance(row.get("payload"), dict) else row
@@ -190,7 +190,7 @@ def _line(row: dict[str, Any]) -> str:
     )
     id = row.get("id") or row.get("trace_id") or row.get("name")
     kind = f"{row['type']}: " if "payload" in row else ""
-    return f"- [{at}] {kind}{' '.join(said.split())} (id: {id})"
+    return f"- [{moment}] {kind}{' '.join(said.split())} (id: {id})"
 
 
 def _names(subject: str, entities: list[dict[str, Any]]) -> set[str]:

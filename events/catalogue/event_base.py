@@ -27,7 +27,7 @@ Importance = Annotated[int, Field(ge=1, le=10)]
 Role = Annotated[str, Field(pattern=r"^(user|assistant|system|tool:.{1,195})$")]
 SourceType = Literal["stated", "inferred", "observed", "corrected"]
 Outcome = Literal["success", "failure", "partial", "pending"]
-MemoryStatus = Literal["active", "stale", "superseded", "ended", "invalidated", "rejected", "quarantined"]
+MemoryStatus = Literal["active", "stale", "superseded", "ended", "invalidated", "rejected", "quarantined", "echo"]
 PreferenceCategory = Literal["communication", "formatting", "workflow", "tools", "scheduling", "other"]
 #: Koda's types of statements (`004`); preferences, procedures and relationships have events of their own.
 FactType = Literal["fact", "event", "decision", "problem", "commit", "task"]

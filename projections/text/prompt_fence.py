@@ -49,7 +49,7 @@ def fence(lines: Sequence[str], random_part: str = "") -> str:
 
 
 def single_line(text: str) -> str:
-    """Return recalled text on one line, without signs that nobody sees, with imitated tags of the fence disabled."""
+    """Return recalled text on one line, without unseen signs, with imitated tags of the fence disabled."""
     return disable_tags(" ".join(_UNSEEN.sub("", text).split()))
 
 

@@ -119,3 +119,50 @@ def test_the_commands_list_review_and_export(tmp_path: Path) -> None:
     assert "I am Ann." in recollect("export", "--namespace", "a", "--subject", "Ann", data=tmp_path).stdout
     as_json = recollect("export", "--namespace", "a", "--subject", "Ann", "--format", "json", data=tmp_path).stdout
     assert orjson.loads(as_json)["counts"]["events"] == 1
+
+
+def _recall(memory: Recollect, namespace: str) -> str:
+    memory.append(namespace, message(_MEMORY, id="m1", session_id="s0"))
+    return memory.retrieve(namespace, "when is the swimming course of Mia?", session_id="s1", mode="passive").context
+
+
+def _statuses(memory: Recollect, namespace: str) -> dict[str, str]:
+    return {episode["id"]: episode["status"] for episode in memory.episodes(namespace)["items"]}
+
+
+_MEMORY = "Mia has her swimming course on Tuesdays at half past four in the big pool near the station."
+
+
+@pytest.mark.parametrize(
+    ("role", "text", "status"),
+    [
+        ("assistant", f"You told me this: {_MEMORY}", "echo"),
+        ("tool:prompt", _MEMORY, "echo"),
+        ("assistant", "The course is on Tuesdays.", "active"),
+        (
+            "assistant",
+            "Swimming is healthy, and the water of a lake is warmest in the late afternoon of August.",
+            "active",
+        ),
+        ("user", _MEMORY, "active"),
+        ("user", f"context: {_MEMORY} {_MEMORY}", "echo"),
+    ],
+)
+def test_a_recalled_text_that_comes_back_is_not_remembered_again(
+    role: str, text: str, status: str, memory: Recollect
+) -> None:
+    namespace = f"echo-{abs(hash((role, text)))}"
+    assert "half past four" in _recall(memory, namespace)
+    memory.append(namespace, message(text, role=role, id="m2", session_id="s1"))
+    assert _statuses(memory, namespace) == {"m1": "active", "m2": status}
+    # In another session the same words are said on their own.
+    memory.append(namespace, message(text, role=role, id="m3", session_id="s2"))
+    assert _statuses(memory, namespace)["m3"] == "active"
+
+
+def test_items_say_who_wrote_them_and_how_far_they_are_trusted(memory: Recollect) -> None:
+    memory.append(
+        "g", [message("the kiosk sells figs", id="u"), message("the kiosk sells dates", role="tool:web", id="t")]
+    )
+    items = {item.id: item.as_json() for item in memory.retrieve("g", "what does the kiosk sell?").items}
+    assert [(items[id]["provenance"], items[id]["trust"]) for id in ("u", "t")] == [("user", 3), ("tool", 1)]

@@ -275,3 +275,18 @@ def test_a_fact_says_since_when_it_holds_or_when_it_was_said() -> None:
     assert "- Bob lives in Porto (said 1970-01-02)\n" in context([replace(fact, stated_at_us=_DAY_US)])
     assert "- Bob lives in Porto (confidence: 0.50)\n" in context([replace(fact, confidence=0.5)])
     assert "(not confirmed since 1970-01-01)\n" in context([replace(fact, unconfirmed_since_us=0)])
+
+
+def test_no_source_fills_more_than_half_of_a_context_in_which_others_speak() -> None:
+    def chunk(number: int) -> Item:
+        text = f"chunk {number} " + "word " * 20
+        return replace(entity("d"), id=f"d#{number}", kind="document", text=text, provenance="document")
+
+    shares = RetrievalSettings().context_shares
+    chunks = [chunk(number) for number in range(12)]
+    alone = fit_to_budget(chunks, 400, (), _NOW, shares=shares)
+    mixed = fit_to_budget([*chunks, episode("I was there", day=1)], 400, (), _NOW, shares=shares)
+    of_document = sum(line.tokens for line in mixed if line.item.kind == "document")
+    assert sum(line.tokens for line in alone) > 200
+    assert 100 < of_document <= 200
+    assert mixed[-1].item.kind == "episode"

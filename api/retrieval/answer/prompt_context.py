@@ -99,18 +99,38 @@ def fit_to_budget(
         # Shorten all lines before any item is left out.
         lines = [_shortened(line, max(_TEXT_TOKENS_MIN, remaining_tokens // len(lines)), words) for line in lines]
     chosen: dict[int, Line] = {}
+    source_tokens = dict.fromkeys(map(_source, items), max(0, remaining_tokens))
+    if len(source_tokens) > 1:
+        # No source fills more than half of a context in which others have something to say.
+        source_tokens = dict.fromkeys(source_tokens, max(0, remaining_tokens // 2))
+        lines = [_shortened(line, max(_TEXT_TOKENS_MIN, remaining_tokens // 2), words) for line in lines]
+
+    def choose(index: int, line: Line) -> int:
+        """Choose a line, and return its tokens."""
+        nonlocal remaining_tokens
+        chosen[index] = line
+        remaining_tokens -= line.tokens
+        source_tokens[_source(line.item)] -= line.tokens
+        return line.tokens
+
     for category in _PRIORITY:
         share_tokens = min(remaining_tokens, int(shares[category] * budget_tokens))
         for index, line in enumerate(lines):
-            if line.category == category and line.tokens <= share_tokens:
-                chosen[index] = line
-                share_tokens -= line.tokens
-                remaining_tokens -= line.tokens
+            if line.category == category and line.tokens <= min(share_tokens, source_tokens[_source(line.item)]):
+                share_tokens -= choose(index, line)
     for index, line in enumerate(lines):
-        if index not in chosen and line.tokens <= remaining_tokens:
-            chosen[index] = line
-            remaining_tokens -= line.tokens
+        if index not in chosen and line.tokens <= min(remaining_tokens, source_tokens[_source(line.item)]):
+            choose(index, line)
     return [chosen[index] for index in sorted(chosen)]
+
+
+def _source(item: Item) -> tuple[str, str, str]:
+    """Return the source of an item: a document or a tool as a whole, or the memory itself."""
+    if item.kind == "document":
+        return (item.namespace, "document", item.id.rpartition("#")[0])
+    if item.provenance == "tool":
+        return (item.namespace, "tool", item.speaker or "")
+    return (item.namespace, item.kind, item.id)
 
 
 def render_within_budget(
