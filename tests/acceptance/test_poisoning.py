@@ -2,7 +2,7 @@
 
 Ten payloads come in 26 ways each: mails, quotes, pages, logs, code, tags, tools, documents, the assistant's own words,
 reported speech, role play, tasks on a text, notes of programs, tables, other languages and disguises. None may become
-an instruction, a preference or a fact, and every context has one fence around all of it. The same payloads as the user's
+an instruction, a preference or a fact, and every context has one fence. The same payloads as the user's
 own words are the control: the harmless ones stand, and the risky ones do not.
 """
 
