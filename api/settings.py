@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from recollect.events.errors import InvalidInput, first_problem
+from recollect.events.intake.screening import SecretPolicies, SecretPolicy, matching_policy
 from recollect.jobs.job_settings import JobSettings
 from recollect.projections.projection_settings import EmbeddingSettings, ReadModelSettings
 
@@ -54,6 +55,30 @@ class StorageSettings(BaseModel):
     def log_url(self) -> str:
         """Return the log's URL."""
         return self.log or f"sqlite:///{self.data / 'log.db'}"
+
+
+class PrivacySettings(BaseModel):
+    """Settings of what is removed from events before they are appended."""
+
+    model_config = _FROZEN
+
+    #: Keys, cards, bank accounts and passwords in events: `off`; `label`: contexts show them only when asked for;
+    #: `redact`: the log gets `[redacted: card]` in their place.
+    secrets: SecretPolicy = "redact"
+    #: PINs and codes of everyday life, such as that of a door or of the wireless network at home: `off`, `label` or
+    #: `redact`, as for `secrets`.
+    everyday_secrets: SecretPolicy = "label"
+    #: The policy of both for some namespaces, by patterns, of which the first match counts:
+    #: `{"team-*": "redact", "lab": "off"}`.
+    secrets_by_namespace: dict[str, SecretPolicy] = {}
+
+    def policies(self, namespace: str) -> SecretPolicies:
+        """Return the policies of a namespace."""
+        by_namespace = [*self.secrets_by_namespace.items()]
+        return SecretPolicies(
+            credentials=matching_policy(namespace, self.secrets, by_namespace),
+            everyday=matching_policy(namespace, self.everyday_secrets, by_namespace),
+        )
 
 
 class ServerSettings(BaseModel):
@@ -148,6 +173,7 @@ class Settings(JobSettings):
     """The settings of one process, in groups. ``RECOLLECT_PORT=9000`` sets `server.port`."""
 
     storage: StorageSettings = StorageSettings()
+    privacy: PrivacySettings = PrivacySettings()
     server: ServerSettings = ServerSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     read_models: ReadModelSettings = ReadModelSettings()

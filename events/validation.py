@@ -20,6 +20,8 @@ from recollect.events.errors import InvalidEvent, InvalidInput, NotSupported, To
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
 
 _DERIVED_TYPES = frozenset(type_of(event_class) for event_class in DERIVED_EVENTS)
+#: Fields of payloads that the server sets.
+SERVER_FIELDS = ("labels",)
 _ERASED_TYPE = type_of(NamespaceErased)
 
 
@@ -81,7 +83,7 @@ def producer_draft(event: Mapping[str, Any] | Envelope, *, field: str = "event")
             "backups erases all namespaces",
             field=f"{field}.type",
         )
-    return draft(event, field=field)
+    return _without_server_fields(draft(event, field=field), field)
 
 
 def producer_drafts(events: Sequence[Mapping[str, Any] | Envelope], *, field: str = "events") -> list[EventDraft]:
@@ -121,6 +123,19 @@ def json_object(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput("give a JSON object", field="body")
     return cast(dict[str, Any], value)
+
+
+def _without_server_fields(event: EventDraft, field: str) -> EventDraft:
+    """Return the draft; raise `InvalidEvent` when it has a field of the payload that the server alone sets."""
+    if any(f'"{name}"'.encode() in event.payload for name in SERVER_FIELDS):
+        payload: dict[str, Any] = from_json(event.payload)
+        for name in SERVER_FIELDS:
+            if name in payload:
+                raise InvalidEvent(
+                    "the server sets this field from what it reads; leave it out, or label the event by metadata",
+                    field=f"{field}.payload.{name}",
+                )
+    return event
 
 
 def _check_batch(events: Sequence[object], field: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import orjson
 import typer
@@ -147,6 +147,33 @@ def separate(
     """Undo a merge of two entities, and print the entity as it is afterwards."""
     with open_cli_memory(context.obj) as memory:
         _print(memory.separate(namespace, memory_id, alias, reason=reason))
+
+
+def quarantine(
+    context: typer.Context,
+    namespace: _Namespace,
+    status: Annotated[str, typer.Option(help="waiting, approve, reject or redact.")] = "waiting",
+    after: Annotated[int, typer.Option(metavar="<number>", min=0, help="`next` of the previous page.")] = 0,
+) -> None:
+    """Print the memories that wait for a review as JSON, one a line: they look like instructions by others."""
+    with open_cli_memory(context.obj) as memory:
+        page = memory.quarantine(namespace, status=status, after=after)
+    for item in page["items"]:
+        typer.echo(orjson.dumps(item).decode())
+    if page["next"] is not None:
+        typer.echo(f"more: --after {page['next']}", err=True)
+
+
+def review(
+    context: typer.Context,
+    namespace: _Namespace,
+    memory_id: _MemoryId,
+    decision: Annotated[str, typer.Argument(help="approve, reject, or redact: remove the instructions.")],
+    reason: _Reason = None,
+) -> None:
+    """Decide on a memory in quarantine, and print it."""
+    with open_cli_memory(context.obj) as memory:
+        _print(memory.review(namespace, memory_id, cast(Any, decision), reason=reason))
 
 
 def _print(item: dict[str, Any]) -> None:

@@ -94,17 +94,21 @@ def append(
 ) -> None:
     """Append one event, or a batch all or none."""
     from recollect.api.memory.references import check_references, has_references  # noqa: PLC0415
+    from recollect.events.intake.quarantine import with_quarantine  # noqa: PLC0415
+    from recollect.events.intake.screening import screen_all  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     body = sys.stdin.buffer.read() if event == "-" else event.encode(errors="surrogateescape")
     from recollect.events.validation import drafts_from_json  # noqa: PLC0415
 
     drafts, expected_version = drafts_from_json(body)
+    prepared = with_quarantine(screen_all(drafts, load_cli_settings(context.obj).privacy.policies(namespace)))
     with open_cli_log(context.obj) as log:
         if has_references(drafts):
             with closing(ReadModels(load_cli_settings(context.obj).storage.data, log)) as models:
                 check_references(log, models, namespace, drafts)
-        for appended in log.append(namespace, drafts, expected_version=expected_version):
+        recorded = log.append(namespace, prepared, expected_version=expected_version)
+        for appended in recorded[: len(drafts)]:
             typer.echo(f"{appended.version}\t{appended.id}{'	duplicate' if appended.duplicate else ''}")
 
 
@@ -122,6 +126,7 @@ def retrieve(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the trace: why each memory was returned or dropped.")
     ] = False,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Store nothing of the query: keep no trace.")] = False,
     as_json: _AsJson = False,
     ask_server: _AskServer = True,
 ) -> None:
@@ -130,7 +135,9 @@ def retrieve(
     The folder's running server answers, if there is one. Otherwise the command loads the model and embeds new messages
     first, which takes seconds.
     """
-    fields: dict[str, Any] = {"query": query, "also": also or [], "format": form}
+    if no_store and explain:
+        raise InvalidInput("needs the trace, which --no-store does not keep; give one of them", field="--explain")
+    fields: dict[str, Any] = {"query": query, "also": also or [], "format": form, "no_store": no_store}
     limits = {"limit": limit, "budget_tokens": budget_tokens}
     fields |= {name: value for name, value in limits.items() if value is not None}
     server = running_server(load_cli_settings(context.obj).storage.data) if ask_server else None
@@ -204,8 +211,15 @@ def export(
     context: typer.Context,
     namespace: NamespaceOption = None,
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="A person's name: export everything about them, readable, instead of the log.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="Of the export of a subject: markdown or json.")] = "markdown",
 ) -> None:
-    """Write the log as lines of JSON, which `import jsonl` reads."""
+    """Write the log as lines of JSON, which `import jsonl` reads; or everything about one subject of a namespace."""
+    if subject is not None:
+        _export_subject(context, namespace, subject, output, form)
+        return
     from recollect.api.pages.export import export_lines  # noqa: PLC0415
 
     with open_cli_log(context.obj) as log, progress_bars() as progress:
@@ -220,6 +234,30 @@ def export(
                     target.write(line)
                     if done % 1_000 == 0:
                         progress.show(name, done, total)
+
+
+def _export_subject(
+    context: typer.Context, namespace: str | None, subject: str, output: Path | None, form: str
+) -> None:
+    """Write everything about a subject of a namespace as Markdown or JSON."""
+    from recollect.api.memory.subject_export import as_markdown  # noqa: PLC0415
+
+    if namespace is None:
+        raise InvalidInput("names the namespace of the subject; give it", field="--namespace")
+    if form not in ("markdown", "json"):
+        raise InvalidInput("give markdown or json", field="--format")
+    with open_cli_memory(context.obj) as memory:
+        if memory.parts.log.head(namespace).version == 0:
+            raise no_namespace(namespace)
+        exported = memory.export_subject(namespace, subject)
+    content = (
+        as_markdown(exported).encode() if form == "markdown" else orjson.dumps(exported, option=orjson.OPT_INDENT_2)
+    )
+    try:
+        with sys.stdout.buffer if output is None else output.open("wb") as target:
+            target.write(content)
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
 
 
 def embed(

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from recollect.api.http.routes.event_routes import EVENTS_PATH
 from recollect.api.http.routes.json_bodies import body_reference
 from recollect.api.http.routes.memory_routes import MESSAGES_PATH, EndBody, ReasonBody, SeparateBody
+from recollect.api.http.routes.privacy_routes import ReviewBody
 from recollect.api.http.routes.retrieval_routes import WindowRequest
 from recollect.api.memory.chat_messages import ChatBatch
 from recollect.api.memory.memory_edits import UPDATABLE
@@ -32,7 +33,7 @@ def describe(app: FastAPI) -> None:
             schemas = description.setdefault("components", {}).setdefault("schemas", {})
             schemas |= event.pop("$defs") | {"NewEvent": event, "RetrieveRequest": request}
             schemas["WindowRequest"] = WindowRequest.model_json_schema(ref_template=_TEMPLATE)
-            for model in (ChatBatch, ReasonBody, EndBody, SeparateBody):
+            for model in (ChatBatch, ReasonBody, EndBody, SeparateBody, ReviewBody):
                 schema = model.model_json_schema(ref_template=_TEMPLATE)
                 schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
             schemas["UpdateBody"] = _UPDATE

@@ -65,9 +65,10 @@ class AsyncRecollect(AsyncMemoryEditing):
     ) -> list[Appended]:
         """Do what `Recollect.append_drafts` does; concurrent calls share one transaction."""
         parts = self.memory.parts
+        prepared = parts.prepared(namespace, validated)
         if has_references(validated):
             await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
-        return await parts.log.append_async(namespace, validated, expected_version=expected_version)
+        return (await parts.log.append_async(namespace, prepared, expected_version=expected_version))[: len(validated)]
 
     async def retrieve(
         self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any

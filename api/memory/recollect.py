@@ -15,7 +15,9 @@ from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.memory_editing import MemoryEditing
 from recollect.api.memory.memory_lists import MemoryLists
+from recollect.api.memory.memory_review import MemoryReview
 from recollect.api.memory.references import check_references, has_references
+from recollect.api.memory.subject_export import SubjectExport
 from recollect.api.operations.model_change import change_model, embed_missing, undo_change, wait_for_model
 from recollect.api.pages.entity_neighbourhood import entity_neighbourhood
 from recollect.api.pages.list_pages import (
@@ -40,6 +42,7 @@ from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidInput, NotFound, first_problem
+from recollect.events.intake.screening import screen_text
 from recollect.events.integrity.verify import VerifyResult, verify
 from recollect.events.limits import check_namespace
 from recollect.events.progress import OnPartProgress, no_progress
@@ -59,7 +62,7 @@ WINDOW_TOKENS_MIN = 64
 WINDOW_TOKENS_MAX = 1_000_000
 
 
-class Recollect(MemoryLists, MemoryEditing):
+class Recollect(MemoryLists, MemoryEditing, MemoryReview, SubjectExport):
     """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
 
     >>> with Recollect("./recollect-data") as memory:
@@ -120,10 +123,12 @@ class Recollect(MemoryLists, MemoryEditing):
     def append_drafts(
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Append validated events; errors are those of `append` after validation."""
+        """Append validated events after their screening; errors are those of `append` after validation."""
+        prepared = self.parts.prepared(namespace, validated)
         if has_references(validated):
             check_references(self.parts.log, self.parts.read_models, namespace, validated)
-        return self.parts.log.append(namespace, validated, expected_version=expected_version)
+        # What the server adds comes last.
+        return self.parts.log.append(namespace, prepared, expected_version=expected_version)[: len(validated)]
 
     def retrieve(
         self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any
@@ -162,7 +167,8 @@ class Recollect(MemoryLists, MemoryEditing):
 
         Parameters:
             wait: as in `retrieve`.
-            options: other fields of `RetrieveRequest`, such as ``budget_tokens=1_000``.
+            options: other fields of `RetrieveRequest`, such as ``budget_tokens=1_000``; with ``no_store=True``
+                nothing is appended.
 
         Returns:
             the appended events; the retrieval, None when none of them is a message.
@@ -170,12 +176,15 @@ class Recollect(MemoryLists, MemoryEditing):
         Raises:
             the errors of `append`. InvalidInput: an option is wrong; no event is appended then.
         """
-        validated = producer_drafts(listed(events))
+        validated = self.parts.screened(check_namespace(namespace), producer_drafts(listed(events)))
         request = turn_request(validated, options)
         if wait and request is not None:
             # Before the append, so that workers learn nothing from the message before its memories are searched.
             self._embedding_wait.wait((namespace, *request.also))
-        recorded = self.append_drafts(namespace, validated, expected_version=expected_version)
+        if options.get("no_store"):
+            recorded: list[Appended] = []
+        else:
+            recorded = self.append_drafts(namespace, validated, expected_version=expected_version)
         return recorded, None if request is None else self.retrieve_for(namespace, request, recorded)
 
     def retrieve_for(self, namespace: str, request: RetrieveRequest, recorded: Sequence[Appended]) -> RetrieveResult:
@@ -398,8 +407,13 @@ class Recollect(MemoryLists, MemoryEditing):
             self.parts.reranker.start()
         several = asks_for_several(extract_question(request.query))
         request = request.with_defaults(self.parts.settings.retrieval, asks_for_several=several)
+        # The trace keeps the query, and the words that were understood of it.
+        query = screen_text(request.query, self.parts.settings.privacy.policies(namespace))
+        request = request if query == request.query else request.model_copy(update={"query": query})
         result = self.parts.retriever.retrieve(namespace, request, exclude=exclude)
-        self.parts.trace_store.add(namespace, request, result)
+        self.parts.recall_echoes.add(namespace, request.session_id, result.items)
+        if not request.no_store:
+            self.parts.trace_store.add(namespace, request, result)
         return result
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.events.intake.quarantine import provenance_of
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.text.sentences import split_sentences
 
@@ -31,6 +32,7 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
         summary_id=episode.summary_id,
         short=episode.short,
         outdated=episode.id in context.index.knowledge.outdated,
+        provenance="derived" if is_summary or episode.role is None else provenance_of("message.added", episode.role),
         authoritative=episode.role == "user" and _is_statement(episode.text),
     )
 
@@ -67,6 +69,7 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         source_events=sources,
         occurred_at_us=knowledge.occurred_at_us,
         confidence=knowledge.confidence,
+        provenance="document" if knowledge.kind == "document" else "derived",
         outdated=not knowledge.is_valid_at(context.asked_at_us) or knowledge.replaced_by is not None,
         valid_from_us=knowledge.valid_from_us,
         stated_at_us=stated_at_us,

@@ -39,7 +39,7 @@ def _known_role(value: object) -> object:
 Role = Annotated[str, BeforeValidator(_known_role), Field(pattern=_ROLE.pattern)]
 SourceType = Literal["stated", "inferred", "observed", "corrected"]
 Outcome = Literal["success", "failure", "partial", "pending"]
-MemoryStatus = Literal["active", "stale", "superseded", "ended", "invalidated", "rejected"]
+MemoryStatus = Literal["active", "stale", "superseded", "ended", "invalidated", "rejected", "quarantined", "echo"]
 PreferenceCategory = Literal["communication", "formatting", "workflow", "tools", "scheduling", "other"]
 #: Koda's types of statements (`004`); preferences, procedures and relationships have events of their own.
 FactType = Literal["fact", "event", "decision", "problem", "commit", "task"]
@@ -104,6 +104,8 @@ def _only_bounded_metadata(metadata: dict[str, JsonValue]) -> dict[str, JsonValu
     return metadata
 
 
+#: What the server noticed about a text, such as ``secret: pin``. Producers cannot set them.
+Labels = Annotated[tuple[Name, ...], Field(max_length=20)]
 #: Labels of the producer, by which lists and retrievals can be filtered.
 Metadata = Annotated[dict[Name, ExactJson], AfterValidator(_only_bounded_metadata)]
 

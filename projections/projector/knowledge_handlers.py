@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
+from recollect.projections.projector.episode_updates import Status
 from recollect.projections.projector.fact_endings import Ending
 from recollect.projections.projector.knowledge import relation_type
 from recollect.projections.projector.stated_fact import StatedMemory, said_us, stated_fact, stated_preference
@@ -197,6 +198,24 @@ def _memory_status_changed(batch: WriteBatch, event: RecordedEvent, payload: dic
     batch.deferred.add(event, lambda: batch.knowledge.set_status(event, payload["memory_id"], payload["status"]))
 
 
+def _memory_quarantined(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Hold a memory back until it is reviewed; of a document, retrieval leaves out the instructions."""
+    memory_id: str = payload["memory_id"]
+    batch.deferred.add(event, lambda: batch.care.quarantine(event, payload))
+    if payload.get("kind", "memory") == "memory":
+        batch.episode_updates.set_status(event, [memory_id], "quarantined")
+        batch.deferred.add(event, lambda: batch.knowledge.set_status(event, memory_id, "quarantined"))
+
+
+def _memory_reviewed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Set the status of a memory in quarantine by the decision."""
+    memory_id: str = payload["memory_id"]
+    status: Status = "active" if payload["decision"] == "approve" else "rejected"
+    batch.deferred.add(event, lambda: batch.care.review(memory_id, payload["decision"]))
+    batch.episode_updates.set_status(event, [memory_id], status)
+    batch.deferred.add(event, lambda: batch.knowledge.set_status(event, memory_id, status))
+
+
 def _memories_merged(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Supersede memories by the one that they are merged into."""
     merged = [merged_id for merged_id in payload["merged_ids"] if merged_id != payload["kept_id"]]
@@ -301,6 +320,8 @@ KNOWLEDGE_HANDLERS: dict[str, Handler] = {
     "memory.invalidated": _memory_invalidated,
     "memory.forgotten": _memory_forgotten,
     "memory.status_changed": _memory_status_changed,
+    "memory.quarantined": _memory_quarantined,
+    "memory.reviewed": _memory_reviewed,
     "memories.merged": _memories_merged,
     "retrieval.rated": _retrieval_rated,
 }

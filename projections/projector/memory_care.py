@@ -113,6 +113,19 @@ class MemoryCare:
                 (at_us, before, entity_id),
             )
 
+    def quarantine(self, event: RecordedEvent, payload: dict[str, Any]) -> None:
+        """Add a memory to the quarantine; a document that was reviewed in an older form waits again."""
+        reasons = orjson.dumps(payload["reasons"]).decode()
+        self._connection.execute(
+            "INSERT OR REPLACE INTO quarantine (memory_id, kind, reasons, status, version, at_us) "
+            "VALUES (?, ?, ?, 'waiting', ?, ?)",
+            (payload["memory_id"], payload.get("kind", "memory"), reasons, event.version, event.occurred_at_us),
+        )
+
+    def review(self, memory_id: str, decision: str) -> None:
+        """Set the decision on a memory in quarantine."""
+        self._connection.execute("UPDATE quarantine SET status = ? WHERE memory_id = ?", (decision, memory_id))
+
     def set_properties(self, source_id: int, kind: str, target_id: int, properties: dict[str, Any]) -> None:
         """Add the properties of a relationship, whose type is `kind`."""
         self._connection.execute(_SET_PROPERTIES, (orjson.dumps(properties).decode(), source_id, kind, target_id))

@@ -18,8 +18,8 @@ from recollect.projections.queries.records import (
 
 #: Condition of a live episode: raw, and not stale, superseded, invalidated or rejected.
 _LIVE = "episodes.tier = 'raw' AND episodes.status = 'active'"
-#: Condition of a live turn: a live episode that is a message of a conversation.
-_LIVE_TURN = f"{_LIVE} AND episodes.type = 'conversation'"
+#: Condition of a live turn: a message of a conversation, of which one that repeats a recalled memory is a part as well.
+_LIVE_TURN = "episodes.tier = 'raw' AND episodes.status IN ('active', 'echo') AND episodes.type = 'conversation'"
 #: Condition of an episode that is not the source of a summary.
 _UNSUMMARISED = "NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = episodes.version)"
 #: Columns of `EpisodeRow`.

@@ -33,6 +33,7 @@ from recollect.api.retrieval.understanding.answer_type import answer_types, coun
 from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
+from recollect.events.intake.recalled_context import strip_recalled
 from recollect.jobs.extraction.entity_names import named_entities
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_pasted, is_role_play
@@ -49,7 +50,7 @@ from recollect.projections.queries.episode_queries import SpokenText
 from recollect.projections.text.compounds import compound_tails
 from recollect.projections.text.date_ranges import find_dates
 from recollect.projections.text.names import mentioned_names
-from recollect.projections.text.prompt_fence import single_line, strip_recalled
+from recollect.projections.text.prompt_fence import single_line
 from recollect.projections.text.question_times import question_times
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import content_words

@@ -43,11 +43,16 @@ async def append_response(
         InvalidInput: a query parameter is wrong; nothing is appended then.
     """
     memory = AsyncRecollect.over(synchronous)
+    drafts = synchronous.parts.screened(namespace, drafts)
     is_retrieval_wanted, retrieve_request = _parse_retrieval(request, drafts)
-    recorded = await memory.append_drafts(namespace, drafts, expected_version=expected_version)
+    # `_parse_retrieval` refuses any other value, with or without a message.
+    no_store = request.query_params.get("no_store", "false") == "true"
+    recorded: Sequence[Appended] = (
+        () if no_store else await memory.append_drafts(namespace, drafts, expected_version=expected_version)
+    )
     answer: dict[str, Any] = {
         "events": [_appended_json(event) for event in recorded],
-        "version": max(event.version for event in recorded),
+        "version": max((event.version for event in recorded), default=None),
     }
     if is_retrieval_wanted:
         answer["retrieval"] = None
@@ -97,6 +102,8 @@ def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bo
     if metadata:
         options = {name: value for name, value in options.items() if not name.startswith(METADATA_PREFIX)}
         options["metadata"] = metadata
+    if options.get("no_store", "true") not in ("true", "false"):
+        raise InvalidInput("give true or false", field="no_store")
     for name in ("also", "kinds"):
         if name in options:
             options[name] = request.query_params.getlist(name)

@@ -81,6 +81,8 @@ class RetrieveRequest(BaseModel):
     gate: bool = True
     #: The order of episodes; the weighted sum is the most accurate, the others are for comparison.
     ranking: Ranking = "weighted"
+    #: Whether nothing of the request is stored: no trace, and no event when it comes with messages.
+    no_store: bool = False
     #: Whether messages found by a summary come with all messages of that summary, in `items[].sources`.
     expand: bool = False
 
