@@ -25,6 +25,7 @@ from recollect.events.catalogue import (
     Relationship,
 )
 from recollect.events.envelope import EventDraft, RecordedEvent, datetime_of
+from recollect.events.intake.recalled_context import strip_recalled
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
@@ -42,7 +43,6 @@ from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.text.prompt_fence import strip_recalled
 
 _logger = logging.getLogger(__name__)
 
