@@ -14,7 +14,15 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
-from recollect.events.catalogue import DERIVED_EVENTS, EVENT_CLASSES, Envelope, NamespaceErased, type_of
+from recollect.events.catalogue import (
+    DERIVED_EVENTS,
+    EVENT_CLASSES,
+    Envelope,
+    MessageAdded,
+    NamespaceErased,
+    SessionStarted,
+    type_of,
+)
 from recollect.events.envelope import ENCODING_JSON, EventDraft, microseconds, now_us
 from recollect.events.errors import InvalidEvent, InvalidInput, NotSupported, TooLarge, first_problem
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
@@ -52,6 +60,7 @@ def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> Event
         valid.correlation_id,
         ENCODING_JSON,
         payload,
+        _subject(valid),
     )
 
 
@@ -190,6 +199,17 @@ def _occurred_at_us(event: Envelope, field: str) -> int | None:
             field=f"{field}.occurred_at",
         )
     return occurred_at_us
+
+
+def _subject(event: Envelope) -> str | None:
+    """Return whose key encrypts the event: who speaks, or who caused it; None for an event that a job derives."""
+    match event:
+        case MessageAdded():
+            return event.payload.name or event.actor
+        case SessionStarted():
+            return event.payload.user_id or event.actor
+        case _:
+            return None if type_of(type(event)) in _DERIVED_TYPES else event.actor
 
 
 def _expected_version(value: object) -> int | None:

@@ -97,7 +97,7 @@ def open_parts(
             from is missing.
     """
     data, limits = settings.storage.data, settings.read_models
-    log = open_log_of_folder(data, settings.storage.log_url)
+    log = open_log_of_folder(data, settings.storage.log_url, settings.storage.key_options)
     read_models = ReadModels(data, log, open_files_max=limits.open_models_max)
     active_model = _open_active_model(settings, read_models)
     history = History(data, log, read_models, files_max=limits.as_of_files_max, bytes_max=limits.as_of_bytes_max)

@@ -33,18 +33,18 @@ def init(
     from recollect.api.folder_locks import serving_lock  # noqa: PLC0415
     from recollect.events.integrity.log_identity import open_log_of_folder, rename_derived_data  # noqa: PLC0415
 
-    settings = load_cli_settings(context.obj)
-    with serving_lock(settings.storage.data):
+    storage = load_cli_settings(context.obj).storage
+    with serving_lock(storage.data):
         try:
-            log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
+            log = open_log_of_folder(storage.data, storage.log_url, storage.key_options)
         except LogMissing:
             if not new_log:
                 raise
-            for path in rename_derived_data(settings.storage.data, settings.storage.log_url):
+            for path in rename_derived_data(storage.data, storage.log_url):
                 typer.echo(f"put aside: {path}")
-            log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
+            log = open_log_of_folder(storage.data, storage.log_url, storage.key_options)
         log.close()
-    typer.echo(f"{settings.storage.data} has the log {log.log_id}")
+    typer.echo(f"{storage.data} has the log {log.log_id}")
 
 
 def verify(

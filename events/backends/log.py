@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent
 from recollect.events.progress import OnProgress
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 class EventLog(Protocol):
     """An append-only log of events, with one stream for each namespace. Safe to use from any thread.
 
+    Payloads may be encrypted: `read` and `find` decrypt them.
+
     Guarantees:
         * An append is atomic, and durable before it returns.
         * Versions are 1, 2, 3 … within a namespace without gaps, also after failures and concurrent appends.
@@ -27,6 +30,9 @@ class EventLog(Protocol):
 
     #: The permanent id of this log. A read model stores the id of its log, and refuses another log.
     log_id: str
+
+    #: The key store; None when the log was opened without one.
+    keys: KeyStore | None
 
     @property
     def archive(self) -> Archive | None:
@@ -58,6 +64,10 @@ class EventLog(Protocol):
 
     def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
         """Return up to `limit` events of `namespace` with versions over `after`, in order."""
+        ...
+
+    def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return events as `read` does, with their stored payloads, which the hash chain covers."""
         ...
 
     def find(self, namespace: str, event_id: str) -> RecordedEvent | None:

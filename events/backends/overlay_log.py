@@ -35,6 +35,7 @@ class OverlayLog:
         self._staging = Staging(now_us(), [self._head], str, self._find_row)
         self._lock = threading.Lock()
         self.log_id = log.log_id
+        self.keys = log.keys
 
     @property
     def archive(self) -> Archive | None:
@@ -70,6 +71,10 @@ class OverlayLog:
         events = self._log.read(namespace, after=after, limit=below) if below else []
         first = max(0, after - self._base.version)
         return [*events, *map(self._event, self._staging.rows[first : first + limit - len(events)])]
+
+    def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return events as `read` does; appended ones are in memory, and not encrypted."""
+        return self.read(namespace, after=after, limit=limit)
 
     def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
         """Return the event of `namespace` with this id, or None."""

@@ -7,22 +7,21 @@ import re
 import threading
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import apsw
-import uuid_utils
 
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.backends.sqlite_schema import migrate
 from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
 from recollect.events.chain import GENESIS
+from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import Head, RecordedEvent, now_us
 from recollect.events.errors import (
     AppendUnknown,
     ForeignFile,
-    NewerFile,
     RecollectError,
     StorageError,
 )
@@ -32,8 +31,6 @@ from recollect.events.storage.database import connect, storage_errors
 
 _logger = logging.getLogger(__name__)
 
-#: "RCLG" in the file's header (PRAGMA application_id) marks a log of Recollect.
-APPLICATION_ID = 0x52434C47
 #: Bits of a position that hold the version: 68 billion events a namespace, 134 million namespaces.
 _VERSION_BITS = 36
 _VERSION_MASK = (1 << _VERSION_BITS) - 1
@@ -63,7 +60,9 @@ _DELETE_TRIGGER = "SELECT sql FROM sqlite_schema WHERE name = 'events_refuse_del
 _FIND_PRUNED = (
     "SELECT pruned_ids.version, namespace FROM pruned_ids JOIN heads USING (key) WHERE key = ? AND pruned_ids.id = ?"
 )
-_HEADS_OF = "SELECT namespace, key, version, hash, recorded_at_us FROM heads WHERE namespace IN ({marks})"
+_HEADS_OF = (
+    "SELECT namespace, key, version, hash, recorded_at_us, erasure_version FROM heads WHERE namespace IN ({marks})"
+)
 _HEADS = "SELECT namespace, version, hash FROM heads WHERE namespace > ? ORDER BY namespace LIMIT ?"
 _MOVE_HEAD = (
     "INSERT INTO heads (key, namespace, version, hash, recorded_at_us) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) "
@@ -79,6 +78,8 @@ class SqliteLog(GroupCommitLog):
     Parameters:
         path: the file, which is created with its folder when it is missing.
         clock: microseconds since 1970 UTC, for `recorded_at`.
+        keys: the key store; needed to read encrypted events.
+        encrypt: encrypt new events from now on, or no longer; when None, a new log with keys does, others go on.
         block_events, segment_events_max: parameters of the archive.
         pruned_events: events removed in one transaction.
         checkpoint_pages: size of the WAL in pages at which a commit copies it into the file.
@@ -93,6 +94,8 @@ class SqliteLog(GroupCommitLog):
         path: Path,
         *,
         clock: Callable[[], int] = now_us,
+        keys: KeyStore | None = None,
+        encrypt: bool | None = None,
         block_events: int = BLOCK_EVENTS,
         segment_events_max: int = SEGMENT_EVENTS_MAX,
         pruned_events: int = PRUNED_EVENTS,
@@ -106,7 +109,8 @@ class SqliteLog(GroupCommitLog):
         self._connection = connect(path, synchronous="FULL")
         try:
             with _log_errors(path):
-                self.log_id = _migrate(self._connection, path, checkpoint_pages)
+                self.log_id, encrypts = migrate(self._connection, path, encrypt=encrypt, has_keys=keys is not None)
+                self._connection.execute(f"PRAGMA wal_autocheckpoint={checkpoint_pages}")
                 #: Holds the events that are pruned from this file.
                 self.archive = Archive(
                     path.parent / "archive",
@@ -119,10 +123,10 @@ class SqliteLog(GroupCommitLog):
             raise
         self._closing = threading.Lock()
         self._closed = False
-        super().__init__(clock)
+        super().__init__(clock, keys, encrypts=encrypts)
 
-    def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
-        """Return up to `limit` events with versions over `after`, in order."""
+    def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return up to `limit` events with versions over `after`, in order, with their stored payloads."""
         with self._reader() as reader:
             reader.execute("BEGIN")
             try:
@@ -143,8 +147,8 @@ class SqliteLog(GroupCommitLog):
             finally:
                 reader.execute("ROLLBACK")
 
-    def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
-        """Return the event of `namespace` with this id, or None."""
+    def _find_stored(self, namespace: str, event_id: str) -> RecordedEvent | None:
+        """Return the event of `namespace` with this id and its stored payload, or None."""
         with self._reader() as reader:
             head = reader.execute(_HEAD, (namespace,)).fetchone()
             if head is None:
@@ -218,6 +222,8 @@ class SqliteLog(GroupCommitLog):
                 return
             self._closed = True
         self._writer.close()
+        if self.keys is not None:
+            self.keys.close()
         self.archive.close()
         while self._readers:
             self._readers.pop().close()
@@ -254,8 +260,11 @@ class SqliteLog(GroupCommitLog):
     def _write(self, requests: list[AppendRequest]) -> Staging:
         """Record `requests` in one transaction and return what was staged for it."""
         self._connection.execute("BEGIN IMMEDIATE")
+        if self._encryption is not None:
+            # Under the lock, which an erasure takes too: a key that it has destroyed is not used.
+            self._encryption.prepare(requests)
         heads = self._read_heads({request.namespace for request in requests})
-        staging = Staging(self._clock(), heads, _stored_id, self._find)
+        staging = Staging(self._clock(), heads, _stored_id, self._find, self._encryption)
         staging.stage(requests)
         self._connection.executemany(_INSERT, staging.rows)
         self._connection.executemany(_MOVE_HEAD, [_head_parameters(head) for head in staging.moved_heads()])
@@ -358,44 +367,6 @@ def _log_errors(path: Path) -> Generator[None]:
             yield
     except apsw.SQLError as error:
         raise ForeignFile(f"{path} is damaged ({error}); restore it from a backup") from error
-
-
-def _migrate(connection: apsw.Connection, path: Path, checkpoint_pages: int) -> str:
-    """Apply the missing migrations and return the log's id."""
-    migrations = sorted(files(__package__).joinpath("migrations", "sqlite").iterdir(), key=lambda file: file.name)
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        applied = _migrations_applied(connection, path, len(migrations))
-        for migration in migrations[applied:]:
-            connection.execute(migration.read_text(encoding="utf-8"))
-        if not applied:
-            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            connection.execute("INSERT INTO log (log_id) VALUES (?)", (str(uuid_utils.uuid7()),))
-        connection.execute(f"PRAGMA user_version={len(migrations)}")
-        row: StoredEvent = connection.execute("SELECT log_id FROM log").fetchall()[0]
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute(f"PRAGMA wal_autocheckpoint={checkpoint_pages}")
-    return row[0]
-
-
-def _migrations_applied(connection: apsw.Connection, path: Path, newest: int) -> int:
-    """Return the number of migrations that were applied to the file, 0 for a new file.
-
-    Raises:
-        ForeignFile: another program's database. NewerFile: over `newest` migrations.
-    """
-    application_id = connection.pragma("application_id")
-    if application_id != APPLICATION_ID:
-        if application_id or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            raise ForeignFile(f"{path} is a database of another program; move it away, or name another data folder")
-        return 0
-    applied = connection.pragma("user_version")
-    if applied > newest:
-        raise NewerFile(f"{path} was written by a newer Recollect; install that version or a later one")
-    return applied
 
 
 def _stored_id(event_id: str) -> str | bytes:

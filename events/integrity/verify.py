@@ -59,7 +59,7 @@ def verify(
     walk = _ChainWalk(after, _stored_hash(log, namespace, after))
     last = log.head(namespace).version if until is None else until
     while walk.version < last and len(walk.problems) < PROBLEMS_MAX:
-        events = log.read(namespace, after=walk.version, limit=min(_BATCH, last - walk.version))
+        events = log.read_stored(namespace, after=walk.version, limit=min(_BATCH, last - walk.version))
         # After a gap in the versions, the page may have events over `until`.
         events = [event for event in events if event.version <= last]
         if not events:
@@ -84,14 +84,14 @@ def _stored_hash(log: EventLog, namespace: str, version: int) -> bytes | None:
     """Return the stored hash of `version`; None when that event is missing."""
     if version == 0:
         return GENESIS
-    events = log.read(namespace, after=version - 1, limit=1)
+    events = log.read_stored(namespace, after=version - 1, limit=1)
     return events[0].hash if events and events[0].version == version else None
 
 
 def _compare_head(walk: _ChainWalk, log: EventLog, namespace: str) -> None:
     """Compare the newest event with the head. Events that are appended meanwhile are verified too."""
     while True:
-        newer = log.read(namespace, after=walk.version, limit=_BATCH)
+        newer = log.read_stored(namespace, after=walk.version, limit=_BATCH)
         head = log.head(namespace)
         if head.version <= walk.version:
             break

@@ -88,8 +88,8 @@ class EventSource(Protocol):
         """Return the newest version of a namespace."""
         ...
 
-    def read(self, namespace: str, *, after: int, limit: int) -> Sequence[RecordedEvent]:
-        """Return up to `limit` events with versions over `after`."""
+    def read_stored(self, namespace: str, *, after: int, limit: int) -> Sequence[RecordedEvent]:
+        """Return up to `limit` events with versions over `after`, with their stored payloads."""
         ...
 
 
@@ -213,7 +213,7 @@ class Archive:
         temporary = folder / f"{name}.tmp"
         events: list[RecordedEvent] = []
         while after + len(events) < last:
-            page = log.read(
+            page = log.read_stored(
                 namespace, after=after + len(events), limit=min(self._block_events, last - after - len(events))
             )
             if not page:
