@@ -15,6 +15,8 @@ from recollect.events.upcast import UPCASTERS, newest_version, upcast
 ENCODING_JSON = "json"
 ENCODING_AES = "aes256gcm"
 ENCODING_ERASED = "erased"
+#: The type of an erased event.
+ERASED_TYPE = "erased"
 
 #: Microseconds in a day.
 DAY_US = 86_400_000_000
@@ -66,6 +68,31 @@ class RecordedEvent(NamedTuple):
     leaf: bytes
     #: sha256 over the previous event's hash and this leaf.
     hash: bytes
+
+    def erased(self, event_id: str) -> RecordedEvent:
+        """Return the event as an erasure leaves it: version, time of recording, leaf and hash.
+
+        Parameters:
+            event_id: the id under which it stays known.
+        """
+        recorded_us = self.recorded_at_us
+        return RecordedEvent(
+            self.namespace,
+            self.version,
+            event_id,
+            ERASED_TYPE,
+            1,
+            recorded_us,
+            recorded_us,
+            None,
+            None,
+            None,
+            None,
+            ENCODING_ERASED,
+            b"",
+            self.leaf,
+            self.hash,
+        )
 
     @property
     def is_erased(self) -> bool:
@@ -129,6 +156,8 @@ class Head(NamedTuple):
     namespace: str
     version: int
     hash: bytes
+    #: The version of its newest erasure; 0 without one. Data that was derived before it has to be derived again.
+    erasure_version: int = 0
 
 
 def now_us() -> int:

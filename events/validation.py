@@ -18,17 +18,16 @@ from recollect.events.catalogue import (
     DERIVED_EVENTS,
     EVENT_CLASSES,
     Envelope,
+    ERASURE_TYPES,
     MessageAdded,
-    NamespaceErased,
     SessionStarted,
     type_of,
 )
 from recollect.events.envelope import ENCODING_JSON, EventDraft, microseconds, now_us
-from recollect.events.errors import InvalidEvent, InvalidInput, NotSupported, TooLarge, first_problem
+from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge, first_problem
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
 
 _DERIVED_TYPES = frozenset(type_of(event_class) for event_class in DERIVED_EVENTS)
-_ERASED_TYPE = type_of(NamespaceErased)
 
 
 def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> EventDraft:
@@ -74,7 +73,7 @@ def producer_draft(event: Mapping[str, Any] | Envelope, *, field: str = "event")
     """Return an event of a producer as a draft.
 
     Raises:
-        InvalidEvent: as `draft`, or only jobs may record this type. NotSupported: no handler exists for this type yet.
+        InvalidEvent: as `draft`, or only jobs or erasures may record this type.
     """
     name = type_of(type(event)) if isinstance(event, Envelope) else _given_type(event)
     if name in _DERIVED_TYPES:
@@ -83,11 +82,11 @@ def producer_draft(event: Mapping[str, Any] | Envelope, *, field: str = "event")
             "instead, such as message.added or fact.stated. To import an export: recollect import jsonl",
             field=f"{field}.type",
         )
-    if name == _ERASED_TYPE:
-        raise NotSupported(
-            f"{name} is refused because this version cannot erase a namespace, so nothing would be forgotten; "
-            "memory.invalidated hides single memories, and stopping Recollect and deleting its data folder and "
-            "backups erases all namespaces",
+    if name in ERASURE_TYPES:
+        raise InvalidEvent(
+            f"{name} is recorded by an erasure alone, so that none is recorded without being carried out; erase with "
+            "DELETE /v1/namespaces/{namespace}, POST /v1/namespaces/{namespace}/erase, `recollect erase` or "
+            "Recollect.erase",
             field=f"{field}.type",
         )
     return draft(event, field=field)
@@ -106,7 +105,6 @@ def drafts_from_json(body: bytes) -> tuple[list[EventDraft], int | None]:
 
     Raises:
         InvalidEvent: not JSON in UTF-8, an event is wrong, or only jobs may record it. TooLarge: over a limit.
-        NotSupported: no handler exists for an event's type yet.
     """
     request = json_object(body)
     if "events" not in request:

@@ -106,6 +106,27 @@ class EventLog(Protocol):
         """Return the size of the database's files without the archive; None when a server stores them."""
         ...
 
+    def erase(
+        self, namespace: str, versions: Sequence[int], record: EventDraft, *, expected_version: int
+    ) -> Appended | None:
+        """Erase the content of the events `versions`, and append `record`, an erasure event, in one transaction.
+
+        An erased event keeps its version, time of recording, leaf and hash, and stays known by an HMAC of its id. Where
+        only the archive holds an event, every read hides it until the archive is written again (`Archive.rewrite`).
+
+        Returns:
+            None when `record` is in the log already: the erasure was done before.
+
+        Raises:
+            VersionConflict: the head is not `expected_version`. NotSupported: the log was opened without a key store.
+            StorageError: the disk failed; the same call again is safe.
+        """
+        ...
+
+    def erasures(self, namespace: str) -> list[int]:
+        """Return the versions of the erasure events of `namespace`, in order."""
+        ...
+
     def on_append(self, listener: Callable[[str], None]) -> None:
         """Call `listener(namespace)` after each commit with new events.
 

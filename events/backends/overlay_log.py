@@ -90,7 +90,7 @@ class OverlayLog:
         """Return the newest version of `namespace`; version 0 when it has no events."""
         if namespace != self._namespace:
             return self._log.head(namespace)
-        return Head(namespace, self._head.version, self._head.hash)
+        return Head(namespace, self._head.version, self._head.hash, self._base.erasure_version)
 
     def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
         """Return the heads of up to `limit` namespaces with names over `after`, by name."""
@@ -110,6 +110,21 @@ class OverlayLog:
     def size_bytes(self) -> int | None:
         """Return the size of the log below."""
         return self._log.size_bytes()
+
+    def erase(
+        self,
+        namespace: str,  # noqa: ARG002 -- the protocol's
+        versions: Sequence[int],  # noqa: ARG002 -- the protocol's
+        record: EventDraft,  # noqa: ARG002 -- the protocol's
+        *,
+        expected_version: int,  # noqa: ARG002 -- the protocol's
+    ) -> Appended | None:
+        """Raise `NotSupported`: the log below stays unchanged."""
+        raise NotSupported("nothing is erased in a trial", field="namespace")
+
+    def erasures(self, namespace: str) -> list[int]:
+        """Return the versions of the erasure events of the log below."""
+        return self._log.erasures(namespace)
 
     def on_append(self, listener: Callable[[str], None]) -> None:
         """Ignore `listener`: a trial is not announced."""

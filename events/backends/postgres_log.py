@@ -20,12 +20,13 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.backends.postgres_erasure import PostgresErasure
 from recollect.events.backends.postgres_schema import connection_string, migrate, storage_error
 from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
 from recollect.events.chain import GENESIS
 from recollect.events.encryption.key_store import KeyStore
-from recollect.events.envelope import Head, RecordedEvent, now_us
+from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent, now_us
 from recollect.events.errors import (
     AppendUnknown,
     NotSupported,
@@ -57,8 +58,8 @@ _FIND = f"SELECT {_COLUMNS} FROM events WHERE namespace = %s AND id = %s"
 _FIND_ALL = (
     f"SELECT {_COLUMNS} FROM events JOIN unnest(%s::text[], %s::text[]) AS wanted (namespace, id) USING (namespace, id)"
 )
-_HEAD = "SELECT version, hash FROM heads WHERE namespace = %s"
-_HEADS = "SELECT namespace, version, hash FROM heads WHERE namespace > %s ORDER BY namespace LIMIT %s"
+_HEAD = "SELECT version, hash, erasure_version FROM heads WHERE namespace = %s"
+_HEADS = "SELECT namespace, version, hash, erasure_version FROM heads WHERE namespace > %s ORDER BY namespace LIMIT %s"
 #: Locks in the order of names, so that two writers with the same namespaces cannot deadlock.
 _LOCK_HEADS = (
     "SELECT namespace, namespace, version, hash, recorded_at_us, erasure_version FROM heads "
@@ -165,6 +166,24 @@ class PostgresLog(GroupCommitLog):
     def pruned(self, namespace: str) -> int:  # noqa: ARG002 -- the protocol's
         """Return 0: nothing is ever pruned."""
         return 0
+
+    def erase(
+        self, namespace: str, versions: Sequence[int], record: EventDraft, *, expected_version: int
+    ) -> Appended | None:
+        """Erase the content of events and append `record` in one transaction; see `EventLog.erase`."""
+        if self._encryption is None:
+            raise NotSupported("needs the log's key store; open the log with its keys", field="log")
+        with self._storage_errors(), self._connect() as connection:
+            erasure = PostgresErasure(connection, self._encryption, self._clock())
+            appended = erasure.run(namespace, versions, record, expected_version)
+        if appended is not None:
+            self._notify_listeners([StagedHead(namespace, namespace)])
+        return appended
+
+    def erasures(self, namespace: str) -> list[int]:
+        """Return the versions of the erasure events, in order."""
+        rows = self._select("SELECT version FROM erasures WHERE namespace = %s ORDER BY version", (namespace,))
+        return [row[0] for row in rows]
 
     def shrink(self) -> None:
         """Do nothing: nothing is ever pruned."""

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.catalogue import ERASURE_TYPES
 from recollect.events.encryption.key_store import Owner
 from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, EventDraft, RecordedEvent
+
+
+#: What the ids of erased events begin with.
+ERASED_ID_PREFIX = "erased:"
 
 
 class StagedEncryption:
@@ -32,11 +37,12 @@ class StagedEncryption:
 
     def check(self, namespace: str, draft: EventDraft) -> None:
         """Raise `Erased` for an event of an erased namespace or subject."""
-        self.cipher.keys.check_not_erased(namespace, draft.subject)
+        if draft.type not in ERASURE_TYPES:
+            self.cipher.keys.check_not_erased(namespace, draft.subject)
 
     def sealed(self, namespace: str, version: int, event_id: str, draft: EventDraft) -> EventDraft:
         """Return `draft` with an encrypted payload, where events are encrypted."""
-        if not self._encrypts or draft.encoding != ENCODING_JSON or draft.type in UNENCRYPTED_TYPES:
+        if not self._encrypts or draft.encoding != ENCODING_JSON or draft.type in ERASURE_TYPES:
             return draft
         kid = self._kids[namespace, draft.subject]
         payload = self.cipher.seal(kid, namespace, version, event_id, draft.type, draft.payload)
@@ -51,10 +57,6 @@ class StagedEncryption:
         return erased_id(self.cipher.keys.pseudonym("event", namespace, event_id))
 
 
-#: Events that record erasures hold no content, and have to be readable without any key.
-UNENCRYPTED_TYPES = frozenset(("namespace.erased", "events.erased"))
-
-
 def erased_id(pseudonym: bytes) -> str:
     """Return the id of an erased event, given the HMAC of its id."""
-    return f"erased:{pseudonym.hex()}"
+    return f"{ERASED_ID_PREFIX}{pseudonym.hex()}"

@@ -1,4 +1,4 @@
-"""Cost of encryption: append, read and replay of one log with encrypted payloads, beside a plain one in the same run."""
+"""Cost of encryption: append, read and replay of an encrypted log, beside a plain one in the same run."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def run(folder: Path, events: int = EVENTS) -> None:
     append_rates: dict[str, list[float]] = {"plain": [], "encrypted": []}
     logs: dict[str, SqliteLog] = {}
     for number in range(_ROUNDS):
-        for name in append_rates:
+        for name, rates in append_rates.items():
             home = folder / f"{name}-{number}"
             logs[name] = SqliteLog(home / "log.db", keys=KeyStore(home) if name == "encrypted" else None)
-            append_rates[name].append(events / seconds(lambda log=logs[name]: _append(log, batches)))
+            rates.append(events / seconds(lambda log=logs[name]: _append(log, batches)))
             if number < _ROUNDS - 1:
                 logs[name].close()
     compare("append", *_medians(append_rates))

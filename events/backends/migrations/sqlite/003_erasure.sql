@@ -14,5 +14,6 @@ CREATE TABLE erasures (
 CREATE TABLE erased_in_archive (
     key     INTEGER NOT NULL,
     version INTEGER NOT NULL,
+    id      TEXT    NOT NULL,  -- HMAC of the id
     PRIMARY KEY (key, version)
 ) STRICT, WITHOUT ROWID;
