@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
+from recollect.api.assembly.erasure_listeners import ErasureListeners
 from recollect.api.retrieval.answer.trace_store import TraceStore
 from recollect.api.retrieval.namespace_search import Thresholds
 from recollect.api.retrieval.ranking.reranker import Reranker
@@ -16,6 +17,7 @@ from recollect.api.settings import Settings
 from recollect.events.backends.log import EventLog
 from recollect.events.integrity.log_identity import open_log_of_folder
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.erasure.eraser import Eraser
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.broker import open_run_store
@@ -43,6 +45,8 @@ class MemoryParts:
     reranker: Reranker | None
     retriever: Retriever
     trace_store: TraceStore
+    #: Erases events, and has the receipts.
+    eraser: Eraser
     #: The parts that jobs use.
     job_context: JobContext
     #: How far the projections are behind the log.
@@ -113,6 +117,11 @@ def open_parts(
     run_store = open_run_store(settings.queue.broker, data)
     # On another broker the workers are other processes, which have to be notified.
     active = workers or schedule or settings.queue.broker != "memory://"
+    trace_store = TraceStore(data / "traces", bytes_max=settings.storage.traces_bytes_max)
+    read_models.purges.listen(folder=ErasureListeners(data, log, trace_store, run_store).purge)
+    eraser = Eraser(log, read_models)
+    # Before the first reader: an erasure that was interrupted, or that a restored log has lost.
+    eraser.resume()
     return MemoryParts(
         settings=settings,
         log=log,
@@ -121,7 +130,8 @@ def open_parts(
         history=history,
         reranker=reranker,
         retriever=_open_retriever(settings, read_models, history, active_model, reranker, clock),
-        trace_store=TraceStore(data / "traces", bytes_max=settings.storage.traces_bytes_max),
+        trace_store=trace_store,
+        eraser=eraser,
         job_context=job_context,
         backlog=backlog,
         run_store=run_store,

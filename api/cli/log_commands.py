@@ -11,7 +11,14 @@ import typer
 
 from recollect.api.cli.memory_commands import CORES, NamespaceOption, Processes
 from recollect.api.cli.progress import progress_bars
-from recollect.api.cli.session import archive_of, list_heads, load_cli_settings, no_namespace, open_cli_log
+from recollect.api.cli.session import (
+    archive_of,
+    list_heads,
+    load_cli_settings,
+    no_namespace,
+    open_cli_log,
+    open_cli_memory,
+)
 from recollect.events.errors import InvalidInput, LogMissing
 
 if TYPE_CHECKING:
@@ -113,8 +120,17 @@ def restore(
         events = restore_log(folder, log, on_progress=partial(progress.show, "copying"))
         with closing(open_log(settings.storage.log_url)) as restored:
             write_log_id(settings.storage.data, restored.log_id)
+        repeated = _repeat_erasures(context)
     typer.echo(f"{events} events, verified, are in {log}")
+    if repeated:
+        typer.echo(f"{repeated} erasures that the backup did not have were repeated")
     typer.echo("Read models that are ahead of the restored log refuse to answer; rebuild them with: recollect replay")
+
+
+def _repeat_erasures(context: typer.Context) -> int:
+    """Repeat the erasures that were made after the backup, which opening the memory does; return their number."""
+    with open_cli_memory(context.obj) as memory:
+        return memory.parts.eraser.resumed
 
 
 def _log_file(context: typer.Context) -> Path:

@@ -10,7 +10,14 @@ from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from recollect.api.http.openapi import describe
-from recollect.api.http.routes import event_routes, memory_routes, operation_routes, page_routes, retrieval_routes
+from recollect.api.http.routes import (
+    erasure_routes,
+    event_routes,
+    memory_routes,
+    operation_routes,
+    page_routes,
+    retrieval_routes,
+)
 from recollect.api.http.routes.problems import answer_errors
 from recollect.api.memory.recollect import Recollect
 
@@ -31,7 +38,14 @@ def create_app(memory: Recollect) -> FastAPI:
     )
     app.state.memory = memory
     answer_errors(app)
-    for routes in (event_routes, memory_routes, retrieval_routes, page_routes, operation_routes):
+    for routes in (
+        event_routes,
+        memory_routes,
+        erasure_routes,
+        retrieval_routes,
+        page_routes,
+        operation_routes,
+    ):
         app.include_router(routes.router)
     describe(app)
     return app

@@ -242,6 +242,39 @@ class AsyncRecollect(AsyncMemoryEditing):
         """Do what `Recollect.undo_embed` does."""
         return await asyncio.to_thread(self.memory.undo_embed)
 
+    async def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: bool = False,
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> dict[str, Any]:
+        """Do what `Recollect.erase` does."""
+        return await asyncio.to_thread(
+            self.memory.erase,
+            namespace,
+            everything=everything,
+            subject=subject,
+            session_id=session_id,
+            event_ids=event_ids,
+            dry_run=dry_run,
+            reason=reason,
+            requested_by=requested_by,
+        )
+
+    async def receipts(self, namespace: str | None = None) -> list[dict[str, Any]]:
+        """Do what `Recollect.receipts` does."""
+        return await asyncio.to_thread(self.memory.receipts, namespace)
+
+    async def readmit(self, namespace: str, *, subject: str | None = None) -> bool:
+        """Do what `Recollect.readmit` does."""
+        return await asyncio.to_thread(self.memory.readmit, namespace, subject=subject)
+
     async def close(self) -> None:
         """Do what `Recollect.close` does."""
         await asyncio.to_thread(self.memory.close)

@@ -14,6 +14,7 @@ from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
 from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.memory_editing import MemoryEditing
+from recollect.api.memory.memory_erasing import MemoryErasing
 from recollect.api.memory.memory_lists import MemoryLists
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.operations.model_change import change_model, embed_missing, undo_change, wait_for_model
@@ -56,7 +57,7 @@ WINDOW_TOKENS_MIN = 64
 WINDOW_TOKENS_MAX = 1_000_000
 
 
-class Recollect(MemoryLists, MemoryEditing):
+class Recollect(MemoryLists, MemoryEditing, MemoryErasing):
     """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
 
     >>> with Recollect("./recollect-data") as memory:

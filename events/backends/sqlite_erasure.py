@@ -78,7 +78,9 @@ class SqliteErasure:
             if left <= 0:
                 return
             if time.monotonic() > deadline:
-                raise StorageError("a reader holds an old snapshot of the log, so erased bytes stay in its WAL; try again")
+                raise StorageError(
+                    "a reader holds an old snapshot of the log, so erased bytes stay in its WAL; try again"
+                )
             time.sleep(0.05)
 
     def _write(

@@ -50,9 +50,7 @@ _INSERT = (
 _READ = f"SELECT {_ROW} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
 _FIND = f"SELECT {_ROW} FROM events WHERE position >> {VERSION_BITS} = ? AND id = ?"
 _HEAD = "SELECT key, version, hash, pruned, erasure_version FROM heads WHERE namespace = ?"
-_ERASURES = (
-    "SELECT erasures.version FROM erasures JOIN heads USING (key) WHERE namespace = ? ORDER BY erasures.version"
-)
+_ERASURES = "SELECT erasures.version FROM erasures JOIN heads USING (key) WHERE namespace = ? ORDER BY erasures.version"
 _COPY_PRUNED_IDS = (
     f"INSERT INTO pruned_ids SELECT position >> {VERSION_BITS}, id, position & {VERSION_MASK} "
     "FROM events WHERE position > ? AND position <= ?"

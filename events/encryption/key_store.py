@@ -114,12 +114,12 @@ class KeyStore:
         if self._is_erased(namespace, None):
             raise Erased(
                 f"namespace {namespace!r} was erased, so its events are refused; use another namespace, or admit it "
-                "again with `recollect erase --readmit`"
+                "again with `recollect readmit`"
             )
         if folded is not None and self._is_erased(namespace, folded):
             raise Erased(
                 f"the subject of this event was erased from namespace {namespace!r}, so its events are refused; admit "
-                "it again with `recollect erase --readmit`"
+                "it again with `recollect readmit`"
             )
 
     def cipher(self, kid: bytes) -> AESGCM:
@@ -145,18 +145,21 @@ class KeyStore:
         return b"" if folded is None else self.pseudonym("subject", namespace, folded)
 
     @property
+    def public_key(self) -> bytes:
+        """Return the key that verifies receipts."""
+        return self._secrets.signing_key.public_key().public_bytes_raw()
+
+    @property
     def signing_key(self) -> Ed25519PrivateKey:
         """Return the key that signs receipts."""
         return self._secrets.signing_key
 
-    @property
-    def ledger_cipher(self) -> LocalMasterKey:
-        """Return the cipher of pending requests, which name what has to be erased."""
-        return LocalMasterKey(hmac.digest(self._secrets.pepper, b"ledger", "sha256"))
-
     def bury(self, namespace: str, subject: str | None) -> None:
         """Refuse the events of an owner from now on; its keys still serve until `destroy`."""
-        pseudonym = self.subject_pseudonym(namespace, subject)
+        self.bury_pseudonym(namespace, self.subject_pseudonym(namespace, subject))
+
+    def bury_pseudonym(self, namespace: str, pseudonym: bytes) -> None:
+        """Refuse the events of an owner, given its pseudonym, from now on."""
         with self.transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO tombstones VALUES (?, ?, ?)", (namespace, pseudonym, now_us()))
         self._forget_cached()

@@ -34,14 +34,24 @@ CREATE TABLE IF NOT EXISTS tombstones (
     PRIMARY KEY (namespace, subject)
 ) STRICT, WITHOUT ROWID;
 
--- Erasures, from the request until the receipt: a killed one is completed from here, and all of them are repeated on a
--- log that was restored from an older backup.
+-- Erasures: a killed one is completed from here, and all of them are repeated on a log restored from an older backup.
 CREATE TABLE IF NOT EXISTS erasures (
     number       INTEGER PRIMARY KEY,
     id           TEXT    NOT NULL UNIQUE,
     namespace    TEXT    NOT NULL,
-    request      BLOB,              -- encrypted JSON of the request; NULL once it is complete
+    kind         TEXT    NOT NULL,  -- namespace, subject, session or message
+    pseudonyms   TEXT    NOT NULL,  -- JSON list: HMACs of the subject, the session or the ids, in hex
+    reason       TEXT,
+    requested_by TEXT,
     requested_us INTEGER NOT NULL,
-    scope        BLOB    NOT NULL,  -- JSON without names: what to erase again after a restore
-    receipt      BLOB               -- signed JSON; NULL until it is complete
+    is_complete  INTEGER NOT NULL DEFAULT 0,
+    record_id    TEXT               -- id of the last event that records it; NULL when nothing was erased
+) STRICT;
+
+-- Signed receipts, each with the hash of the one before it. An erasure that was repeated has several.
+CREATE TABLE IF NOT EXISTS receipts (
+    number     INTEGER PRIMARY KEY,
+    erasure_id TEXT NOT NULL,
+    namespace  TEXT NOT NULL,
+    content    TEXT NOT NULL         -- JSON
 ) STRICT;

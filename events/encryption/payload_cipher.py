@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from cryptography.exceptions import InvalidTag
 
-from recollect.events.encryption.key_store import KID_BYTES, KeyStore, Owner
+from recollect.events.encryption.key_store import KID_BYTES, KeyStore
 from recollect.events.encryption.master_key import NONCE_BYTES
-from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, EventDraft, RecordedEvent
-from recollect.events.errors import ForeignFile
+from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, RecordedEvent
+from recollect.events.errors import Erased, ForeignFile
 
 _TEXT_START = KID_BYTES + NONCE_BYTES
 
@@ -25,10 +25,6 @@ class PayloadCipher:
     def __init__(self, keys: KeyStore) -> None:
         self.keys = keys
 
-    def owners(self, namespace: str, drafts: Sequence[EventDraft]) -> set[Owner]:
-        """Return the owners of the keys that `drafts` are encrypted with."""
-        return {(namespace, draft.subject) for draft in drafts}
-
     def seal(self, kid: bytes, namespace: str, version: int, event_id: str, type: str, payload: bytes) -> bytes:
         """Return the stored form of a payload, encrypted with a random nonce."""
         nonce = os.urandom(NONCE_BYTES)
@@ -36,10 +32,10 @@ class PayloadCipher:
         return kid + nonce + self.keys.cipher(kid).encrypt(nonce, payload, aad)
 
     def open_all(self, events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
-        """Return `events` with decrypted payloads; others are returned as they are.
+        """Return `events` with decrypted payloads; an event whose key was destroyed is returned as erased.
 
         Raises:
-            KeyMissing: a key is not in the key store. Erased: a key was destroyed. ForeignFile: an event was altered.
+            KeyMissing: a key is not in the key store. ForeignFile: an event was altered.
         """
         self.keys.refresh()
         ciphers = self.keys.cipher
@@ -52,7 +48,12 @@ class PayloadCipher:
             stored = event[12]
             kid = stored[:KID_BYTES]
             if kid != last_kid or cipher is None:
-                last_kid, cipher = kid, ciphers(kid)
+                try:
+                    last_kid, cipher = kid, ciphers(kid)
+                except Erased:
+                    # Such an event is in a log restored from a backup, until the erasure is repeated on it.
+                    opened.append(event.erased(f"erased:{self.keys.pseudonym('event', event[0], event[2]).hex()}"))
+                    continue
             aad = b"%b\n%d\n%b\n%b\n%b" % (event[0].encode(), event[1], event[2].encode(), event[3].encode(), kid)
             try:
                 payload = cipher.decrypt(stored[KID_BYTES:_TEXT_START], stored[_TEXT_START:], aad)

@@ -216,8 +216,13 @@ class Archive:
                     continue
                 name = f"{segment.first_version:012}-{segment.last_version:012}-{segment.sha256[:8]}.parquet"
                 new = self._write_segment(
-                    log, namespace, folder, segment.first_version - 1, segment.last_version,
-                    bytes.fromhex(segment.previous_hash), name,
+                    log,
+                    namespace,
+                    folder,
+                    segment.first_version - 1,
+                    segment.last_version,
+                    bytes.fromhex(segment.previous_hash),
+                    name,
                 )
                 segments = [*segments[:number], new, *segments[number + 1 :]]
                 self._write_manifest(folder, namespace, segments)

@@ -102,8 +102,7 @@ def test_each_speaker_has_a_key_and_a_destroyed_key_makes_only_its_events_unread
         kids = [event.payload[:16] for event in log.read_stored("a")]
         assert kids[0] == kids[2] != kids[1]
         log.keys.destroy("a", log.keys.subject_pseudonym("a", "Ann"))
-        with pytest.raises(Erased):
-            log.read("a", limit=1)
+        assert log.read("a", limit=1)[0].is_erased
         assert log.read("a", after=1, limit=1)[0].data()["text"] == "Bob"
 
 
@@ -113,8 +112,7 @@ def test_a_key_destroyed_by_another_process_no_longer_serves_here(open_encrypted
         with closing(KeyStore(tmp_path)) as other:
             other.bury("a", "ANN")
             other.destroy("a", other.subject_pseudonym("a", "Ann"))
-        with pytest.raises(Erased):
-            log.read("a")
+        assert log.read("a")[0].is_erased
         with pytest.raises(Erased):
             log.append("a", [message_draft("late", name="Ann")])
         log.append("a", [message_draft("hi", name="Bob")])
