@@ -16,9 +16,9 @@ from pydantic_core import PydanticSerializationError, from_json
 
 from recollect.events.catalogue import (
     DERIVED_EVENTS,
+    ERASURE_TYPES,
     EVENT_CLASSES,
     Envelope,
-    ERASURE_TYPES,
     MessageAdded,
     SessionStarted,
     type_of,

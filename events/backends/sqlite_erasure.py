@@ -142,8 +142,8 @@ class SqliteErasure:
         """Replace the ids of events that only the archive has; return the new ids by version."""
         if not versions:
             return {}
-        rows = self._connection.execute("SELECT version, id FROM pruned_ids WHERE key = ?", (key,))
-        ids: dict[int, Any] = {version: id for version, id in rows}
+        rows: Any = self._connection.execute("SELECT version, id FROM pruned_ids WHERE key = ?", (key,))
+        ids: dict[Any, Any] = dict(rows)
         known_ids: dict[int, str] = {}
         for version in versions:
             old_id = ids[version]
@@ -160,8 +160,8 @@ def without_erased(reader: apsw.Connection, key: int, sealed: list[RecordedEvent
     if not sealed:
         return sealed
     span = (key, sealed[0].version, sealed[-1].version)
-    rows: list[StoredEvent] = reader.execute(_HIDDEN, span).fetchall()
-    if not rows:
+    rows: Any = reader.execute(_HIDDEN, span)
+    hidden: dict[int, str] = dict(rows)
+    if not hidden:
         return sealed
-    hidden = {version: known_id for version, known_id in rows}
     return [event.erased(hidden[event.version]) if event.version in hidden else event for event in sealed]

@@ -10,7 +10,6 @@ from recollect.events.encryption.key_store import Owner
 from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, EventDraft, RecordedEvent
 
-
 #: What the ids of erased events begin with.
 ERASED_ID_PREFIX = "erased:"
 
