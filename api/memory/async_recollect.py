@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from recollect.api.as_of import AsOf
 from recollect.api.memory.async_memory_editing import AsyncMemoryEditing
+from recollect.api.memory.memory_erasing import Receipt
 from recollect.api.memory.recollect import Event, Recollect, listed
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, Page
@@ -253,7 +254,7 @@ class AsyncRecollect(AsyncMemoryEditing):
         dry_run: bool = False,
         reason: str | None = None,
         requested_by: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Receipt:
         """Do what `Recollect.erase` does."""
         return await asyncio.to_thread(
             self.memory.erase,
@@ -267,7 +268,7 @@ class AsyncRecollect(AsyncMemoryEditing):
             requested_by=requested_by,
         )
 
-    async def receipts(self, namespace: str | None = None) -> list[dict[str, Any]]:
+    async def receipts(self, namespace: str | None = None) -> list[Receipt]:
         """Do what `Recollect.receipts` does."""
         return await asyncio.to_thread(self.memory.receipts, namespace)
 

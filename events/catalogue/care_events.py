@@ -97,7 +97,7 @@ class Erasure(Payload):
     reason: Text | None = None
     #: The id of the request, which the receipt has too.
     erasure_id: Name | None = None
-    scope: Literal["namespace", "subject", "session", "message"] | None = None
+    scope: Literal["namespace", "subject", "session", "message", "retention"] | None = None
     #: HMAC of the subject, the session or the id that was given, in hex.
     pseudonym: Name | None = None
     #: The versions of the erased events as ranges, both ends included.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import orjson
 import uuid_utils
@@ -17,8 +17,7 @@ import uuid_utils
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import now_us
 
-Scope = Literal["namespace", "subject", "session", "message"]
-SCOPES: tuple[Scope, ...] = get_args(Scope)
+Scope = Literal["namespace", "subject", "session", "message", "retention"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +27,7 @@ class Erasure:
     id: str
     namespace: str
     scope: Scope
-    #: HMACs of the subject, of the session, or of the ids of events; empty for a namespace.
+    #: HMACs of the subject, of the session, or of the ids of events; criteria of retention (`retention_criterion`).
     pseudonyms: tuple[bytes, ...]
     reason: str | None
     #: Who asked, such as the id of a token.
@@ -132,11 +131,24 @@ class ErasureLedger:
 
 
 def pseudonym_of(keys: KeyStore, namespace: str, scope: Scope, name: str) -> bytes:
-    """Return the HMAC that stands for a subject, a session, or the id of an event."""
+    """Return the HMAC that stands for a subject, a session or the id of an event; a criterion of retention as it is."""
     match scope:
+        case "retention":
+            return name.encode()
         case "subject":
             return keys.subject_pseudonym(namespace, name)
         case "session":
             return keys.pseudonym("session", namespace, name)
         case _:
             return keys.pseudonym("event", namespace, name)
+
+
+def retention_criterion(type: str, cutoff_us: int) -> str:
+    """Return the criterion of events of a type that were recorded before a time, in microseconds since 1970 UTC."""
+    return f"{type}<{cutoff_us}"
+
+
+def retention_cutoffs(criteria: Collection[bytes]) -> dict[str, int]:
+    """Return the times of criteria, by type."""
+    pairs = (criterion.decode().partition("<") for criterion in criteria)
+    return {type: int(cutoff_us) for type, _, cutoff_us in pairs}

@@ -98,13 +98,13 @@ class KeyStore:
         self.refresh()
         kids = self._kids
         folded = {owner: (owner[0], _folded(owner[1])) for owner in owners}
-        missing = [owner for owner in set(folded.values()) - kids.keys() if not self._is_buried(*owner)]
+        missing = [owner for owner in set(folded.values()) - kids.keys() if not self._is_blocked(*owner)]
         if missing:
             with self.transaction() as connection:
                 kids |= {
                     owner: self._stored_kid(connection, owner) or self._new_key(connection, owner) for owner in missing
                 }
-        return {owner: kids[name] for owner, name in folded.items() if name in kids and not self._is_buried(*name)}
+        return {owner: kids[name] for owner, name in folded.items() if name in kids and not self._is_blocked(*name)}
 
     def check_not_erased(self, namespace: str, subject: str | None) -> None:
         """Raise `Erased` when the namespace or its subject was erased."""
@@ -154,11 +154,11 @@ class KeyStore:
         """Return the key that signs receipts."""
         return self._secrets.signing_key
 
-    def bury(self, namespace: str, subject: str | None) -> None:
+    def block(self, namespace: str, subject: str | None) -> None:
         """Refuse the events of an owner from now on; its keys still serve until `destroy`."""
-        self.bury_pseudonym(namespace, self.subject_pseudonym(namespace, subject))
+        self.block_pseudonym(namespace, self.subject_pseudonym(namespace, subject))
 
-    def bury_pseudonym(self, namespace: str, pseudonym: bytes) -> None:
+    def block_pseudonym(self, namespace: str, pseudonym: bytes) -> None:
         """Refuse the events of an owner, given its pseudonym, from now on."""
         with self.transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO tombstones VALUES (?, ?, ?)", (namespace, pseudonym, now_us()))
@@ -327,7 +327,7 @@ class KeyStore:
     def _is_erased(self, namespace: str, subject: str | None) -> bool:
         return bool(self._tombstones) and (namespace, self.subject_pseudonym(namespace, subject)) in self._tombstones
 
-    def _is_buried(self, namespace: str, subject: str | None) -> bool:
+    def _is_blocked(self, namespace: str, subject: str | None) -> bool:
         """Return whether a subject or its namespace was erased."""
         return self._is_erased(namespace, None) or (subject is not None and self._is_erased(namespace, subject))
 

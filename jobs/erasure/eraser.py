@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from recollect.events.backends.log import EventLog
-from recollect.events.encryption.erasure_ledger import Erasure, ErasureLedger, Scope, pseudonym_of
+from recollect.events.encryption.erasure_ledger import Erasure, ErasureLedger, Scope, pseudonym_of, retention_cutoffs
 from recollect.events.encryption.key_store import DestroyedKey, KeyStore
 from recollect.events.envelope import datetime_of, now_us, rfc3339
 from recollect.events.errors import NotFound, NotSupported, VersionConflict
@@ -141,7 +141,7 @@ class Eraser:
         namespace, scope = erasure.namespace, erasure.scope
         owners = {"namespace": (b"",), "subject": erasure.pseudonyms}.get(scope, ())
         for pseudonym in owners:
-            self._keys.bury_pseudonym(namespace, pseudonym)
+            self._keys.block_pseudonym(namespace, pseudonym)
         progress = _Progress(record_id=erasure.record_id)
         self._erase_events(erasure, progress)
         self._read_models.purges.follow(self._log.head(namespace))
@@ -196,7 +196,7 @@ class Eraser:
             "receipt_id": f"{erasure.id}:{head.version}",
             "erasure_id": erasure.id,
             "namespace": erasure.namespace,
-            "scope": {"kind": erasure.scope, "pseudonyms": [name.hex() for name in erasure.pseudonyms]},
+            "scope": _scope_fields(erasure),
             "reason": erasure.reason,
             "requested_by": erasure.requested_by,
             "requested_at": rfc3339(erasure.requested_us),
@@ -252,6 +252,14 @@ class Eraser:
         return exclusions
 
 
+def _scope_fields(erasure: Erasure) -> dict[str, Any]:
+    """Return the scope of an erasure for its receipt: HMACs of names, or the criteria of retention."""
+    if erasure.scope == "retention":
+        cutoffs = retention_cutoffs(erasure.pseudonyms)
+        return {"kind": erasure.scope, "recorded_before": {type: rfc3339(us) for type, us in cutoffs.items()}}
+    return {"kind": erasure.scope, "pseudonyms": [name.hex() for name in erasure.pseudonyms]}
+
+
 def _record(erasure: Erasure, ranges: Sequence[tuple[int, int]], plan: ErasurePlan) -> Any:
     """Return the event that records a part of an erasure."""
     whole = erasure.scope == "namespace"
@@ -265,7 +273,7 @@ def _record(erasure: Erasure, ranges: Sequence[tuple[int, int]], plan: ErasurePl
         payload["digest"] = plan.digest
     if erasure.reason:
         payload["reason"] = erasure.reason
-    if erasure.pseudonyms:
+    if erasure.pseudonyms and erasure.scope != "retention":
         payload["pseudonym"] = erasure.pseudonyms[0].hex()
     return draft(
         {

@@ -16,7 +16,7 @@ from typing import Any
 from recollect.events.backends.log import EventLog
 from recollect.events.backends.staged_encryption import erased_id
 from recollect.events.catalogue import ERASURE_TYPES
-from recollect.events.encryption.erasure_ledger import Scope, pseudonym_of
+from recollect.events.encryption.erasure_ledger import Scope, pseudonym_of, retention_cutoffs
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import RecordedEvent
@@ -108,6 +108,7 @@ class _Selection:
         self._namespace = namespace
         self._scope: Scope = scope
         self._pseudonyms = frozenset(pseudonyms)
+        self._cutoffs = retention_cutoffs(self._pseudonyms) if scope == "retention" else {}
         self._is_named: dict[str, bool] = {}
         #: Ids of events that this plan erases, and the ids that earlier parts of the erasure left.
         self._erased: set[str] = set()
@@ -131,6 +132,8 @@ class _Selection:
                 chosen = self._names(event.id)
             case "session":
                 chosen = event.session_id is not None and self._names(event.session_id)
+            case "retention":
+                chosen = event.recorded_at_us < self._cutoffs.get(event.type, 0)
             case "subject":
                 chosen = self._is_of_subject(event, payload)
         if chosen:
@@ -186,6 +189,9 @@ class _Selection:
     def _is_derived(self, event: RecordedEvent, payload: dict[str, Any]) -> bool:
         kind = event.type
         gone = [self._is_gone(reference) for reference in _references(payload)]
+        if kind == "facts.extracted" and self._scope == "retention":
+            # Each night would extract everything again. Knowledge goes with the last message of its extraction.
+            return bool(gone) and all(gone)
         if kind == "facts.extracted":
             return self._is_affected_extraction(payload, used=any(gone))
         if kind in _SUMMARY_TYPES:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from recollect.jobs.conversation.observer import observe
 from recollect.jobs.derivation.job_context import Job, JobContext
+from recollect.jobs.erasure.retention import retain
 from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.queue.nightly import compact
 
@@ -49,6 +50,7 @@ LIVE_JOBS: dict[str, LiveJob] = {"extract": LiveJob(extract), "observe": LiveJob
 
 SCHEDULED_JOBS: dict[str, ScheduledJob] = {
     "compact": ScheduledJob(compact, "0 3 * * *"),
+    "retain": ScheduledJob(retain, "0 4 * * *"),
     "repair": ScheduledJob(repair, "0 5 * * *"),
     "seal": ScheduledJob(seal, "0 6 * * sun"),
 }

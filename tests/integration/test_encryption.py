@@ -96,9 +96,7 @@ def test_plain_and_encrypted_events_live_in_one_log(open_encrypted: Open) -> Non
 def test_each_speaker_has_a_key_and_a_destroyed_key_makes_only_its_events_unreadable(open_encrypted: Open) -> None:
     with closing(open_encrypted()) as log:
         assert log.keys is not None
-        log.append(
-            "a", [message_draft("x", name="Ann"), message_draft("y", name="Bob"), message_draft("z", name=" ann")]
-        )
+        log.append("a", [message_draft(name, name=name) for name in ("Ann", "Bob", " ann")])
         kids = [event.payload[:16] for event in log.read_stored("a")]
         assert kids[0] == kids[2] != kids[1]
         log.keys.destroy("a", log.keys.subject_pseudonym("a", "Ann"))
@@ -110,7 +108,7 @@ def test_a_key_destroyed_by_another_process_no_longer_serves_here(open_encrypted
     with closing(open_encrypted()) as log:
         log.append("a", [message_draft("x", name="Ann")])
         with closing(KeyStore(tmp_path)) as other:
-            other.bury("a", "ANN")
+            other.block("a", "ANN")
             other.destroy("a", other.subject_pseudonym("a", "Ann"))
         assert log.read("a")[0].is_erased
         with pytest.raises(Erased):

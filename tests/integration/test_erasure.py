@@ -18,6 +18,7 @@ from support.events import Event, message
 from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.errors import Erased, InvalidEvent, InvalidInput, NotFound
+from recollect.events.integrity.backup import backup, restore
 from recollect.events.integrity.receipt import verify_receipt
 from recollect.jobs.erasure import eraser as eraser_module
 
@@ -190,10 +191,17 @@ def test_a_dry_run_counts_and_changes_nothing(tmp_path: Path) -> None:
 def test_wrong_requests_are_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.append("a", message("hello", id="m1"))
-        for wrong in ({}, {"everything": True, "subject": "Ann"}, {"subject": " "}, {"event_ids": []}):
+        wrongs: list[dict[str, Any]] = [
+            {},
+            {"everything": True, "subject": "Ann"},
+            {"subject": " "},
+            {"event_ids": []},
+        ]
+        for wrong in wrongs:
             with pytest.raises(InvalidInput):
                 memory.erase("a", **wrong)
-        for missing in ({"event_ids": ["nothing"]}, {"session_id": "none"}):
+        missings: list[dict[str, Any]] = [{"event_ids": ["nothing"]}, {"session_id": "none"}]
+        for missing in missings:
             with pytest.raises(NotFound):
                 memory.erase("a", **missing)
         with pytest.raises(NotFound):
@@ -249,8 +257,6 @@ def test_an_erasure_that_was_killed_is_completed_when_the_memory_is_opened_again
 
 
 def test_erasures_are_repeated_on_a_log_restored_from_an_older_backup(tmp_path: Path) -> None:
-    from recollect.events.integrity.backup import backup, restore
-
     home, copy = tmp_path / "home", tmp_path / "backup"
     with opened(home) as memory:
         live(memory, "a", talk("a", canaries=[3, 8, 9]))
@@ -271,15 +277,15 @@ def test_erasures_are_repeated_on_a_log_restored_from_an_older_backup(tmp_path: 
 
 def test_another_machine_on_the_log_purges_its_own_files(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     url = new_log("postgres", request, tmp_path)
-    with opened(tmp_path / "one", url, keys=tmp_path / "keys") as one:
-        with opened(tmp_path / "two", url, keys=tmp_path / "keys") as two:
-            live(one, "a", talk("a", canaries=[3]))
-            for memory in (two, one):
-                memory.retrieve("a", f"{WORD}3")
-                memory.retrieve("a", f"{WORD}3", as_of=9)
-            for machine in ("one", "two"):
-                assert WORD.encode() in bytes_of(tmp_path / machine)
-            one.erase("a", event_ids=[f"a-{WORD}3-3"])
-            assert "Plain5" in two.retrieve("a", "Who lives in Plain5town?").context
+    keys = tmp_path / "keys"
+    with opened(tmp_path / "one", url, keys=keys) as one, opened(tmp_path / "two", url, keys=keys) as two:
+        live(one, "a", talk("a", canaries=[3]))
+        for memory in (two, one):
+            memory.retrieve("a", f"{WORD}3")
+            memory.retrieve("a", f"{WORD}3", as_of=9)
+        for machine in ("one", "two"):
+            assert WORD.encode() in bytes_of(tmp_path / machine)
+        one.erase("a", event_ids=[f"a-{WORD}3-3"])
+        assert "Plain5" in two.retrieve("a", "Who lives in Plain5town?").context
     assert WORD.encode() not in bytes_of(tmp_path / "one")
     assert WORD.encode() not in bytes_of(tmp_path / "two")
