@@ -55,3 +55,16 @@ CREATE TABLE IF NOT EXISTS receipts (
     namespace  TEXT NOT NULL,
     content    TEXT NOT NULL         -- JSON
 ) STRICT;
+
+-- Care for memories that an erasure makes again: pins, endings, retractions. A fingerprint (HMAC) finds the new memory.
+CREATE TABLE IF NOT EXISTS care (
+    number      INTEGER PRIMARY KEY,
+    namespace   TEXT    NOT NULL,
+    event       BLOB    NOT NULL,  -- HMAC of the id of the erased event
+    fingerprint BLOB    NOT NULL,  -- of the memory
+    type        TEXT    NOT NULL,  -- of the event
+    fields      TEXT    NOT NULL,  -- JSON: its payload without ids and texts
+    occurred_us INTEGER NOT NULL,
+    noted_us    INTEGER NOT NULL,
+    UNIQUE (namespace, event)
+) STRICT;

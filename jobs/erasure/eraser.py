@@ -21,6 +21,7 @@ from recollect.events.errors import NotFound, NotSupported, VersionConflict
 from recollect.events.integrity.receipt import FORMAT, digest_of, signed
 from recollect.events.limits import check_namespace
 from recollect.events.validation import draft
+from recollect.jobs.erasure.care_transfer import store_care
 from recollect.jobs.erasure.erasure_plan import ErasurePlan, plan_erasure
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -166,6 +167,7 @@ class Eraser:
             ranges = plan.ranges()[:_RANGES_MAX]
             versions = [version for version in plan.versions if version <= ranges[-1][1]]
             record = _record(erasure, ranges, plan)
+            store_care(self._keys, erasure.namespace, plan.care)
             try:
                 self._log.erase(erasure.namespace, versions, record, expected_version=plan.head)
             except VersionConflict:

@@ -21,6 +21,7 @@ from recollect.events.encryption.key_store import KeyStore
 from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import NotSupported
+from recollect.jobs.erasure.care_transfer import CARE_FIELDS, Care, care_of, extracted_memories
 
 #: Events read at once.
 _BATCH = 1_000
@@ -66,6 +67,8 @@ class ErasurePlan:
     by_type: Counter[str] = field(default_factory=Counter[str])
     #: Number of events that were not asked for by name, but derived from erased ones.
     derived: int = 0
+    #: Care for memories that are made again.
+    care: list[Care] = field(default_factory=list[Care])
     _digest: Any = field(default_factory=sha256)
 
     def add(self, event: RecordedEvent, *, derived: bool) -> None:
@@ -122,6 +125,10 @@ class _Selection:
         self._resets_extraction = False
         self._read_by_model = False
         self._reset_observations: set[str | None] = set()
+        #: Fingerprints of the memories that are made again, by their ids.
+        self._remade: dict[str, bytes] = {}
+        #: Care for them.
+        self.care: list[Care] = []
 
     def direct(self, event: RecordedEvent, payload: dict[str, Any]) -> bool:
         """Return whether the request names the event."""
@@ -225,6 +232,11 @@ class _Selection:
 
     def _note(self, event: RecordedEvent, payload: dict[str, Any]) -> None:
         """Keep what later events are compared with."""
+        if event.type == "facts.extracted":
+            self._remade.update(extracted_memories(self._keys, event, payload, self._is_gone))
+        fingerprint = self._remade.get(payload.get(CARE_FIELDS.get(event.type, ""), ""))
+        if fingerprint is not None:
+            self.care.append(care_of(self._keys, event, payload, fingerprint))
         self._erased.add(event.id)
         if event.type in _EPISODE_TYPES:
             self._read_by_model = True
@@ -264,6 +276,7 @@ def plan_erasure(log: EventLog, namespace: str, scope: Scope, pseudonyms: Iterab
                     plan.add(before, derived=False)
                 elif selection.derived(event, payload):
                     plan.add(before, derived=True)
+    plan.care = selection.care if scope != "namespace" else []
     return plan
 
 

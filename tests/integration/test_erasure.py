@@ -188,6 +188,23 @@ def test_a_dry_run_counts_and_changes_nothing(tmp_path: Path) -> None:
         assert memory.receipts() == []
 
 
+def test_a_forgotten_fact_stays_forgotten_and_a_pin_stays_when_a_neighbour_is_erased(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        said = ("I live in Porto.", "My dog is called Rex.", "I work at Acme.")
+        memory.append("a", [message(text, name="Ann", id=f"m{number}") for number, text in enumerate(said)])
+        memory.compact("a")
+        facts = {fact["object"]: fact["id"] for fact in memory.facts("a")["items"]}
+        assert {"Porto", "Acme"} <= facts.keys()
+        memory.forget("a", facts["Porto"], reason="private")
+        memory.pin("a", facts["Acme"])
+        memory.erase("a", event_ids=["m1"])
+        after = {fact["object"]: fact for fact in memory.facts("a")["items"]}
+        assert "Porto" not in after
+        assert after["Acme"]["pinned"]
+        assert after["Acme"]["id"] != facts["Acme"]
+        assert memory.check("a").is_equal
+
+
 def test_wrong_requests_are_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.append("a", message("hello", id="m1"))
