@@ -92,9 +92,9 @@ class RetentionSettings(BaseModel):
 
     model_config = _FROZEN
 
-    #: Rules as a JSON list, such as `[{"namespace": "support-*", "type": "message.added", "ttl_days": 30}]`: a pattern
-    #: of namespaces (all by default), the type of the events, `ttl_days`, `keep_last` or both. Of several rules that fit,
-    #: the strictest limit holds. The nightly job erases what is over a limit, and writes receipts.
+    #: Rules as a JSON list, such as `[{"namespace": "support-*", "type": "message.added", "ttl_days": 30}]`: a
+    #: pattern of namespaces (all by default), the type of the events, `ttl_days`, `keep_last` or both. Of several rules
+    #: that fit, the strictest limit holds. The nightly job erases what is over a limit, and writes receipts.
     retention: tuple[RetentionRule, ...] = ()
 
 

@@ -119,6 +119,11 @@ class ErasureLedger:
             )
         return receipt
 
+    def forget_record(self, erasure: Erasure) -> None:
+        """Note that the log has no event of a completed erasure, and none that it would erase."""
+        with self._keys.transaction() as connection:
+            connection.execute("UPDATE erasures SET record_id = NULL WHERE id = ?", (erasure.id,))
+
     def receipts(self, namespace: str | None = None) -> list[bytes]:
         """Return the receipts in their order, of one namespace or of all."""
         if not self._keys.exists:

@@ -101,9 +101,11 @@ class KeyStore:
         missing = [owner for owner in set(folded.values()) - kids.keys() if not self._is_blocked(*owner)]
         if missing:
             with self.transaction() as connection:
-                kids |= {
+                stored = {
                     owner: self._stored_kid(connection, owner) or self._new_key(connection, owner) for owner in missing
                 }
+            # Only now: an event that is encrypted with a key that is not on disk could never be read.
+            kids |= stored
         return {owner: kids[name] for owner, name in folded.items() if name in kids and not self._is_blocked(*name)}
 
     def check_not_erased(self, namespace: str, subject: str | None) -> None:
@@ -224,7 +226,7 @@ class KeyStore:
         if self._connection is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-            connection = connect(self.path, synchronous="FULL", journal="DELETE")
+            connection = connect(self.path, synchronous="EXTRA", journal="DELETE")
             try:
                 connection.execute(files(__package__).joinpath("key_store.sql").read_text(encoding="utf-8"))
             except BaseException:
@@ -293,7 +295,6 @@ class KeyStore:
             "INSERT INTO data_keys VALUES (?, ?, ?, ?, ?, ?, NULL)",
             (kid, owner[0], self.subject_pseudonym(*owner), wrapped, sha256(wrapped).digest(), now_us()),
         )
-        self._ciphers.put(kid, AESGCM(key))
         return kid
 
     def _namespace_key(self, connection: apsw.Connection, namespace: str) -> LocalMasterKey:

@@ -25,7 +25,7 @@ DatabaseError = apsw.Error
 #: The errors of SQLite for a damaged file.
 DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
 
-Synchronous = Literal["FULL", "NORMAL"]
+Synchronous = Literal["EXTRA", "FULL", "NORMAL"]
 Journal = Literal["WAL", "DELETE"]
 
 
@@ -41,8 +41,8 @@ def connect(
 
     Parameters:
         create: create the file when it is missing, unless `readonly`.
-        synchronous: ``FULL`` makes a commit durable; ``NORMAL`` keeps the file consistent, which is enough for data
-            that can be rebuilt.
+        synchronous: ``FULL`` makes a commit durable, with the journal ``DELETE`` only ``EXTRA`` does; ``NORMAL`` keeps
+            the file consistent, which is enough for data that can be rebuilt.
         journal: ``DELETE`` for a file on a disk that several machines share, and for one that holds little.
 
     Raises:

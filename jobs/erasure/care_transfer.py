@@ -1,8 +1,8 @@
 """Care transfer: pins, endings and retractions of memories that an erasure makes again, applied to the new memories.
 
 When one message of an extraction is erased, the extraction is erased and made again, and its memories get new ids. The
-care for memories whose own sources stay would be lost: a forgotten fact would come back. So the plan of the erasure notes
-that care, and this job repeats it on the memory with the same content, once that is extracted again.
+care for memories whose own sources stay would be lost: a forgotten fact would come back. So the plan of the erasure
+notes that care, and this job repeats it on the memory with the same content, once that is extracted again.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Eraser:
         """
         self.plan(namespace, scope, names)
         erasure = self._ledger.add(namespace, scope, names, reason=reason, requested_by=requested_by)
-        return orjson.loads(self._carry_out(erasure))
+        return orjson.loads(self._carry_out(erasure) or b"{}")
 
     def resume(self) -> list[dict[str, Any]]:
         """Complete the erasures that were interrupted, and repeat those that the log has lost; return their receipts.
@@ -121,9 +121,9 @@ class Eraser:
         newest = {erasure.namespace: erasure for erasure in erasures if erasure.record_id is not None}
         rewound = {namespace for namespace, erasure in newest.items() if self._is_lost(erasure)}
         lost = [erasure for erasure in erasures if erasure.namespace in rewound and self._is_lost(erasure)]
-        receipts = [orjson.loads(self._carry_out(erasure)) for erasure in [*lost, *pending]]
-        self.resumed += len(receipts)
-        return receipts
+        receipts = [self._carry_out(erasure) for erasure in [*lost, *pending]]
+        self.resumed += sum(receipt is not None for receipt in receipts)
+        return [orjson.loads(receipt) for receipt in receipts if receipt is not None]
 
     def receipts(self, namespace: str | None = None) -> list[dict[str, Any]]:
         """Return the receipts of a namespace, or all, in their order."""
@@ -137,14 +137,18 @@ class Eraser:
         """Return whether the log does not have the event that records a completed erasure."""
         return erasure.record_id is not None and self._log.find(erasure.namespace, erasure.record_id) is None
 
-    def _carry_out(self, erasure: Erasure) -> bytes:
-        """Carry out an erasure from any step on; return its receipt."""
+    def _carry_out(self, erasure: Erasure) -> bytes | None:
+        """Carry out an erasure from any step on; return its receipt; None when a repeated one had nothing to erase."""
         namespace, scope = erasure.namespace, erasure.scope
         owners = {"namespace": (b"",), "subject": erasure.pseudonyms}.get(scope, ())
         for pseudonym in owners:
             self._keys.block_pseudonym(namespace, pseudonym)
-        progress = _Progress(record_id=erasure.record_id)
+        progress = _Progress()
         self._erase_events(erasure, progress)
+        if erasure.is_complete and not progress.events:
+            # The log is another one now, or was restored from before the erased events.
+            self._ledger.forget_record(erasure)
+            return None
         self._read_models.purges.follow(self._log.head(namespace))
         for pseudonym in owners:
             progress.keys += self._keys.destroy(namespace, None if scope == "namespace" else pseudonym)
