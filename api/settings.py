@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, create_model
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from recollect.events.encryption.master_key import KeyOptions
 from recollect.events.errors import InvalidInput, first_problem
 from recollect.events.intake.screening import SecretPolicies, SecretPolicy, matching_policy
 from recollect.jobs.job_settings import JobSettings
@@ -48,6 +49,19 @@ class StorageSettings(BaseModel):
     data: Path = Path("recollect-data")
     #: URL of the log: `sqlite:///…` or `postgresql://…`; log.db in the data folder when it is not set.
     log: str | None = None
+    #: Whether payloads are encrypted in the log: `auto` encrypts those of a log that began with encryption, `on` and
+    #: `off` hold for all new events. Events are read as they were recorded.
+    encryption: Literal["auto", "on", "off"] = "auto"
+    #: The folder of keys.db, which has the keys of encrypted events; the data folder when it is not set.
+    keys: Path | None = None
+    #: The key that wraps the keys in keys.db: 32 bytes as 64 hex digits or in base64. Without one, the mode of
+    #: the file alone protects them.
+    master_key: SecretStr | None = None
+    #: A file with the master key, which only its owner can read.
+    master_key_file: Path | None = None
+    #: `module:name` of an object with the methods `wrap(key, label)` and `unwrap(wrapped, label)`, such as a client of
+    #: a key management service, instead of a master key.
+    master_key_provider: str | None = None
     #: Bytes of retrieval traces on disk; 0 keeps none.
     traces_bytes_max: Annotated[int, Field(ge=0)] = TRACES_BYTES_MAX
 
@@ -55,6 +69,17 @@ class StorageSettings(BaseModel):
     def log_url(self) -> str:
         """Return the log's URL."""
         return self.log or f"sqlite:///{self.data / 'log.db'}"
+
+    @property
+    def key_options(self) -> KeyOptions:
+        """Return where the keys are, and whether new events are encrypted."""
+        return KeyOptions(
+            mode=self.encryption,
+            folder=self.keys,
+            master_key=None if self.master_key is None else self.master_key.get_secret_value(),
+            master_key_file=self.master_key_file,
+            master_key_provider=self.master_key_provider,
+        )
 
 
 class PrivacySettings(BaseModel):

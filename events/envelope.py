@@ -8,11 +8,15 @@ from typing import Any, NamedTuple, overload
 
 import orjson
 
-from recollect.events.errors import NewerFile
+from recollect.events.errors import KeyMissing, NewerFile
 from recollect.events.upcast import UPCASTERS, newest_version, upcast
 
-#: The encoding of stored payloads.
+#: The encodings of stored payloads: JSON; JSON encrypted by AES-256-GCM; the empty payload of an erased event.
 ENCODING_JSON = "json"
+ENCODING_AES = "aes256gcm"
+ENCODING_ERASED = "erased"
+#: The type of an erased event.
+ERASED_TYPE = "erased"
 
 #: Microseconds in a day.
 DAY_US = 86_400_000_000
@@ -36,9 +40,11 @@ class EventDraft(NamedTuple):
     causation_id: str | None
     #: The request or task that this event belongs to.
     correlation_id: str | None
-    #: The encoding of `payload`; `json` is the only value so far.
+    #: The encoding of `payload`: a draft has JSON, which the log may encrypt.
     encoding: str
     payload: bytes
+    #: Whose key encrypts the payload: the name of the person who speaks; None for the namespace itself.
+    subject: str | None = None
 
 
 class RecordedEvent(NamedTuple):
@@ -63,12 +69,50 @@ class RecordedEvent(NamedTuple):
     #: sha256 over the previous event's hash and this leaf.
     hash: bytes
 
+    def erased(self, event_id: str) -> RecordedEvent:
+        """Return the event as an erasure leaves it: version, time of recording, leaf and hash.
+
+        Parameters:
+            event_id: the id under which it stays known.
+        """
+        recorded_us = self.recorded_at_us
+        return RecordedEvent(
+            self.namespace,
+            self.version,
+            event_id,
+            ERASED_TYPE,
+            1,
+            recorded_us,
+            recorded_us,
+            None,
+            None,
+            None,
+            None,
+            ENCODING_ERASED,
+            b"",
+            self.leaf,
+            self.hash,
+        )
+
+    @property
+    def is_erased(self) -> bool:
+        """Return whether the content of the event was erased."""
+        return self.encoding == ENCODING_ERASED
+
     def data(self) -> dict[str, Any]:
         """Return the decoded payload in the newest schema version of its type.
 
+        The payload of an erased event is empty.
+
         Raises:
-            NewerFile: a newer version of Recollect recorded it.
+            NewerFile: a newer version of Recollect recorded it. KeyMissing: it was read without its key.
         """
+        if self.encoding == ENCODING_ERASED:
+            return {}
+        if self.encoding == ENCODING_AES:
+            raise KeyMissing(
+                "the event is encrypted, and the log was opened without a key store; open it with its keys"
+            )
         if self.encoding != ENCODING_JSON:
             raise NewerFile(f"an event is stored as {self.encoding!r}, which only a newer Recollect can read")
         payload: dict[str, Any] = orjson.loads(self.payload)
@@ -112,6 +156,8 @@ class Head(NamedTuple):
     namespace: str
     version: int
     hash: bytes
+    #: The version of its newest erasure; 0 without one. Data that was derived before it has to be derived again.
+    erasure_version: int = 0
 
 
 def now_us() -> int:

@@ -9,7 +9,8 @@ RecollectError
 │   └── NotSupported        not supported by this version or backend       HTTP 501
 ├── Conflict                conflicts with the log; nothing was written    HTTP 409, exit 2
 │   ├── EventIdConflict     same id, other content
-│   └── VersionConflict     `expected_version` is not the head
+│   ├── VersionConflict     `expected_version` is not the head
+│   └── Erased              the event, its subject or its namespace was erased  HTTP 410
 ├── StorageError            the disk or a file on it                       HTTP 503, exit 2
 │   ├── AppendUnknown       the append failed, but may be recorded all the same
 │   ├── DiskFull            no space left                                  HTTP 507
@@ -18,6 +19,7 @@ RecollectError
 │   ├── LogMissing          the log of the data folder is missing, or is another log
 │   ├── NewerFile           a newer version of Recollect wrote it
 │   ├── LogRewound          the log lost events that a read model has projected
+│   ├── KeyMissing          the key of an encrypted event cannot be read
 │   └── FolderInUse         another process holds the lock of the data folder
 ├── StillBuilding           a read model of the past is not built yet; in `degraded` of a retrieval
 ├── NotSettled              background work of a namespace is unfinished   HTTP 500, exit 1
@@ -101,6 +103,10 @@ class VersionConflict(Conflict):
         self.actual = actual
 
 
+class Erased(Conflict):
+    """The event, its subject or its namespace was erased, and stays erased. Nothing was written."""
+
+
 class StorageError(RecollectError):
     """The disk, a file on it, or the database server reports an error."""
 
@@ -149,6 +155,10 @@ class LogRewound(StorageError):
         )
         self.namespace = namespace
         self.version = version
+
+
+class KeyMissing(StorageError):
+    """The key of an encrypted event cannot be read. Restore keys.db, or set the master key that wrapped its keys."""
 
 
 class FolderInUse(StorageError):

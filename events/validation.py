@@ -14,15 +14,22 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
-from recollect.events.catalogue import DERIVED_EVENTS, EVENT_CLASSES, Envelope, NamespaceErased, type_of
+from recollect.events.catalogue import (
+    DERIVED_EVENTS,
+    ERASURE_TYPES,
+    EVENT_CLASSES,
+    Envelope,
+    MessageAdded,
+    SessionStarted,
+    type_of,
+)
 from recollect.events.envelope import ENCODING_JSON, EventDraft, microseconds, now_us
-from recollect.events.errors import InvalidEvent, InvalidInput, NotSupported, TooLarge, first_problem
+from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge, first_problem
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
 
 _DERIVED_TYPES = frozenset(type_of(event_class) for event_class in DERIVED_EVENTS)
 #: Fields of payloads that the server sets.
 SERVER_FIELDS = ("labels",)
-_ERASED_TYPE = type_of(NamespaceErased)
 
 
 def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> EventDraft:
@@ -54,6 +61,7 @@ def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> Event
         valid.correlation_id,
         ENCODING_JSON,
         payload,
+        _subject(valid),
     )
 
 
@@ -67,7 +75,7 @@ def producer_draft(event: Mapping[str, Any] | Envelope, *, field: str = "event")
     """Return an event of a producer as a draft.
 
     Raises:
-        InvalidEvent: as `draft`, or only jobs may record this type. NotSupported: no handler exists for this type yet.
+        InvalidEvent: as `draft`, or only jobs or erasures may record this type.
     """
     name = type_of(type(event)) if isinstance(event, Envelope) else _given_type(event)
     if name in _DERIVED_TYPES:
@@ -76,11 +84,11 @@ def producer_draft(event: Mapping[str, Any] | Envelope, *, field: str = "event")
             "instead, such as message.added or fact.stated. To import an export: recollect import jsonl",
             field=f"{field}.type",
         )
-    if name == _ERASED_TYPE:
-        raise NotSupported(
-            f"{name} is refused because this version cannot erase a namespace, so nothing would be forgotten; "
-            "memory.invalidated hides single memories, and stopping Recollect and deleting its data folder and "
-            "backups erases all namespaces",
+    if name in ERASURE_TYPES:
+        raise InvalidEvent(
+            f"{name} is recorded by an erasure alone, so that none is recorded without being carried out; erase with "
+            "DELETE /v1/namespaces/{namespace}, POST /v1/namespaces/{namespace}/erase, `recollect erase` or "
+            "Recollect.erase",
             field=f"{field}.type",
         )
     return _without_server_fields(draft(event, field=field), field)
@@ -99,7 +107,6 @@ def drafts_from_json(body: bytes) -> tuple[list[EventDraft], int | None]:
 
     Raises:
         InvalidEvent: not JSON in UTF-8, an event is wrong, or only jobs may record it. TooLarge: over a limit.
-        NotSupported: no handler exists for an event's type yet.
     """
     request = json_object(body)
     if "events" not in request:
@@ -209,6 +216,17 @@ def _occurred_at_us(event: Envelope, field: str) -> int | None:
             field=f"{field}.occurred_at",
         )
     return occurred_at_us
+
+
+def _subject(event: Envelope) -> str | None:
+    """Return whose key encrypts the event: who speaks, or who caused it; None for an event that a job derives."""
+    match event:
+        case MessageAdded():
+            return event.payload.name or event.actor
+        case SessionStarted():
+            return event.payload.user_id or event.actor
+        case _:
+            return None if type_of(type(event)) in _DERIVED_TYPES else event.actor
 
 
 def _expected_version(value: object) -> int | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from recollect.events.catalogue import ERASURE_TYPES, PRODUCER_EVENTS, type_of
 from recollect.projections.schema.time_to_live import TTL_DAYS
 
 #: The share of a context window from which it counts as full (`000`).
@@ -14,6 +15,9 @@ WINDOW_FULL_SHARE = 0.75
 
 #: Days until an unconfirmed memory becomes stale.
 TtlDays = Annotated[int, Field(ge=1, le=36_500)]
+
+#: Types of events that a retention rule may name: those of producers.
+_RETENTION_TYPES = frozenset(type_of(event_class) for event_class in PRODUCER_EVENTS) - ERASURE_TYPES
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,6 +62,40 @@ class ExtractionSettings(BaseModel):
     extraction_messages_max: Annotated[int, Field(ge=1, le=500)] = 100
     #: Confidence under which an extracted fact is stored as rejected.
     extraction_confidence_min: Annotated[float, Field(ge=0, le=1)] = 0.5
+
+
+class RetentionRule(BaseModel):
+    """How long events are kept: those over one of the limits are erased, with what was derived from them alone."""
+
+    model_config = _FROZEN
+
+    #: The namespaces; `*` stands for any letters.
+    namespace: str = "*"
+    #: The type of the events, such as `message.added`.
+    type: str
+    #: Days after which an event is erased.
+    ttl_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+    #: The newest events of the type that are kept; older ones are erased.
+    keep_last: Annotated[int, Field(ge=0, le=10_000_000)] | None = None
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> RetentionRule:
+        if self.type not in _RETENTION_TYPES:
+            raise ValueError(f"type is one of {', '.join(sorted(_RETENTION_TYPES))}")
+        if self.ttl_days is None and self.keep_last is None:
+            raise ValueError("give ttl_days, keep_last or both")
+        return self
+
+
+class RetentionSettings(BaseModel):
+    """Retention: events that are erased by age or number."""
+
+    model_config = _FROZEN
+
+    #: Rules as a JSON list, such as `[{"namespace": "support-*", "type": "message.added", "ttl_days": 30}]`: a
+    #: pattern of namespaces (all by default), the type of the events, `ttl_days`, `keep_last` or both. Of several rules
+    #: that fit, the strictest limit holds. The nightly job erases what is over a limit, and writes receipts.
+    retention: tuple[RetentionRule, ...] = ()
 
 
 class CompactionSettings(BaseModel):
@@ -175,5 +213,6 @@ class JobSettings(BaseModel):
     queue: QueueSettings = QueueSettings()
     extraction: ExtractionSettings = ExtractionSettings()
     compaction: CompactionSettings = CompactionSettings()
+    retention: RetentionSettings = RetentionSettings()
     conversation: ConversationSettings = ConversationSettings()
     llm: LlmSettings = LlmSettings()

@@ -124,8 +124,11 @@ class Tables:
         self._create("owners", {"path": "VARCHAR", "namespace": "VARCHAR"})
         owners: list[tuple[str, str]] = []
         for number, head in enumerate(heads, start=1):
-            owners += [(str(path.resolve()), head.namespace) for path in self._archive.paths(head.namespace)]
-            after = self._archive.sealed(head.namespace)
+            after = 0
+            if self._log.keys is None or not self._log.keys.exists:
+                # Encrypted segments are read through the log, which decrypts them.
+                owners += [(str(path.resolve()), head.namespace) for path in self._archive.paths(head.namespace)]
+                after = self._archive.sealed(head.namespace)
             while events := self._log.read(head.namespace, after=after, limit=_BATCH_ROWS):
                 self._insert("tail", _EVENT_FIELDS, [event[:13] for event in events])
                 after = events[-1].version

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
+from recollect.api.assembly.erasure_listeners import ErasureListeners
 from recollect.api.assembly.recall_echoes import RecallEchoes
 from recollect.api.retrieval.answer.fence_names import read_fence_key
 from recollect.api.retrieval.answer.trace_store import TraceStore
@@ -21,6 +22,7 @@ from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.intake.screening import screen_all
 from recollect.events.integrity.log_identity import open_log_of_folder
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.erasure.eraser import Eraser
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.broker import open_run_store
@@ -50,6 +52,8 @@ class MemoryParts:
     trace_store: TraceStore
     #: What was recalled lately in each session.
     recall_echoes: RecallEchoes
+    #: Erases events, and has the receipts.
+    eraser: Eraser
     #: The parts that jobs use.
     job_context: JobContext
     #: How far the projections are behind the log.
@@ -113,7 +117,7 @@ def open_parts(
             from is missing.
     """
     data, limits = settings.storage.data, settings.read_models
-    log = open_log_of_folder(data, settings.storage.log_url)
+    log = open_log_of_folder(data, settings.storage.log_url, settings.storage.key_options)
     read_models = ReadModels(data, log, open_files_max=limits.open_models_max)
     active_model = _open_active_model(settings, read_models)
     history = History(data, log, read_models, files_max=limits.as_of_files_max, bytes_max=limits.as_of_bytes_max)
@@ -129,6 +133,13 @@ def open_parts(
     run_store = open_run_store(settings.queue.broker, data)
     # On another broker the workers are other processes, which have to be notified.
     active = workers or schedule or settings.queue.broker != "memory://"
+    trace_store = TraceStore(data / "traces", bytes_max=settings.storage.traces_bytes_max)
+    recall_echoes = RecallEchoes()
+    listeners = ErasureListeners(data, log, trace_store, run_store)
+    read_models.purges.listen(folder=listeners.purge, process=recall_echoes.drop)
+    eraser = Eraser(log, read_models)
+    # Before the first reader: an erasure that was interrupted, or that a restored log has lost.
+    eraser.resume()
     return MemoryParts(
         settings=settings,
         log=log,
@@ -137,8 +148,9 @@ def open_parts(
         history=history,
         reranker=reranker,
         retriever=_open_retriever(settings, read_models, history, active_model, reranker, clock),
-        trace_store=TraceStore(data / "traces", bytes_max=settings.storage.traces_bytes_max),
-        recall_echoes=RecallEchoes(),
+        recall_echoes=recall_echoes,
+        trace_store=trace_store,
+        eraser=eraser,
         job_context=job_context,
         backlog=backlog,
         run_store=run_store,

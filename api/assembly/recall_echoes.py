@@ -56,6 +56,12 @@ class RecallEchoes:
             while len(self._contexts) > _SESSIONS_MAX:
                 self._contexts.popitem(last=False)
 
+    def drop(self, namespace: str) -> None:
+        """Drop what was recalled in the sessions of a namespace, since some of it was erased."""
+        with self._lock:
+            for key in [key for key in self._contexts if key[0] == namespace]:
+                del self._contexts[key]
+
     def with_echoes(self, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
         """Return the drafts, and after them the status `echo` for each message that repeats recalled memories."""
         marked: list[EventDraft] = []

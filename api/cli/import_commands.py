@@ -63,3 +63,5 @@ def locomo(context: typer.Context, file: _File) -> None:
 
 def _print_result(imported: ImportResult) -> None:
     typer.echo(f"{imported.added} events imported, {imported.duplicates} were there already")
+    if imported.erased:
+        typer.echo(f"{imported.erased} events were left out, since they were erased")

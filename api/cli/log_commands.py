@@ -11,7 +11,14 @@ import typer
 
 from recollect.api.cli.memory_commands import CORES, NamespaceOption, Processes
 from recollect.api.cli.progress import progress_bars
-from recollect.api.cli.session import archive_of, list_heads, load_cli_settings, no_namespace, open_cli_log
+from recollect.api.cli.session import (
+    archive_of,
+    list_heads,
+    load_cli_settings,
+    no_namespace,
+    open_cli_log,
+    open_cli_memory,
+)
 from recollect.events.errors import InvalidInput, LogMissing
 
 if TYPE_CHECKING:
@@ -33,18 +40,18 @@ def init(
     from recollect.api.folder_locks import serving_lock  # noqa: PLC0415
     from recollect.events.integrity.log_identity import open_log_of_folder, rename_derived_data  # noqa: PLC0415
 
-    settings = load_cli_settings(context.obj)
-    with serving_lock(settings.storage.data):
+    storage = load_cli_settings(context.obj).storage
+    with serving_lock(storage.data):
         try:
-            log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
+            log = open_log_of_folder(storage.data, storage.log_url, storage.key_options)
         except LogMissing:
             if not new_log:
                 raise
-            for path in rename_derived_data(settings.storage.data, settings.storage.log_url):
+            for path in rename_derived_data(storage.data, storage.log_url):
                 typer.echo(f"put aside: {path}")
-            log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
+            log = open_log_of_folder(storage.data, storage.log_url, storage.key_options)
         log.close()
-    typer.echo(f"{settings.storage.data} has the log {log.log_id}")
+    typer.echo(f"{storage.data} has the log {log.log_id}")
 
 
 def verify(
@@ -89,32 +96,66 @@ def verify(
     raise typer.Exit(1 if broken else 0)
 
 
-def backup(context: typer.Context, folder: Annotated[Path, typer.Argument(help="A new folder for the copy.")]) -> None:
-    """Copy the log, its archive included, while it is in use; the copy is verified."""
+def backup(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="A new folder for the copy.")],
+    keys: Annotated[Path | None, typer.Option(help="A new file for a copy of the keys; keep it elsewhere.")] = None,
+) -> None:
+    """Copy the log, its archive included, while it is in use; the copy is verified. The keys are not part of it."""
     from recollect.events.integrity.backup import backup as backup_log  # noqa: PLC0415
+    from recollect.events.integrity.backup import backup_keys  # noqa: PLC0415
 
-    with open_cli_log(context.obj), progress_bars() as progress:
+    with open_cli_log(context.obj) as log, progress_bars() as progress:
         events = backup_log(_log_file(context), folder, on_progress=partial(progress.show, "copying"))
+        store = log.keys.path if log.keys is not None and log.keys.exists else None
     typer.echo(f"{events} events, verified, are in {folder}")
+    if keys is not None and store is not None:
+        backup_keys(store, keys)
+        typer.echo(f"the keys are in {keys}; keep that file apart from the backup")
+    elif store is not None:
+        typer.echo(f"without {store} the copy cannot be read; copy the keys to another place with --keys FILE")
 
 
 def restore(
-    context: typer.Context, folder: Annotated[Path, typer.Argument(help="The folder that `backup` wrote.")]
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="The folder that `backup` wrote.")],
+    keys: Annotated[
+        Path | None, typer.Option(help="The copy of the keys; only where the folder has no keys of this log.")
+    ] = None,
 ) -> None:
-    """Replace the log by a verified backup; the old log is renamed, not deleted."""
+    """Replace the log by a verified backup; the old log is renamed. Erasures since the backup are repeated."""
     from recollect.api.folder_locks import serving_lock  # noqa: PLC0415
     from recollect.events.backends.open_log import open_log  # noqa: PLC0415
+    from recollect.events.encryption.key_store import open_key_store  # noqa: PLC0415
     from recollect.events.integrity.backup import restore as restore_log  # noqa: PLC0415
-    from recollect.events.integrity.log_identity import write_log_id  # noqa: PLC0415
+    from recollect.events.integrity.backup import restore_keys  # noqa: PLC0415
+    from recollect.events.integrity.log_identity import read_log_id, write_log_id  # noqa: PLC0415
 
     log = _log_file(context)
     settings = load_cli_settings(context.obj)
+    store = open_key_store(settings.storage.data, settings.storage.key_options).path
+    before = read_log_id(settings.storage.data)
     with serving_lock(settings.storage.data), progress_bars() as progress:
         events = restore_log(folder, log, on_progress=partial(progress.show, "copying"))
         with closing(open_log(settings.storage.log_url)) as restored:
             write_log_id(settings.storage.data, restored.log_id)
+            if keys is not None and store.exists() and restored.log_id == before:
+                raise InvalidInput(
+                    f"{store} has the keys of this log, and knows later erasures; leave out", field="--keys"
+                )
+        if keys is not None:
+            restore_keys(keys, store)
+        repeated = _repeat_erasures(context)
     typer.echo(f"{events} events, verified, are in {log}")
+    if repeated:
+        typer.echo(f"{repeated} erasures that the backup did not have were repeated")
     typer.echo("Read models that are ahead of the restored log refuse to answer; rebuild them with: recollect replay")
+
+
+def _repeat_erasures(context: typer.Context) -> int:
+    """Repeat the erasures that were made after the backup, which opening the memory does; return their number."""
+    with open_cli_memory(context.obj) as memory:
+        return memory.parts.eraser.resumed
 
 
 def _log_file(context: typer.Context) -> Path:

@@ -15,6 +15,7 @@ from recollect.api.cli import (
     analytics_commands,
     compaction_commands,
     edit_commands,
+    erasure_commands,
     import_commands,
     job_commands,
     log_commands,
@@ -75,6 +76,10 @@ app.command()(edit_commands.forget)
 app.command()(edit_commands.separate)
 app.command()(edit_commands.quarantine)
 app.command()(edit_commands.review)
+app.command()(erasure_commands.erase)
+app.command()(erasure_commands.readmit)
+app.command()(erasure_commands.receipts)
+app.command("verify-receipt")(erasure_commands.verify_receipt)
 app.command()(memory_commands.settle)
 app.command()(memory_commands.export)
 app.command()(memory_commands.embed)

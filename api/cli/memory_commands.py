@@ -313,7 +313,7 @@ def replay(
         progress_bars() as progress,
     ):
         heads = list_heads(log, namespace)
-        reopen = partial(open_models, settings.storage.data, settings.storage.log_url)
+        reopen = partial(open_models, settings.storage.data, settings.storage.log_url, settings.storage.key_options)
         on_progress = partial(progress.show, "checking" if check else "replaying")
         work = "check" if check else "replay"
         for result in rebuild_all(

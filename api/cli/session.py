@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from recollect.api.memory.recollect import Recollect
     from recollect.api.settings import Settings
     from recollect.events.backends.log import EventLog
+    from recollect.events.encryption.master_key import KeyOptions
     from recollect.events.envelope import Head
     from recollect.events.storage.archive import Archive
     from recollect.projections.read_models.read_models import ReadModels
@@ -33,7 +34,8 @@ def open_cli_log(data: Path | None) -> Generator[EventLog]:
     from recollect.events.integrity.log_identity import open_log_of_folder  # noqa: PLC0415
 
     settings = load_cli_settings(data)
-    log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
+    storage = settings.storage
+    log = open_log_of_folder(storage.data, storage.log_url, storage.key_options)
     try:
         yield log
     finally:
@@ -71,12 +73,12 @@ def no_namespace(name: str) -> NotFound:
     return NotFound(f"{name!r} has no events; `recollect stats` lists the namespaces", field="namespace")
 
 
-def open_models(data: Path, log_url: str) -> ReadModels:
+def open_models(data: Path, log_url: str, key_options: KeyOptions | None = None) -> ReadModels:
     """Open the read models of a data folder. It can be sent to another process."""
     from recollect.events.integrity.log_identity import open_log_of_folder  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
-    return ReadModels(data, open_log_of_folder(data, log_url))
+    return ReadModels(data, open_log_of_folder(data, log_url, key_options))
 
 
 def archive_of(log: EventLog, data: Path) -> Archive:

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from recollect.api.http.openapi import describe
 from recollect.api.http.routes import (
+    erasure_routes,
     event_routes,
     memory_routes,
     operation_routes,
@@ -38,7 +39,15 @@ def create_app(memory: Recollect) -> FastAPI:
     )
     app.state.memory = memory
     answer_errors(app)
-    for routes in (event_routes, memory_routes, retrieval_routes, page_routes, privacy_routes, operation_routes):
+    for routes in (
+        event_routes,
+        memory_routes,
+        erasure_routes,
+        retrieval_routes,
+        page_routes,
+        privacy_routes,
+        operation_routes,
+    ):
         app.include_router(routes.router)
     describe(app)
     return app

@@ -92,7 +92,7 @@ _APPEND: dict[str, Any] = {
         "409": {"description": "An id is taken by other content, or the head is not the expected version"},
         "413": {"description": "Over a limit"},
         "422": {"description": "Does not fit the catalogue, or only jobs may record it; `field` says where"},
-        "501": {"description": "This version does not apply events of this type: `namespace.erased`"},
+        "410": {"description": "The event, its subject or its namespace was erased"},
         "503": {"description": "The disk failed"},
     },
 }
@@ -103,5 +103,5 @@ _ADD: dict[str, Any] = _APPEND | {
     "description": 'Append the messages of a chat, `{"role", "content"}`, as `message.added` events. They are on '
     "disk when the answer comes. Sending the same ids again is always safe.",
     **body_reference("ChatBatch"),
-    "responses": {status: text for status, text in _APPEND["responses"].items() if status not in ("404", "501")},
+    "responses": {status: text for status, text in _APPEND["responses"].items() if status != "404"},
 }

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from recollect.api.settings import PrivacySettings
 from recollect.events.backends.log import EventLog
-from recollect.events.envelope import EventDraft
+from recollect.events.envelope import Appended, EventDraft
+from recollect.events.errors import Erased
 from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.intake.screening import screen
 from recollect.events.limits import BATCH_EVENTS_MAX, REQUEST_BYTES_MAX
@@ -22,6 +23,8 @@ class ImportResult:
     added: int = 0
     #: Events that were in the log already.
     duplicates: int = 0
+    #: Events that were erased, or whose subject or namespace was: they are left out.
+    erased: int = 0
 
 
 def append_all(
@@ -38,7 +41,8 @@ def append_all(
     def flush() -> None:
         nonlocal size
         if batch:
-            recorded = log.append(namespace, batch)
+            recorded = _append(log, namespace, batch)
+            imported.erased += len(batch) - len(recorded)
             imported.duplicates += sum(event.duplicate for event in recorded)
             imported.added += sum(not event.duplicate for event in recorded)
             batch.clear()
@@ -58,3 +62,14 @@ def append_all(
     finally:
         flush()
     return imported
+
+
+def _append(log: EventLog, namespace: str, batch: list[EventDraft]) -> list[Appended]:
+    """Append a batch, without the events that an erasure forbids."""
+    try:
+        return log.append(namespace, batch)
+    except Erased:
+        if len(batch) == 1:
+            return []
+    middle = len(batch) // 2
+    return [*_append(log, namespace, batch[:middle]), *_append(log, namespace, batch[middle:])]

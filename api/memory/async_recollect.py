@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from recollect.api.as_of import AsOf
 from recollect.api.memory.async_memory_editing import AsyncMemoryEditing
+from recollect.api.memory.memory_erasing import Receipt
 from recollect.api.memory.recollect import Event, Recollect, listed
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, Page
@@ -246,6 +247,39 @@ class AsyncRecollect(AsyncMemoryEditing):
     async def undo_embed(self) -> str:
         """Do what `Recollect.undo_embed` does."""
         return await asyncio.to_thread(self.memory.undo_embed)
+
+    async def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: bool = False,
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> Receipt:
+        """Do what `Recollect.erase` does."""
+        return await asyncio.to_thread(
+            self.memory.erase,
+            namespace,
+            everything=everything,
+            subject=subject,
+            session_id=session_id,
+            event_ids=event_ids,
+            dry_run=dry_run,
+            reason=reason,
+            requested_by=requested_by,
+        )
+
+    async def receipts(self, namespace: str | None = None) -> list[Receipt]:
+        """Do what `Recollect.receipts` does."""
+        return await asyncio.to_thread(self.memory.receipts, namespace)
+
+    async def readmit(self, namespace: str, *, subject: str | None = None) -> bool:
+        """Do what `Recollect.readmit` does."""
+        return await asyncio.to_thread(self.memory.readmit, namespace, subject=subject)
 
     async def close(self) -> None:
         """Do what `Recollect.close` does."""

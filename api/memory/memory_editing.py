@@ -177,7 +177,7 @@ class MemoryEditing(ABC):
         it, and its summaries are written again without it. A forgotten entity takes all facts about it with it, and
         stays hidden until it is mentioned again. The message that a forgotten fact comes from stays: forget it as well.
 
-        The bytes stay in the log, in backups and in the traces of earlier retrievals; this version cannot erase them.
+        The bytes stay in the log, in backups and in the traces of earlier retrievals; `erase` removes them.
 
         Raises:
             NotFound: no memory has this id. The errors of `append`.

@@ -14,6 +14,7 @@ from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
 from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.memory_editing import MemoryEditing
+from recollect.api.memory.memory_erasing import MemoryErasing
 from recollect.api.memory.memory_lists import MemoryLists
 from recollect.api.memory.memory_review import MemoryReview
 from recollect.api.memory.references import check_references, has_references
@@ -62,7 +63,7 @@ WINDOW_TOKENS_MIN = 64
 WINDOW_TOKENS_MAX = 1_000_000
 
 
-class Recollect(MemoryLists, MemoryEditing, MemoryReview, SubjectExport):
+class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, SubjectExport):
     """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
 
     >>> with Recollect("./recollect-data") as memory:

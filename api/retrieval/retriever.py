@@ -139,6 +139,7 @@ class Retriever:
         self._budget_ms = budget_ms
         self._window_full_share = window_full_share
         self._index_cache = IndexCache()
+        read_models.purges.listen(process=lambda _: self._index_cache.drop_removed())
         self._namespace_search = NamespaceSearch(thresholds or Thresholds(), reranker)
 
     def retrieve(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:

@@ -8,9 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from recollect.events.backends.group_commit_writer import AppendRequest, GroupCommitWriter
+from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.backends.staging import StagedHead
-from recollect.events.envelope import Appended, EventDraft
-from recollect.events.errors import InvalidEvent, TooLarge
+from recollect.events.encryption.key_store import KeyStore
+from recollect.events.encryption.payload_cipher import PayloadCipher
+from recollect.events.envelope import Appended, EventDraft, RecordedEvent
+from recollect.events.errors import InvalidEvent, KeyMissing, TooLarge
 from recollect.events.limits import BATCH_EVENTS_MAX, check_namespace
 
 
@@ -19,10 +22,16 @@ class GroupCommitLog(ABC):
 
     Parameters:
         clock: microseconds since 1970 UTC, for `recorded_at`.
+        keys: the key store; without one, payloads are neither encrypted nor decrypted.
+        encrypts: whether new events are encrypted.
     """
 
-    def __init__(self, clock: Callable[[], int]) -> None:
+    def __init__(self, clock: Callable[[], int], keys: KeyStore | None, *, encrypts: bool) -> None:
         self._clock = clock
+        #: The key store; None when the log was opened without one.
+        self.keys = keys
+        self._encryption = None if keys is None else StagedEncryption(PayloadCipher(keys), encrypts=encrypts)
+        self._needs_keys = encrypts and keys is None
         self._listeners: list[Callable[[str], None]] = []
         self._writer = GroupCommitWriter(self._commit)
 
@@ -30,7 +39,7 @@ class GroupCommitLog(ABC):
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Record `drafts`, all or none; see `log.EventLog.append`."""
-        _check_batch(namespace, drafts)
+        self._check_batch(namespace, drafts)
         recorded = threading.Lock()
         recorded.acquire()
         request = AppendRequest(namespace, drafts, expected_version, recorded)
@@ -42,12 +51,30 @@ class GroupCommitLog(ABC):
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Append without blocking the event loop; see `log.EventLog.append`."""
-        _check_batch(namespace, drafts)
+        self._check_batch(namespace, drafts)
         recorded = asyncio.get_running_loop().create_future()
         request = AppendRequest(namespace, drafts, expected_version, recorded)
         self._writer.submit(request)
         await recorded
         return request.answer()
+
+    def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return up to `limit` events with versions over `after`, in order and decrypted."""
+        events = self.read_stored(namespace, after=after, limit=limit)
+        return events if self._encryption is None else self._encryption.cipher.open_all(events)
+
+    def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
+        """Return the event of `namespace` with this id, decrypted, or None."""
+        event = self._find_stored(namespace, event_id)
+        return event if event is None or self._encryption is None else self._encryption.cipher.open(event)
+
+    @abstractmethod
+    def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return up to `limit` events with versions over `after`, in order, with their stored payloads."""
+
+    @abstractmethod
+    def _find_stored(self, namespace: str, event_id: str) -> RecordedEvent | None:
+        """Return the event with this id and its stored payload, or None."""
 
     def on_append(self, listener: Callable[[str], None]) -> None:
         """Call `listener(namespace)` after each commit with new events."""
@@ -63,11 +90,12 @@ class GroupCommitLog(ABC):
             for listener in self._listeners:
                 listener(head.namespace)
 
-
-def _check_batch(namespace: str, drafts: Sequence[EventDraft]) -> None:
-    """Raise `InvalidInput` for an invalid namespace, an empty batch or one over `BATCH_EVENTS_MAX`."""
-    check_namespace(namespace)
-    if not drafts:
-        raise InvalidEvent("give at least one event", field="events")
-    if len(drafts) > BATCH_EVENTS_MAX:
-        raise TooLarge(f"more than {BATCH_EVENTS_MAX:,} events; send several batches", field="events")
+    def _check_batch(self, namespace: str, drafts: Sequence[EventDraft]) -> None:
+        """Raise `InvalidInput` for an invalid namespace, an empty batch or one over `BATCH_EVENTS_MAX`."""
+        check_namespace(namespace)
+        if not drafts:
+            raise InvalidEvent("give at least one event", field="events")
+        if len(drafts) > BATCH_EVENTS_MAX:
+            raise TooLarge(f"more than {BATCH_EVENTS_MAX:,} events; send several batches", field="events")
+        if self._needs_keys:
+            raise KeyMissing("the log is encrypted, and was opened without a key store; open it with its keys")

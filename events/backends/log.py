@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent
 from recollect.events.progress import OnProgress
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 class EventLog(Protocol):
     """An append-only log of events, with one stream for each namespace. Safe to use from any thread.
 
+    Payloads may be encrypted: `read` and `find` decrypt them.
+
     Guarantees:
         * An append is atomic, and durable before it returns.
         * Versions are 1, 2, 3 … within a namespace without gaps, also after failures and concurrent appends.
@@ -27,6 +30,9 @@ class EventLog(Protocol):
 
     #: The permanent id of this log. A read model stores the id of its log, and refuses another log.
     log_id: str
+
+    #: The key store; None when the log was opened without one.
+    keys: KeyStore | None
 
     @property
     def archive(self) -> Archive | None:
@@ -58,6 +64,10 @@ class EventLog(Protocol):
 
     def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
         """Return up to `limit` events of `namespace` with versions over `after`, in order."""
+        ...
+
+    def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return events as `read` does, with their stored payloads, which the hash chain covers."""
         ...
 
     def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
@@ -94,6 +104,27 @@ class EventLog(Protocol):
 
     def size_bytes(self) -> int | None:
         """Return the size of the database's files without the archive; None when a server stores them."""
+        ...
+
+    def erase(
+        self, namespace: str, versions: Sequence[int], record: EventDraft, *, expected_version: int
+    ) -> Appended | None:
+        """Erase the content of the events `versions`, and append `record`, an erasure event, in one transaction.
+
+        An erased event keeps its version, time of recording, leaf and hash, and stays known by an HMAC of its id. Where
+        only the archive holds an event, every read hides it until the archive is written again (`Archive.rewrite`).
+
+        Returns:
+            None when `record` is in the log already: the erasure was done before.
+
+        Raises:
+            VersionConflict: the head is not `expected_version`. NotSupported: the log was opened without a key store.
+            StorageError: the disk failed; the same call again is safe.
+        """
+        ...
+
+    def erasures(self, namespace: str) -> list[int]:
+        """Return the versions of the erasure events of `namespace`, in order."""
         ...
 
     def on_append(self, listener: Callable[[str], None]) -> None:

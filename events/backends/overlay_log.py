@@ -35,6 +35,7 @@ class OverlayLog:
         self._staging = Staging(now_us(), [self._head], str, self._find_row)
         self._lock = threading.Lock()
         self.log_id = log.log_id
+        self.keys = log.keys
 
     @property
     def archive(self) -> Archive | None:
@@ -71,6 +72,10 @@ class OverlayLog:
         first = max(0, after - self._base.version)
         return [*events, *map(self._event, self._staging.rows[first : first + limit - len(events)])]
 
+    def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return events as `read` does; appended ones are in memory, and not encrypted."""
+        return self.read(namespace, after=after, limit=limit)
+
     def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
         """Return the event of `namespace` with this id, or None."""
         if namespace == self._namespace:
@@ -85,7 +90,7 @@ class OverlayLog:
         """Return the newest version of `namespace`; version 0 when it has no events."""
         if namespace != self._namespace:
             return self._log.head(namespace)
-        return Head(namespace, self._head.version, self._head.hash)
+        return Head(namespace, self._head.version, self._head.hash, self._base.erasure_version)
 
     def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
         """Return the heads of up to `limit` namespaces with names over `after`, by name."""
@@ -105,6 +110,21 @@ class OverlayLog:
     def size_bytes(self) -> int | None:
         """Return the size of the log below."""
         return self._log.size_bytes()
+
+    def erase(
+        self,
+        namespace: str,  # noqa: ARG002 -- the protocol's
+        versions: Sequence[int],  # noqa: ARG002 -- the protocol's
+        record: EventDraft,  # noqa: ARG002 -- the protocol's
+        *,
+        expected_version: int,  # noqa: ARG002 -- the protocol's
+    ) -> Appended | None:
+        """Raise `NotSupported`: the log below stays unchanged."""
+        raise NotSupported("nothing is erased in a trial", field="namespace")
+
+    def erasures(self, namespace: str) -> list[int]:
+        """Return the versions of the erasure events of the log below."""
+        return self._log.erasures(namespace)
 
     def on_append(self, listener: Callable[[str], None]) -> None:
         """Ignore `listener`: a trial is not announced."""

@@ -11,28 +11,25 @@ import logging
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
-from typing import Any, LiteralString, cast
+from typing import Any, LiteralString
 
 import psycopg
 import uuid_utils
 from psycopg import errors as pg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.backends.postgres_erasure import PostgresErasure
+from recollect.events.backends.postgres_schema import connection_string, migrate, storage_error
+from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
 from recollect.events.chain import GENESIS
-from recollect.events.envelope import Head, RecordedEvent, now_us
+from recollect.events.encryption.key_store import KeyStore
+from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent, now_us
 from recollect.events.errors import (
     AppendUnknown,
-    DiskFull,
-    ForeignFile,
-    InvalidInput,
-    NewerFile,
     NotSupported,
-    ReadOnly,
     RecollectError,
     StorageError,
 )
@@ -40,14 +37,8 @@ from recollect.events.progress import OnProgress
 
 _logger = logging.getLogger(__name__)
 
-#: The oldest server version that is tested.
-SERVER_VERSION_MIN = 150_000
-#: The schema of the tables, so that the log can share a database with other programs.
-_SCHEMA = "recollect"
 #: Seconds that an append waits for another append to the same namespace; an append takes milliseconds.
 LOCK_SECONDS_MAX = 10
-#: Seconds after which the server ends an idle transaction, whose client has probably died.
-_IDLE_SECONDS_MAX = 30
 #: Seconds that an append or a read tries to reach the server: enough for a restart of the server.
 RECONNECT_SECONDS_MAX = 10.0
 #: Connections for reading, and so the number of concurrent reads.
@@ -67,15 +58,16 @@ _FIND = f"SELECT {_COLUMNS} FROM events WHERE namespace = %s AND id = %s"
 _FIND_ALL = (
     f"SELECT {_COLUMNS} FROM events JOIN unnest(%s::text[], %s::text[]) AS wanted (namespace, id) USING (namespace, id)"
 )
-_HEAD = "SELECT version, hash FROM heads WHERE namespace = %s"
-_HEADS = "SELECT namespace, version, hash FROM heads WHERE namespace > %s ORDER BY namespace LIMIT %s"
+_HEAD = "SELECT version, hash, erasure_version FROM heads WHERE namespace = %s"
+_HEADS = "SELECT namespace, version, hash, erasure_version FROM heads WHERE namespace > %s ORDER BY namespace LIMIT %s"
 #: Locks in the order of names, so that two writers with the same namespaces cannot deadlock.
 _LOCK_HEADS = (
-    "SELECT namespace, namespace, version, hash, recorded_at_us FROM heads "
+    "SELECT namespace, namespace, version, hash, recorded_at_us, erasure_version FROM heads "
     "WHERE namespace = ANY(%s) ORDER BY namespace FOR UPDATE"
 )
 _BEGIN_HEADS = (
-    "INSERT INTO heads SELECT name, 0, %s, 0 FROM unnest(%s::text[]) AS name ORDER BY name ON CONFLICT DO NOTHING"
+    "INSERT INTO heads (namespace, version, hash, recorded_at_us) "
+    "SELECT name, 0, %s, 0 FROM unnest(%s::text[]) AS name ORDER BY name ON CONFLICT DO NOTHING"
 )
 #: Compare and set: a head moves only from the version that this transaction has read. Otherwise the statement fails by
 #: a division by zero, since a pipeline sends the COMMIT before the client has read the count of this statement.
@@ -100,6 +92,8 @@ class PostgresLog(GroupCommitLog):
     Parameters:
         url: ``postgresql://user:password@host:port/database``, with libpq's parameters.
         clock: microseconds since 1970 UTC, for `recorded_at`.
+        keys: the key store; needed to read encrypted events. It stays outside of the database.
+        encrypt: encrypt new events from now on, or no longer; when None, a new log with keys does, others go on.
         lock_seconds_max: seconds that an append waits for another append to the same namespace.
         reconnect_seconds_max: seconds that an append or a read tries to reach the server.
 
@@ -116,17 +110,21 @@ class PostgresLog(GroupCommitLog):
         url: str,
         *,
         clock: Callable[[], int] = now_us,
+        keys: KeyStore | None = None,
+        encrypt: bool | None = None,
         lock_seconds_max: int = LOCK_SECONDS_MAX,
         reconnect_seconds_max: float = RECONNECT_SECONDS_MAX,
     ) -> None:
-        self._conninfo, self._location = _conninfo(url, lock_seconds_max)
+        self._conninfo, self._location = connection_string(url, lock_seconds_max)
         self._reconnect_seconds_max = reconnect_seconds_max
         self._closed = False
         self._write_connection: psycopg.Connection[StoredEvent] | None = None
         with self._storage_errors():
             self._write_connection = self._connect()
             try:
-                self.log_id = _migrate(self._write_connection, self._location)
+                self.log_id, encrypts = migrate(
+                    self._write_connection, self._location, encrypt=encrypt, has_keys=keys is not None
+                )
             except BaseException:
                 self._write_connection.close()
                 raise
@@ -141,14 +139,14 @@ class PostgresLog(GroupCommitLog):
             name="recollect-log",
             open=True,
         )
-        super().__init__(clock)
+        super().__init__(clock, keys, encrypts=encrypts)
 
-    def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
-        """Return up to `limit` events with versions over `after`, in order."""
+    def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return up to `limit` events with versions over `after`, in order, with their stored payloads."""
         return [RecordedEvent(*row) for row in self._select(_READ, (namespace, after, limit))]
 
-    def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
-        """Return the event of `namespace` with this id, or None."""
+    def _find_stored(self, namespace: str, event_id: str) -> RecordedEvent | None:
+        """Return the event of `namespace` with this id and its stored payload, or None."""
         rows = self._select(_FIND, (namespace, event_id))
         return RecordedEvent(*rows[0]) if rows else None
 
@@ -169,6 +167,24 @@ class PostgresLog(GroupCommitLog):
         """Return 0: nothing is ever pruned."""
         return 0
 
+    def erase(
+        self, namespace: str, versions: Sequence[int], record: EventDraft, *, expected_version: int
+    ) -> Appended | None:
+        """Erase the content of events and append `record` in one transaction; see `EventLog.erase`."""
+        if self._encryption is None:
+            raise NotSupported("needs the log's key store; open the log with its keys", field="log")
+        with self._storage_errors(), self._connect() as connection:
+            erasure = PostgresErasure(connection, self._encryption, self._clock())
+            appended = erasure.run(namespace, versions, record, expected_version)
+        if appended is not None:
+            self._notify_listeners([StagedHead(namespace, namespace)])
+        return appended
+
+    def erasures(self, namespace: str) -> list[int]:
+        """Return the versions of the erasure events, in order."""
+        rows = self._select("SELECT version FROM erasures WHERE namespace = %s ORDER BY version", (namespace,))
+        return [row[0] for row in rows]
+
     def shrink(self) -> None:
         """Do nothing: nothing is ever pruned."""
 
@@ -182,6 +198,8 @@ class PostgresLog(GroupCommitLog):
             return
         self._closed = True
         self._writer.close()
+        if self.keys is not None:
+            self.keys.close()
         self._readers.close()
         if self._write_connection is not None:
             self._write_connection.close()
@@ -233,9 +251,13 @@ class PostgresLog(GroupCommitLog):
             raise _TransactionLost(StorageError(f"{self._location}: the connection is closed"), committing=False)
         committing = False
         try:
-            heads, recorded = _lock_heads(connection, requests, new_ids)
+            heads, recorded = _lock_heads(connection, requests, new_ids, self._encryption)
+            if self._encryption is not None:
+                # Under the lock, which an erasure takes too: a key that it has destroyed is not used.
+                self._encryption.prepare(requests)
             versions_before = {head.namespace: head.version for head in heads}
-            staging = Staging(self._clock(), heads, str, lambda key, stored_id: recorded.get((key, stored_id)))
+            find = recorded.get
+            staging = Staging(self._clock(), heads, str, lambda key, id: find((key, id)), self._encryption)
             staging.stage(requests)
             moved = staging.moved_heads()
             committing = bool(moved)
@@ -292,7 +314,7 @@ class PostgresLog(GroupCommitLog):
         try:
             yield
         except (psycopg.Error, PoolTimeout) as error:
-            raise _storage_error(error, self._location) from error
+            raise storage_error(error, self._location) from error
 
 
 class _TransactionLost(Exception):
@@ -306,7 +328,10 @@ class _TransactionLost(Exception):
 
 
 def _lock_heads(
-    connection: psycopg.Connection[StoredEvent], requests: Sequence[AppendRequest], new_ids: set[str]
+    connection: psycopg.Connection[StoredEvent],
+    requests: Sequence[AppendRequest],
+    new_ids: set[str],
+    encryption: StagedEncryption | None,
 ) -> tuple[list[StagedHead], dict[tuple[Key, StoredId], StoredEvent]]:
     """Begin a transaction; return the heads of `requests`, locked, and the recorded events by (namespace, id)."""
     names = sorted({request.namespace for request in requests})
@@ -316,6 +341,8 @@ def _lock_heads(
         for draft in request.drafts
         if draft.id is not None and draft.id not in new_ids
     }
+    if encryption is not None and encryption.cipher.keys.exists:
+        pairs |= {(namespace, encryption.erased_id(namespace, id)) for namespace, id in pairs}
     with connection.pipeline():
         connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         connection.execute(_BEGIN_HEADS, (GENESIS, names))
@@ -377,73 +404,3 @@ def _clear_duplicate_flags(requests: Sequence[AppendRequest], generated_ids: set
                 appended._replace(duplicate=appended.duplicate and appended.id not in generated_ids)
                 for appended in request.recorded
             ]
-
-
-def _migrate(connection: psycopg.Connection[StoredEvent], location: str) -> str:
-    """Apply the missing migrations and return the log's id."""
-    if connection.info.server_version < SERVER_VERSION_MIN:
-        major_version = connection.info.server_version // 10_000
-        raise StorageError(f"{location} runs PostgreSQL {major_version}; install version 15 or newer")
-    migrations = sorted(files(__package__).joinpath("migrations", "postgres").iterdir(), key=lambda file: file.name)
-    with connection.transaction():
-        # Programs that start at the same time migrate one after the other.
-        connection.execute("SELECT pg_advisory_xact_lock(hashtext('recollect.log'))")
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
-        applied = _migrations_applied(connection, location)
-        if applied > len(migrations):
-            raise NewerFile(f"{location} was written by a newer Recollect; install that version or a later one")
-        for migration in migrations[applied:]:
-            connection.execute(migration.read_bytes())
-        if not applied:
-            connection.execute("INSERT INTO log VALUES (%s, 0)", (str(uuid_utils.uuid7()),))
-        if applied < len(migrations):
-            connection.execute("UPDATE log SET migration = %s", (len(migrations),))
-        rows = connection.execute("SELECT log_id FROM log").fetchall()
-    return rows[0][0]
-
-
-def _migrations_applied(connection: psycopg.Connection[StoredEvent], location: str) -> int:
-    """Return the number of migrations that were applied; raise `ForeignFile` for another program's schema."""
-    tables = connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = %s LIMIT 1", (_SCHEMA,)).fetchall()
-    if not tables:
-        return 0
-    try:
-        rows = connection.execute("SELECT migration FROM log").fetchall()
-    except pg.UndefinedTable as error:
-        raise ForeignFile(f"{location} has a schema {_SCHEMA!r} of another program; name another database") from error
-    return rows[0][0]
-
-
-def _conninfo(url: str, lock_seconds_max: int) -> tuple[str, str]:
-    """Return the connection string of libpq, and the log's location for messages, without the password."""
-    try:
-        url_parameters = conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
-        raise InvalidInput(f"not a valid PostgreSQL URL: {error}", field="log") from None
-    settings = {
-        "search_path": _SCHEMA,
-        # A commit must be on disk, also when the server's default is otherwise.
-        "synchronous_commit": "on",
-        "lock_timeout": f"{lock_seconds_max}s",
-        "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS_MAX}s",
-    }
-    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-    defaults: dict[str, Any] = {"connect_timeout": 10, "application_name": "recollect", "keepalives_idle": 30}
-    options = f"{url_parameters.get('options') or ''} {options}".strip()
-    location = f"postgresql://{url_parameters.get('host') or 'localhost'}/{url_parameters.get('dbname') or ''}"
-    return make_conninfo(**cast(dict[str, Any], defaults | url_parameters | {"options": options})), location
-
-
-def _storage_error(error: Exception, location: str) -> StorageError:
-    """Return the `StorageError` for an error of PostgreSQL."""
-    match error:
-        case pg.DiskFull():
-            return DiskFull(f"{location}: the server's disk is full; free some space, then send the same again")
-        case pg.ReadOnlySqlTransaction() | pg.InsufficientPrivilege():
-            return ReadOnly(f"{location}: the server refuses writes ({error}); check the role and the server")
-        case pg.LockNotAvailable():
-            return StorageError(f"{location}: another program holds a lock for too long ({str(error).strip()}); end it")
-        case psycopg.OperationalError() | PoolTimeout():
-            return StorageError(f"{location} cannot be reached ({str(error).strip()}); check that the server runs")
-        case _:
-            return StorageError(f"{location}: the server reports an error ({str(error).strip()}); nothing was recorded")

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import apsw
-import uuid_utils
 
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.backends.sqlite_erasure import SqliteErasure, without_erased
+from recollect.events.backends.sqlite_ids import VERSION_BITS, VERSION_MASK, original_id, stored_id
+from recollect.events.backends.sqlite_schema import migrate
 from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
 from recollect.events.chain import GENESIS
-from recollect.events.envelope import Head, RecordedEvent, now_us
+from recollect.events.encryption.key_store import KeyStore
+from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent, now_us
 from recollect.events.errors import (
     AppendUnknown,
     ForeignFile,
-    NewerFile,
+    NotSupported,
     RecollectError,
     StorageError,
 )
@@ -32,12 +33,6 @@ from recollect.events.storage.database import connect, storage_errors
 
 _logger = logging.getLogger(__name__)
 
-#: "RCLG" in the file's header (PRAGMA application_id) marks a log of Recollect.
-APPLICATION_ID = 0x52434C47
-#: Bits of a position that hold the version: 68 billion events a namespace, 134 million namespaces.
-_VERSION_BITS = 36
-_VERSION_MASK = (1 << _VERSION_BITS) - 1
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 #: Events pruned in one transaction, for which an append waits some tens of milliseconds.
 PRUNED_EVENTS = 4_096
 #: WAL pages before SQLite copies them into the file (16 MiB): fewer interruptions of the writer than the default 1,000.
@@ -47,24 +42,27 @@ _COLUMNS = (
     "id, type, schema_version, occurred_at_us, recorded_at_us, session_id, actor, causation_id, correlation_id, "
     "encoding, payload, leaf, hash"
 )
-_ROW = f"position >> {_VERSION_BITS}, position & {_VERSION_MASK}, {_COLUMNS}"
+_ROW = f"position >> {VERSION_BITS}, position & {VERSION_MASK}, {_COLUMNS}"
 _INSERT = (
     f"INSERT INTO events (position, {_COLUMNS}) "
-    f"VALUES ((? << {_VERSION_BITS}) + ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f"VALUES ((? << {VERSION_BITS}) + ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _READ = f"SELECT {_ROW} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
-_FIND = f"SELECT {_ROW} FROM events WHERE position >> {_VERSION_BITS} = ? AND id = ?"
-_HEAD = "SELECT key, version, hash, pruned FROM heads WHERE namespace = ?"
+_FIND = f"SELECT {_ROW} FROM events WHERE position >> {VERSION_BITS} = ? AND id = ?"
+_HEAD = "SELECT key, version, hash, pruned, erasure_version FROM heads WHERE namespace = ?"
+_ERASURES = "SELECT erasures.version FROM erasures JOIN heads USING (key) WHERE namespace = ? ORDER BY erasures.version"
 _COPY_PRUNED_IDS = (
-    f"INSERT INTO pruned_ids SELECT position >> {_VERSION_BITS}, id, position & {_VERSION_MASK} "
+    f"INSERT INTO pruned_ids SELECT position >> {VERSION_BITS}, id, position & {VERSION_MASK} "
     "FROM events WHERE position > ? AND position <= ?"
 )
 _DELETE_TRIGGER = "SELECT sql FROM sqlite_schema WHERE name = 'events_refuse_delete'"
 _FIND_PRUNED = (
     "SELECT pruned_ids.version, namespace FROM pruned_ids JOIN heads USING (key) WHERE key = ? AND pruned_ids.id = ?"
 )
-_HEADS_OF = "SELECT namespace, key, version, hash, recorded_at_us FROM heads WHERE namespace IN ({marks})"
-_HEADS = "SELECT namespace, version, hash FROM heads WHERE namespace > ? ORDER BY namespace LIMIT ?"
+_HEADS_OF = (
+    "SELECT namespace, key, version, hash, recorded_at_us, erasure_version FROM heads WHERE namespace IN ({marks})"
+)
+_HEADS = "SELECT namespace, version, hash, erasure_version FROM heads WHERE namespace > ? ORDER BY namespace LIMIT ?"
 _MOVE_HEAD = (
     "INSERT INTO heads (key, namespace, version, hash, recorded_at_us) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) "
     "DO UPDATE SET version = excluded.version, hash = excluded.hash, recorded_at_us = excluded.recorded_at_us"
@@ -79,6 +77,8 @@ class SqliteLog(GroupCommitLog):
     Parameters:
         path: the file, which is created with its folder when it is missing.
         clock: microseconds since 1970 UTC, for `recorded_at`.
+        keys: the key store; needed to read encrypted events.
+        encrypt: encrypt new events from now on, or no longer; when None, a new log with keys does, others go on.
         block_events, segment_events_max: parameters of the archive.
         pruned_events: events removed in one transaction.
         checkpoint_pages: size of the WAL in pages at which a commit copies it into the file.
@@ -93,6 +93,8 @@ class SqliteLog(GroupCommitLog):
         path: Path,
         *,
         clock: Callable[[], int] = now_us,
+        keys: KeyStore | None = None,
+        encrypt: bool | None = None,
         block_events: int = BLOCK_EVENTS,
         segment_events_max: int = SEGMENT_EVENTS_MAX,
         pruned_events: int = PRUNED_EVENTS,
@@ -106,7 +108,8 @@ class SqliteLog(GroupCommitLog):
         self._connection = connect(path, synchronous="FULL")
         try:
             with _log_errors(path):
-                self.log_id = _migrate(self._connection, path, checkpoint_pages)
+                self.log_id, encrypts = migrate(self._connection, path, encrypt=encrypt, has_keys=keys is not None)
+                self._connection.execute(f"PRAGMA wal_autocheckpoint={checkpoint_pages}")
                 #: Holds the events that are pruned from this file.
                 self.archive = Archive(
                     path.parent / "archive",
@@ -119,10 +122,10 @@ class SqliteLog(GroupCommitLog):
             raise
         self._closing = threading.Lock()
         self._closed = False
-        super().__init__(clock)
+        super().__init__(clock, keys, encrypts=encrypts)
 
-    def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
-        """Return up to `limit` events with versions over `after`, in order."""
+    def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+        """Return up to `limit` events with versions over `after`, in order, with their stored payloads."""
         with self._reader() as reader:
             reader.execute("BEGIN")
             try:
@@ -130,11 +133,13 @@ class SqliteLog(GroupCommitLog):
                 head = reader.execute(_HEAD, (namespace,)).fetchone()
                 if head is None:
                     return []
-                base, pruned = head[0] << _VERSION_BITS, head[3]
+                base, pruned = head[0] << VERSION_BITS, head[3]
                 sealed: list[RecordedEvent] = []
                 if after < pruned:
                     sealed = self.archive.read(namespace, after=after, limit=min(limit, pruned - after))
-                span = (base + max(after, pruned), base | _VERSION_MASK, limit - len(sealed))
+                    if head[4]:
+                        sealed = without_erased(reader, head[0], sealed)
+                span = (base + max(after, pruned), base | VERSION_MASK, limit - len(sealed))
                 rows: list[StoredEvent] = reader.execute(_READ, span).fetchall()
                 # SQLite does not check the order of its B-tree, so a damaged key may belong to another namespace.
                 if any(row[0] != head[0] for row in rows):
@@ -143,23 +148,23 @@ class SqliteLog(GroupCommitLog):
             finally:
                 reader.execute("ROLLBACK")
 
-    def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
-        """Return the event of `namespace` with this id, or None."""
+    def _find_stored(self, namespace: str, event_id: str) -> RecordedEvent | None:
+        """Return the event of `namespace` with this id and its stored payload, or None."""
         with self._reader() as reader:
             head = reader.execute(_HEAD, (namespace,)).fetchone()
             if head is None:
                 return None
-            row = reader.execute(_FIND, (head[0], _stored_id(event_id))).fetchone()
+            row = reader.execute(_FIND, (head[0], stored_id(event_id))).fetchone()
             if row is not None:
                 return _recorded_event(namespace, row)
-            pruned = reader.execute(_FIND_PRUNED, (head[0], _stored_id(event_id))).fetchone()
-            return None if pruned is None else self._read_archived(namespace, pruned[0])
+            pruned = reader.execute(_FIND_PRUNED, (head[0], stored_id(event_id))).fetchone()
+            return None if pruned is None else self._read_archived(reader, head[0], namespace, pruned[0])
 
     def head(self, namespace: str) -> Head:
         """Return the newest version; version 0 when the namespace has no events."""
         with self._reader() as reader:
             row = reader.execute(_HEAD, (namespace,)).fetchone()
-            return Head(namespace, 0, GENESIS) if row is None else _checked_head(namespace, row[1], row[2])
+            return Head(namespace, 0, GENESIS) if row is None else _checked_head(namespace, row[1], row[2], row[4])
 
     def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
         """Return the heads of up to `limit` namespaces with names over `after`, by name."""
@@ -178,7 +183,7 @@ class SqliteLog(GroupCommitLog):
             ForeignFile: a segment is damaged, or differs from this file. StorageError: the disk failed.
         """
         segments = self.archive.segments(namespace)
-        key, _, _, pruned = self._head_row(namespace)
+        key, _, _, pruned, _ = self._head_row(namespace)
         total = max(0, self.archive.sealed(namespace) - pruned)
         removed = 0
         for segment in segments:
@@ -199,6 +204,24 @@ class SqliteLog(GroupCommitLog):
         """Return the last version that only the archive holds; 0 when nothing was pruned."""
         return self._head_row(namespace)[3]
 
+    def erase(
+        self, namespace: str, versions: Sequence[int], record: EventDraft, *, expected_version: int
+    ) -> Appended | None:
+        """Erase the content of events and append `record` in one transaction; see `EventLog.erase`."""
+        if self._encryption is None:
+            raise NotSupported("needs the log's key store; open the log with its keys", field="log")
+        with _log_errors(self._path), closing(connect(self._path, synchronous="FULL")) as connection:
+            erasure = SqliteErasure(connection, self._encryption, self._clock(), self.archive.sealed(namespace))
+            appended = erasure.run(namespace, versions, record, expected_version)
+        if appended is not None:
+            self._notify_listeners([StagedHead(namespace, 0)])
+        return appended
+
+    def erasures(self, namespace: str) -> list[int]:
+        """Return the versions of the erasure events, in order."""
+        with self._reader() as reader:
+            return [version for (version,) in reader.execute(_ERASURES, (namespace,))]
+
     def shrink(self) -> None:
         """Release the disk space of pruned events. SQLite copies the file, so it needs as much free space meanwhile."""
         with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
@@ -218,6 +241,8 @@ class SqliteLog(GroupCommitLog):
                 return
             self._closed = True
         self._writer.close()
+        if self.keys is not None:
+            self.keys.close()
         self.archive.close()
         while self._readers:
             self._readers.pop().close()
@@ -254,8 +279,11 @@ class SqliteLog(GroupCommitLog):
     def _write(self, requests: list[AppendRequest]) -> Staging:
         """Record `requests` in one transaction and return what was staged for it."""
         self._connection.execute("BEGIN IMMEDIATE")
+        if self._encryption is not None:
+            # Under the lock, which an erasure takes too: a key that it has destroyed is not used.
+            self._encryption.prepare(requests)
         heads = self._read_heads({request.namespace for request in requests})
-        staging = Staging(self._clock(), heads, _stored_id, self._find)
+        staging = Staging(self._clock(), heads, stored_id, self._find, self._encryption)
         staging.stage(requests)
         self._connection.executemany(_INSERT, staging.rows)
         self._connection.executemany(_MOVE_HEAD, [_head_parameters(head) for head in staging.moved_heads()])
@@ -284,31 +312,31 @@ class SqliteLog(GroupCommitLog):
             heads += [StagedHead(namespace, key) for key, namespace in enumerate(sorted(new), start=newest[0] + 1)]
         return heads
 
-    def _find(self, key: Key, stored_id: StoredId) -> StoredEvent | None:
+    def _find(self, key: Key, row_id: StoredId) -> StoredEvent | None:
         """Return the recorded row with a stored id, from the file or the archive, or None."""
-        row: StoredEvent | None = self._connection.execute(_FIND, (key, stored_id)).fetchone()
+        row: StoredEvent | None = self._connection.execute(_FIND, (key, row_id)).fetchone()
         if row is not None:
             return row
-        pruned: StoredEvent | None = self._connection.execute(_FIND_PRUNED, (key, stored_id)).fetchone()
+        pruned: StoredEvent | None = self._connection.execute(_FIND_PRUNED, (key, row_id)).fetchone()
         if pruned is None:
             return None
-        event = self._read_archived(pruned[1], pruned[0])
-        return (key, event.version, stored_id, *event[3:])
+        event = self._read_archived(self._connection, int(key), pruned[1], pruned[0])
+        return (key, event.version, row_id, *event[3:])
 
-    def _read_archived(self, namespace: str, version: int) -> RecordedEvent:
+    def _read_archived(self, reader: apsw.Connection, key: int, namespace: str, version: int) -> RecordedEvent:
         """Return a pruned event."""
-        return self.archive.read(namespace, after=version - 1, limit=1)[0]
+        return without_erased(reader, key, self.archive.read(namespace, after=version - 1, limit=1))[0]
 
     def _head_row(self, namespace: str) -> StoredEvent:
-        """Return the row of a head: key, version, hash, pruned; zeros for a namespace without events."""
+        """Return the row of a head (`_HEAD`); zeros for a namespace without events."""
         with self._reader() as reader:
             row: StoredEvent | None = reader.execute(_HEAD, (namespace,)).fetchone()
-        return row or (0, 0, GENESIS, 0)
+        return row or (0, 0, GENESIS, 0, 0)
 
     def _prune(self, connection: apsw.Connection, namespace: str, key: int, pruned: int, last: int) -> None:
         """Delete the versions over `pruned` up to `last` in one transaction, and store their ids in `pruned_ids`."""
         sealed = self.archive.read(namespace, after=last - 1, limit=1)
-        span = ((key << _VERSION_BITS) + pruned, (key << _VERSION_BITS) + last)
+        span = ((key << VERSION_BITS) + pruned, (key << VERSION_BITS) + last)
         connection.execute("BEGIN IMMEDIATE")
         try:
             newest_row: StoredEvent | None = connection.execute(
@@ -360,69 +388,18 @@ def _log_errors(path: Path) -> Generator[None]:
         raise ForeignFile(f"{path} is damaged ({error}); restore it from a backup") from error
 
 
-def _migrate(connection: apsw.Connection, path: Path, checkpoint_pages: int) -> str:
-    """Apply the missing migrations and return the log's id."""
-    migrations = sorted(files(__package__).joinpath("migrations", "sqlite").iterdir(), key=lambda file: file.name)
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        applied = _migrations_applied(connection, path, len(migrations))
-        for migration in migrations[applied:]:
-            connection.execute(migration.read_text(encoding="utf-8"))
-        if not applied:
-            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            connection.execute("INSERT INTO log (log_id) VALUES (?)", (str(uuid_utils.uuid7()),))
-        connection.execute(f"PRAGMA user_version={len(migrations)}")
-        row: StoredEvent = connection.execute("SELECT log_id FROM log").fetchall()[0]
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute(f"PRAGMA wal_autocheckpoint={checkpoint_pages}")
-    return row[0]
-
-
-def _migrations_applied(connection: apsw.Connection, path: Path, newest: int) -> int:
-    """Return the number of migrations that were applied to the file, 0 for a new file.
-
-    Raises:
-        ForeignFile: another program's database. NewerFile: over `newest` migrations.
-    """
-    application_id = connection.pragma("application_id")
-    if application_id != APPLICATION_ID:
-        if application_id or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            raise ForeignFile(f"{path} is a database of another program; move it away, or name another data folder")
-        return 0
-    applied = connection.pragma("user_version")
-    if applied > newest:
-        raise NewerFile(f"{path} was written by a newer Recollect; install that version or a later one")
-    return applied
-
-
-def _stored_id(event_id: str) -> str | bytes:
-    """Return the stored form of an id: the 16 bytes of a UUID, any other text unchanged."""
-    return bytes.fromhex(event_id.replace("-", "")) if _UUID.fullmatch(event_id) else event_id
-
-
-def _original_id(stored_id: str | bytes) -> str:
-    """Return the text of a stored id."""
-    if not isinstance(stored_id, bytes):
-        return stored_id
-    digits = stored_id.hex()
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
 def _head_parameters(head: StagedHead) -> StoredEvent:
     """Return the parameters of `_MOVE_HEAD`."""
     return head.key, head.namespace, head.version, head.hash, head.recorded_at_us
 
 
-def _checked_head(namespace: Any, version: Any, chain_hash: Any) -> Head:
+def _checked_head(namespace: Any, version: Any, chain_hash: Any, erasure_version: int) -> Head:
     """Return a head, or raise `CorruptError`: a damaged file may hold values of types that its schema excludes."""
     if not (isinstance(namespace, str) and isinstance(version, int) and isinstance(chain_hash, bytes)):
         raise apsw.CorruptError("invalid row in the table heads")
-    return Head(namespace, version, chain_hash)
+    return Head(namespace, version, chain_hash, erasure_version)
 
 
 def _recorded_event(namespace: str, row: StoredEvent) -> RecordedEvent:
     """Return the event in a row of `_ROW`."""
-    return RecordedEvent(namespace, row[1], _original_id(row[2]), *row[3:])
+    return RecordedEvent(namespace, row[1], original_id(row[2]), *row[3:])

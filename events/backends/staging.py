@@ -9,10 +9,11 @@ import orjson
 import uuid_utils
 
 from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.catalogue import THROUGH_TYPES
 from recollect.events.chain import GENESIS, leaf, link
-from recollect.events.envelope import ENCODING_JSON, Appended, EventDraft
-from recollect.events.errors import EventIdConflict, InvalidEvent, RecollectError, VersionConflict
+from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, Appended, EventDraft, RecordedEvent
+from recollect.events.errors import Erased, EventIdConflict, InvalidEvent, RecollectError, VersionConflict
 
 #: A backend's key of a namespace in its tables.
 Key = int | str
@@ -26,16 +27,24 @@ StoredEvent = tuple[Any, ...]
 class StagedHead:
     """A namespace's head within one transaction. It is read in every transaction and never cached."""
 
-    __slots__ = ("hash", "key", "moved", "namespace", "recorded_at_us", "version")
+    __slots__ = ("erasure_version", "hash", "key", "moved", "namespace", "recorded_at_us", "version")
 
     def __init__(
-        self, namespace: str, key: Key, version: int = 0, chain_hash: bytes = GENESIS, recorded_at_us: int = 0
+        self,
+        namespace: str,
+        key: Key,
+        version: int = 0,
+        chain_hash: bytes = GENESIS,
+        recorded_at_us: int = 0,
+        erasure_version: int = 0,
     ) -> None:
         self.namespace = namespace
         self.key = key
         self.version = version
         self.hash = chain_hash
         self.recorded_at_us = recorded_at_us
+        #: The version of the newest erasure; 0 without one.
+        self.erasure_version = erasure_version
         self.moved = False
 
     def state(self) -> tuple[int, bytes, int, bool]:
@@ -55,9 +64,10 @@ class Staging:
         heads: the heads of all namespaces in the transaction, by name.
         stored_id: returns the backend's stored form of an id.
         find: returns the recorded row with a key and a stored id, or None.
+        encryption: encrypts the payloads; None stages them as they are.
     """
 
-    __slots__ = ("_by_id", "_find", "_now_us", "_stored_id", "heads", "rows")
+    __slots__ = ("_by_id", "_encryption", "_find", "_now_us", "_stored_id", "heads", "rows")
 
     def __init__(
         self,
@@ -65,7 +75,9 @@ class Staging:
         heads: Iterable[StagedHead],
         stored_id: Callable[[str], StoredId],
         find: Callable[[Key, StoredId], StoredEvent | None],
+        encryption: StagedEncryption | None = None,
     ) -> None:
+        self._encryption = encryption
         self._now_us = now_us
         self._stored_id = stored_id
         self._find = find
@@ -106,9 +118,12 @@ class Staging:
             stored_id = self._stored_id(draft.id)
             recorded_row = self._by_id.get((head.key, stored_id)) or self._find(head.key, stored_id)
             if recorded_row is not None:
-                if not _same_content(recorded_row, draft):
+                if not _same_content(self._opened(head, draft.id, recorded_row), draft):
                     raise EventIdConflict(request.namespace, draft.id, recorded_row[1])
                 return Appended(draft.id, recorded_row[1], recorded_row[6], recorded_row[14], True)
+            self._check_not_erased(head, draft.id)
+        if self._encryption is not None:
+            self._encryption.check(head.namespace, draft)
         expected = request.expected_version
         if expected is not None and expected != version_before:
             raise VersionConflict(request.namespace, expected, version_before)
@@ -116,11 +131,32 @@ class Staging:
             _check_through(draft, head.version + 1, index)
         return self._add(head, draft)
 
+    def _check_not_erased(self, head: StagedHead, event_id: str) -> None:
+        """Raise `Erased` for the id of an erased event."""
+        if not head.erasure_version or self._encryption is None:
+            return
+        erased = self._stored_id(self._encryption.erased_id(head.namespace, event_id))
+        if self._find(head.key, erased) is not None:
+            raise Erased(
+                f"the event {event_id!r} of namespace {head.namespace!r} was erased, so it is not recorded again; "
+                "leave it out"
+            )
+
+    def _opened(self, head: StagedHead, event_id: str, row: StoredEvent) -> StoredEvent:
+        """Return a recorded row with its decrypted payload."""
+        if row[11] != ENCODING_AES or self._encryption is None:
+            return row
+        event = self._encryption.opened(RecordedEvent(head.namespace, row[1], event_id, *row[3:]))
+        return (*row[:11], event.encoding, event.payload, *row[13:])
+
     def _add(self, head: StagedHead, draft: EventDraft) -> Appended:
         """Stage `draft` as the next version of `head`."""
+        has_id = draft.id is not None
         event_id = draft.id or str(uuid_utils.uuid7())
         stored_id = self._stored_id(event_id)
         version = head.version + 1
+        if self._encryption is not None:
+            draft = self._encryption.sealed(head.namespace, version, event_id, draft)
         recorded_at_us = max(self._now_us, head.recorded_at_us)
         occurred_at_us = recorded_at_us if draft.occurred_at_us is None else draft.occurred_at_us
         event_leaf = leaf(head.namespace, version, event_id, occurred_at_us, recorded_at_us, draft)
@@ -143,7 +179,7 @@ class Staging:
             chain_hash,
         )
         self.rows.append(row)
-        if draft.id is not None:
+        if has_id:
             self._by_id[head.key, stored_id] = row
         head.version, head.hash, head.recorded_at_us, head.moved = version, chain_hash, recorded_at_us, True
         return Appended(event_id, version, recorded_at_us, chain_hash, False)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 # Payloads and the types of their fields are public too, so each section is exported as a whole.
 from recollect.events.catalogue.care_events import *  # noqa: F403
-from recollect.events.catalogue.care_events import CARE_EVENTS, NamespaceErased
+from recollect.events.catalogue.care_events import CARE_EVENTS, ERASURE_EVENTS
 from recollect.events.catalogue.conversation_events import *  # noqa: F403
 from recollect.events.catalogue.conversation_events import CONVERSATION_EVENTS
 from recollect.events.catalogue.derived_events import *  # noqa: F403
@@ -49,7 +49,10 @@ THROUGH_TYPES: frozenset[str] = frozenset(
     {type_of(FactsExtracted), type_of(ObservationsRecorded), type_of(ObservationsReflected)}
 )
 
-_APPENDABLE: list[Any] = [cls for cls in PRODUCER_EVENTS if cls is not NamespaceErased]
+#: Types of the events that record an erasure. They are never encrypted.
+ERASURE_TYPES: frozenset[str] = frozenset(type_of(cls) for cls in ERASURE_EVENTS)
+
+_APPENDABLE: list[Any] = [cls for cls in PRODUCER_EVENTS if cls not in ERASURE_EVENTS]
 _APPENDABLE_UNION: Any = reduce(lambda union, cls: union | cls, _APPENDABLE)
 #: Any event that a producer may append (`validation.producer_draft`), discriminated by `type`, for OpenAPI.
 NewEvent = Annotated[_APPENDABLE_UNION, Field(discriminator="type")]

@@ -1,4 +1,4 @@
-"""Care events: a producer pins, ends, invalidates, forgets or rates memories, or asks to erase a namespace."""
+"""Care events: a producer pins, ends, invalidates, forgets or rates memories, or a namespace is erased."""
 
 from __future__ import annotations
 
@@ -111,17 +111,37 @@ class RetrievalRated(Envelope):
 
 
 class Erasure(Payload):
-    """The reason for erasing a namespace."""
+    """The events that were erased, without their content. It is stored unencrypted, so that `verify` can read it."""
 
     reason: Text | None = None
+    #: The id of the request, which the receipt has too.
+    erasure_id: Name | None = None
+    scope: Literal["namespace", "subject", "session", "message", "retention"] | None = None
+    #: HMAC of the subject, the session or the id that was given, in hex.
+    pseudonym: Name | None = None
+    #: The versions of the erased events as ranges, both ends included.
+    versions: tuple[tuple[int, int], ...] = ()
+    #: sha256 over the versions and leaves of the erased events, in hex.
+    digest: Name | None = None
+    requested_at: Moment | None = None
 
 
 class NamespaceErased(Envelope):
-    """`namespace.erased`: a producer asks to erase all data of the namespace."""
+    """`namespace.erased`: all events of the namespace up to this one were erased. Only an erasure records it."""
 
     type: Literal["namespace.erased"] = "namespace.erased"
     payload: Erasure = Erasure()
 
+
+class EventsErased(Envelope):
+    """`events.erased`: the events of a subject, a session or a message were erased. Only an erasure records it."""
+
+    type: Literal["events.erased"] = "events.erased"
+    payload: Erasure
+
+
+#: Events that record an erasure.
+ERASURE_EVENTS: tuple[type[Envelope], ...] = (NamespaceErased, EventsErased)
 
 CARE_EVENTS: tuple[type[Envelope], ...] = (
     MemoryPinned,
@@ -131,5 +151,5 @@ CARE_EVENTS: tuple[type[Envelope], ...] = (
     MemoryForgotten,
     MemoryReviewed,
     RetrievalRated,
-    NamespaceErased,
+    *ERASURE_EVENTS,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -73,6 +74,50 @@ def restore(source: Path, log: Path, *, on_progress: OnProgress | None = None) -
         sync_file(log.parent)
         incoming.rmdir()
     return events
+
+
+def backup_keys(store: Path, target: Path) -> None:
+    """Copy the key store in the file `store` to the new file `target`, which only its owner can read.
+
+    Keep it apart from backups of the log: together they are readable, also what is erased later.
+
+    Raises:
+        InvalidInput: `target` exists, or `store` does not. StorageError: the disk failed.
+    """
+    if target.exists():
+        raise InvalidInput("exists already; name a new file", field=str(target))
+    if not store.is_file():
+        raise InvalidInput("there is no key store to back up", field=str(store))
+    with storage_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        with (
+            closing(connect(store, readonly=True)) as old,
+            closing(connect(target, journal="DELETE")) as new,
+            new.backup("main", old, "main") as sqlite_backup,
+        ):
+            sqlite_backup.step()
+        sync_file(target)
+        sync_file(target.parent)
+
+
+def restore_keys(source: Path, store: Path) -> None:
+    """Replace the key store in the file `store` by the copy in `source`. The old one is renamed.
+
+    Only for a log that the old key store does not belong to: that one also knows what was erased since the copy.
+
+    Raises:
+        InvalidInput: `source` does not exist. StorageError: the disk failed.
+    """
+    if not source.is_file():
+        raise InvalidInput("is not a copy of a key store", field=str(source))
+    incoming = store.with_name(f"{store.name}.incoming")
+    incoming.unlink(missing_ok=True)
+    backup_keys(source, incoming)
+    rename_database(store, f"replaced-{now_us()}")
+    with storage_errors(store):
+        incoming.rename(store)
+        sync_file(store.parent)
 
 
 def _copy(log: Path, archive: Path, folder: Path, on_progress: OnProgress | None) -> None:

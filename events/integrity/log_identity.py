@@ -16,6 +16,8 @@ import orjson
 
 from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import open_log, sqlite_path
+from recollect.events.encryption.key_store import open_key_store
+from recollect.events.encryption.master_key import KeyOptions
 from recollect.events.envelope import now_us
 from recollect.events.errors import LogMissing, StorageError
 from recollect.events.storage.atomic_file import sync_file
@@ -33,10 +35,13 @@ _JOBS_NAME = "jobs.db"
 _PAGE_BYTES = 4_096
 
 
-def open_log_of_folder(data: Path, url: str) -> EventLog:
-    """Open the log at `url` and check that it is the log of the data folder `data`.
+def open_log_of_folder(data: Path, url: str, options: KeyOptions | None = None) -> EventLog:
+    """Open the log at `url` with its keys, and check that it is the log of the data folder `data`.
 
     The first log that is opened with a data folder becomes its log.
+
+    Parameters:
+        options: where the keys are, and whether new events are encrypted; the defaults when None.
 
     Raises:
         LogMissing: the log is missing, or another log than the log of the folder.
@@ -53,7 +58,9 @@ def open_log_of_folder(data: Path, url: str) -> EventLog:
                 "`recollect restore FOLDER`, or begin a new log with `recollect init --new-log`, which renames "
                 "the data that was made from the old log"
             )
-    log = open_log(url)
+    options = options or KeyOptions()
+    encrypt = {"on": True, "off": False}.get(options.mode)
+    log = open_log(url, keys=open_key_store(data, options), encrypt=encrypt)
     if remembered_id is None:
         try:
             write_log_id(data, log.log_id)

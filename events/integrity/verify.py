@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from recollect.events.backends.log import EventLog
+from recollect.events.catalogue import ERASURE_TYPES
 from recollect.events.chain import GENESIS, leaf_of, link
 from recollect.events.envelope import RecordedEvent
 from recollect.events.progress import OnProgress
@@ -56,10 +57,10 @@ def verify(
             so that parts of one chain can be verified in parallel. Without `until`, the head is verified too.
         on_progress: called with (versions checked, last version to check) after each batch.
     """
-    walk = _ChainWalk(after, _stored_hash(log, namespace, after))
+    walk = _ChainWalk(after, _stored_hash(log, namespace, after), erased_versions(log, namespace))
     last = log.head(namespace).version if until is None else until
     while walk.version < last and len(walk.problems) < PROBLEMS_MAX:
-        events = log.read(namespace, after=walk.version, limit=min(_BATCH, last - walk.version))
+        events = log.read_stored(namespace, after=walk.version, limit=min(_BATCH, last - walk.version))
         # After a gap in the versions, the page may have events over `until`.
         events = [event for event in events if event.version <= last]
         if not events:
@@ -80,18 +81,30 @@ def verify(
     )
 
 
+def erased_versions(log: EventLog, namespace: str) -> list[tuple[int, int]]:
+    """Return the versions that the erasure events of `namespace` name, as ranges; the events are in the chain."""
+    ranges: list[tuple[int, int]] = []
+    for version in log.erasures(namespace):
+        [event] = log.read_stored(namespace, after=version - 1, limit=1)
+        if event.type in ERASURE_TYPES and event.version == version:
+            # An erasure covers only what is older than its event.
+            spans = event.data().get("versions", ())
+            ranges += [(first, min(last, version - 1)) for first, last in spans]
+    return ranges
+
+
 def _stored_hash(log: EventLog, namespace: str, version: int) -> bytes | None:
     """Return the stored hash of `version`; None when that event is missing."""
     if version == 0:
         return GENESIS
-    events = log.read(namespace, after=version - 1, limit=1)
+    events = log.read_stored(namespace, after=version - 1, limit=1)
     return events[0].hash if events and events[0].version == version else None
 
 
 def _compare_head(walk: _ChainWalk, log: EventLog, namespace: str) -> None:
     """Compare the newest event with the head. Events that are appended meanwhile are verified too."""
     while True:
-        newer = log.read(namespace, after=walk.version, limit=_BATCH)
+        newer = log.read_stored(namespace, after=walk.version, limit=_BATCH)
         head = log.head(namespace)
         if head.version <= walk.version:
             break
@@ -111,8 +124,10 @@ def _compare_head(walk: _ChainWalk, log: EventLog, namespace: str) -> None:
 class _ChainWalk:
     """A walk along a chain: its current version, the hash of that version, and the problems so far."""
 
-    def __init__(self, version: int, chain_hash: bytes | None) -> None:
+    def __init__(self, version: int, chain_hash: bytes | None, erased: Collection[tuple[int, int]]) -> None:
         self.version = version
+        #: The versions that erasures of this namespace name, as ranges.
+        self._erased = erased
         #: None when the event before the first one is missing, which the walk over the part before it reports.
         self.hash = chain_hash
         self.problems: list[ChainProblem] = []
@@ -122,7 +137,10 @@ class _ChainWalk:
         if event.version != self.version + 1:
             missing = f"version {self.version + 1}" if event.version == self.version + 2 else "several versions"
             self.report(self.version + 1, f"removed: {missing} before version {event.version} is missing")
-        if not _matches(lambda: leaf_of(event), event.leaf):
+        if event.is_erased:
+            if not any(first <= event.version <= last for first, last in self._erased):
+                self.report(event.version, "erased, but no erasure event names it: its content was removed")
+        elif not _matches(lambda: leaf_of(event), event.leaf):
             self.report(event.version, "altered: its header or stored bytes do not match its leaf")
         previous = self.hash
         if previous is not None and not _matches(lambda: link(previous, event.leaf), event.hash):

@@ -7,7 +7,7 @@ events. The hash is stored once a block only, since the other hashes are compute
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -88,8 +88,8 @@ class EventSource(Protocol):
         """Return the newest version of a namespace."""
         ...
 
-    def read(self, namespace: str, *, after: int, limit: int) -> Sequence[RecordedEvent]:
-        """Return up to `limit` events with versions over `after`."""
+    def read_stored(self, namespace: str, *, after: int, limit: int) -> Sequence[RecordedEvent]:
+        """Return up to `limit` events with versions over `after`, with their stored payloads."""
         ...
 
 
@@ -135,6 +135,8 @@ class Archive:
             stamp = (status.st_mtime_ns, status.st_ino)
             cached = self._manifests.get(namespace)
             if cached is None or cached[0] != stamp:
+                # A segment may have been written again without erased events.
+                self._blocks.clear()
                 cached = self._manifests[namespace] = (stamp, self._read_manifest(path, namespace))
         return cached[1]
 
@@ -188,6 +190,48 @@ class Archive:
                 after = last
             return sealed_segments
 
+    def rewrite(self, log: EventSource, namespace: str, versions: Collection[int]) -> list[tuple[Segment, Segment]]:
+        """Write the segments with `versions`, which the log has erased, again without their content.
+
+        Parameters:
+            versions: erased versions; segments that hold none of them with content stay as they are.
+
+        Returns:
+            (segment before, segment after) for each rewritten segment.
+
+        Raises:
+            ForeignFile: a segment is damaged. StorageError: the disk failed; the same call again is safe.
+        """
+        if not self._folder_of(namespace).exists():
+            return []
+        rewritten: list[tuple[Segment, Segment]] = []
+        with self._sealing(namespace) as folder:
+            segments = self.segments(namespace)
+            for number, segment in enumerate(segments):
+                erased = {version for version in versions if segment.first_version <= version <= segment.last_version}
+                if not erased:
+                    continue
+                stored = self._read_back(namespace, folder / segment.file, segment)
+                if all(event.is_erased for event in stored if event.version in erased):
+                    continue
+                name = f"{segment.first_version:012}-{segment.last_version:012}-{segment.sha256[:8]}.parquet"
+                new = self._write_segment(
+                    log,
+                    namespace,
+                    folder,
+                    segment.first_version - 1,
+                    segment.last_version,
+                    bytes.fromhex(segment.previous_hash),
+                    name,
+                )
+                segments = [*segments[:number], new, *segments[number + 1 :]]
+                self._write_manifest(folder, namespace, segments)
+                (folder / segment.file).unlink()
+                rewritten.append((segment, new))
+            sync_file(folder)
+            self._blocks.clear()
+        return rewritten
+
     def close(self) -> None:
         """Close the connection to DuckDB, which is opened again by the next read."""
         with self._connecting:
@@ -206,14 +250,21 @@ class Archive:
             raise ForeignFile(f"{path} is damaged: it is not what was sealed; restore it from a backup")
 
     def _write_segment(
-        self, log: EventSource, namespace: str, folder: Path, after: int, last: int, previous_hash: bytes
+        self,
+        log: EventSource,
+        namespace: str,
+        folder: Path,
+        after: int,
+        last: int,
+        previous_hash: bytes,
+        name: str | None = None,
     ) -> Segment:
         """Write the versions over `after` up to `last` to a new segment and return its entry of the manifest."""
-        name = f"{after + 1:012}-{last:012}.parquet"
+        name = name or f"{after + 1:012}-{last:012}.parquet"
         temporary = folder / f"{name}.tmp"
         events: list[RecordedEvent] = []
         while after + len(events) < last:
-            page = log.read(
+            page = log.read_stored(
                 namespace, after=after + len(events), limit=min(self._block_events, last - after - len(events))
             )
             if not page:
@@ -357,7 +408,8 @@ def _check_chain(namespace: str, after: int, last: int, events: Sequence[Recorde
     version = after
     for event in events:
         version += 1
-        if event.version != version or leaf_of(event) != event.leaf or link(previous_hash, event.leaf) != event.hash:
+        altered = not event.is_erased and leaf_of(event) != event.leaf
+        if event.version != version or altered or link(previous_hash, event.leaf) != event.hash:
             raise ForeignFile(f"the chain of namespace {namespace!r} is broken at version {version}; run verify")
         previous_hash = event.hash
     if version != last:

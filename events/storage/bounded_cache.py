@@ -81,6 +81,12 @@ class BoundedCache(Generic[Key, Value]):
                 self._values.move_to_end(key)
             self._evict()
 
+    def remove(self, unwanted: Callable[[Key], bool]) -> None:
+        """Remove the values whose keys `unwanted` returns True for."""
+        with self._lock:
+            for key in [key for key in self._values if unwanted(key)]:
+                self._size -= self._size_of(self._values.pop(key))
+
     def clear(self) -> None:
         """Remove every value."""
         with self._lock:

@@ -25,18 +25,25 @@ DatabaseError = apsw.Error
 #: The errors of SQLite for a damaged file.
 DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
 
-Synchronous = Literal["FULL", "NORMAL"]
+Synchronous = Literal["EXTRA", "FULL", "NORMAL"]
+Journal = Literal["WAL", "DELETE"]
 
 
 def connect(
-    path: Path, *, readonly: bool = False, create: bool = True, synchronous: Synchronous = "NORMAL"
+    path: Path,
+    *,
+    readonly: bool = False,
+    create: bool = True,
+    synchronous: Synchronous = "NORMAL",
+    journal: Journal = "WAL",
 ) -> apsw.Connection:
-    """Open the SQLite file `path` in WAL mode.
+    """Open the SQLite file `path`.
 
     Parameters:
         create: create the file when it is missing, unless `readonly`.
-        synchronous: ``FULL`` makes a commit durable; ``NORMAL`` keeps the file consistent, which is enough for data
-            that can be rebuilt.
+        synchronous: ``FULL`` makes a commit durable, with the journal ``DELETE`` only ``EXTRA`` does; ``NORMAL`` keeps
+            the file consistent, which is enough for data that can be rebuilt.
+        journal: ``DELETE`` for a file on a disk that several machines share, and for one that holds little.
 
     Raises:
         StorageError: the file cannot be opened; `ForeignFile` when it is not a SQLite database.
@@ -54,7 +61,7 @@ def connect(
             # With it, INSERT OR REPLACE fires the triggers that refuse DELETE.
             connection.pragma("recursive_triggers", True)
             if not readonly:
-                connection.pragma("journal_mode", "WAL")
+                connection.pragma("journal_mode", journal)
             connection.pragma("synchronous", synchronous)
             # Reads the header, so that another program's file is detected before the first query.
             connection.pragma("schema_version")

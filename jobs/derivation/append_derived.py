@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from recollect.events.envelope import Appended, EventDraft
-from recollect.events.errors import EventIdConflict, VersionConflict
+from recollect.events.errors import Erased, EventIdConflict, VersionConflict
 from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.limits import BATCH_EVENTS_MAX
 from recollect.jobs.derivation.job_context import JobContext
@@ -74,6 +74,12 @@ def _append_batch(context: JobContext, namespace: str, batch: Sequence[EventDraf
     for _ in range(_APPENDS_MAX):
         try:
             return context.log.append(namespace, batch, expected_version=version)
+        except Erased:
+            # What was derived before an erasure is derived again from what is left, and needs an id of its own.
+            suffix = f":{context.log.head(namespace).erasure_version}"
+            if batch[0].id is None or batch[0].id.endswith(suffix):
+                raise
+            batch = [draft._replace(id=f"{draft.id}{suffix}") for draft in batch]
         except VersionConflict:
             newer = context.log.read(namespace, after=version, limit=BATCH_EVENTS_MAX)
             if not newer or any(event.type not in _HARMLESS for event in newer):

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from recollect.jobs.conversation.observer import observe
 from recollect.jobs.derivation.job_context import Job, JobContext
+from recollect.jobs.erasure.care_transfer import transfer_care
+from recollect.jobs.erasure.retention import retain
 from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.queue.nightly import compact
 
@@ -45,10 +47,15 @@ def seal(context: JobContext, namespace: str, _: int) -> int:
 
 
 #: In the order in which they run for new events: the observer follows the extraction.
-LIVE_JOBS: dict[str, LiveJob] = {"extract": LiveJob(extract), "observe": LiveJob(observe)}
+LIVE_JOBS: dict[str, LiveJob] = {
+    "extract": LiveJob(extract),
+    "care": LiveJob(transfer_care),
+    "observe": LiveJob(observe),
+}
 
 SCHEDULED_JOBS: dict[str, ScheduledJob] = {
     "compact": ScheduledJob(compact, "0 3 * * *"),
+    "retain": ScheduledJob(retain, "0 4 * * *"),
     "repair": ScheduledJob(repair, "0 5 * * *"),
     "seal": ScheduledJob(seal, "0 6 * * sun"),
 }

@@ -15,6 +15,7 @@ from pathlib import Path
 import append_bench
 import archive_bench
 import embed_bench
+import encryption_bench
 import extract_bench
 import http_bench
 import nightly_bench
@@ -30,6 +31,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "http": http_bench.run,
     "nightly": nightly_bench.run,
     "archive": archive_bench.run,
+    "encryption": encryption_bench.run,
     "projection": projection_bench.run,
     "replay": replay_bench.run,
     "retrieve": retrieve_bench.run,

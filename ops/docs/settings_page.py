@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pydantic import BaseModel
 from schema_tables import fields_of, first_paragraph, table
 
@@ -20,10 +22,15 @@ def render() -> str:
 def _table(group: type[BaseModel]) -> str:
     rows = [
         # In the environment a text has no quotes.
-        (f"`RECOLLECT_{field.name.upper()}`", _unquoted(field.default), field.type, field.description)
+        (f"`RECOLLECT_{field.name.upper()}`", _unquoted(field.default), _unlinked(field.type), field.description)
         for field in fields_of(group)
     ]
     return table(("variable", "default", "type", ""), rows)
+
+
+def _unlinked(type: str) -> str:
+    """Return the type of a field without links: the description names the fields of an object."""
+    return re.sub(r"\[\w+\]\(#\w+\)", "object", type)
 
 
 def _unquoted(default: str) -> str:

@@ -64,6 +64,11 @@ class ActiveModel:
         record = None if self._off else read_model_record(data)
         self._vectors = self.open_vectors(self.new_embedder(setting if record is None else record.current.name))
         self._next: Vectors | None = None
+        read_models.purges.listen(
+            folder=lambda namespace, version: [self._vectors.prune(namespace, version)],
+            # The vectors in use change, so the method is looked up for each call.
+            process=lambda namespace: self._vectors.drop(namespace),  # noqa: PLW0108
+        )
         _logger.info("embedding model %r: %s", self._vectors.embedder.name, self._reason(record))
 
     def vectors(self) -> Vectors:

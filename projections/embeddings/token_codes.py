@@ -86,6 +86,10 @@ class TokenCodeCache:
         """Add `codes`, by version; the least recently used ones are evicted."""
         self._codes.put_all({(generation, version): chunks for version, chunks in codes.items()})
 
+    def clear(self) -> None:
+        """Drop all codes."""
+        self._codes.clear()
+
 
 def _size_bytes(chunks: Sequence[bytes]) -> int:
     """Return the approximate memory of one turn's codes: 300 bytes of Python objects and the codes."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recollect.events.backends.log import EventLog
+from recollect.events.errors import StorageError
 from recollect.events.storage.database import connect, storage_errors
 from recollect.projections.embeddings.passages import Passage
 from recollect.projections.embeddings.token_codes import TokenCodes, Vector
@@ -120,6 +121,7 @@ class VectorStore:
         with storage_errors(path):
             self._connection.execute(_schema())
             self._migrate()
+            self._purged = self._last_purge()
 
     def checkpoint(self) -> int:
         """Return the version of the last embedded episode; 0 when the vectors are of another source."""
@@ -193,7 +195,14 @@ class VectorStore:
         with self._transaction():
             self._insert(embeddings)
 
+    def _last_purge(self) -> int:
+        """Return the version of the last erasure that removed vectors from the file."""
+        row: tuple[Any, ...] | None = self._connection.execute("SELECT max(version) FROM purges").fetchone()
+        return 0 if row is None or row[0] is None else row[0]
+
     def _insert(self, embeddings: Mapping[bytes, StoredEmbedding]) -> None:
+        if self._last_purge() != self._purged:
+            raise StorageError(f"{self._path}: events were erased while their texts were embedded; embed again")
         self._connection.executemany(
             _INSERT_VECTOR,
             [(self._model, digest, text.vector.astype("<f4").tobytes()) for digest, text in embeddings.items()],

@@ -29,19 +29,20 @@ from recollect.projections.embeddings.model_runtime import normalised
 from recollect.projections.embeddings.passages import (
     PASSAGES_VERSION,
     Passage,
-    SourceTurn,
     passages,
     summary_passages,
 )
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.token_codes import TokenCodeCache, Vector, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
+from recollect.projections.embeddings.vector_pruning import digests_in_use, prune_vectors, source_turns
 from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
 from recollect.projections.projection_settings import INDEX_BYTES_MAX
-from recollect.projections.queries.episode_queries import EpisodeRow, EpisodeToEmbed, SpokenText
+from recollect.projections.queries.episode_queries import EpisodeToEmbed
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import namespace_folder, remove_database
 from recollect.projections.read_models.open_files import OpenFiles
+from recollect.projections.read_models.purges import Target
 from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.read_models.summary_sources import read_turns
 from recollect.projections.schema.schema import SCHEMA_VERSION
@@ -222,6 +223,31 @@ class Vectors:
             with self._read_models.reading(namespace) as snapshot, self._using(namespace, snapshot) as store:
                 store.remove_other_models(keep)
 
+    def prune(self, namespace: str, version: int) -> Target:
+        """Remove the vectors of texts that the read model no longer has; return what was removed.
+
+        It needs no ready model. The next `embed_new` gives the episodes their vectors again, most from the file.
+
+        Parameters:
+            version: of the erasure that removed the texts.
+        """
+        path = self._path(namespace)
+        if not path.exists():
+            return {"store": "vectors and token codes", "rows": 0}
+        with self._read_models.reading(namespace) as snapshot:
+            kept = set(digests_in_use(self._read_models.log, namespace, snapshot))
+        with self._stores.lock:
+            self._stores.drop(namespace)
+            rows = prune_vectors(path, kept, version)
+        method = "rows overwritten (secure_delete), WAL emptied"
+        return {"store": "vectors and token codes", "method": method, "rows": rows}
+
+    def drop(self, namespace: str) -> None:
+        """Drop the vectors of `namespace` from memory; the next use reads its file again."""
+        self._stores.drop(namespace)
+        self._code_cache.clear()
+        self._knowledge_versions.pop(namespace, None)
+
     def close(self) -> None:
         """Close every file; running work ends after its batch."""
         self._closed = True
@@ -258,7 +284,7 @@ class Vectors:
             return
         turns = read_turns(self._read_models.log, namespace, snapshot.episodes.source_versions(episode.version))
         versions = [turn.version for turn in turns]
-        sources = _source_turns(turns, snapshot)
+        sources = source_turns(turns, snapshot)
         yield from ((episode.version, passage) for passage in summary_passages(episode.spoken, sources))
         with store.lock:
             embedded = store.embedded_among(versions)
@@ -389,20 +415,3 @@ class Vectors:
 
     def _path(self, namespace: str) -> Path:
         return namespace_folder(self._data, namespace) / VECTORS_FILE
-
-
-def _source_turns(rows: Sequence[EpisodeRow], snapshot: Snapshot) -> list[SourceTurn]:
-    """Return the sources of a summary with the contexts they were embedded in.
-
-    Where the row of a source, or of the turn before it, has expired, that is the source before it in its session.
-    """
-    before = snapshot.episodes.spoken_before([row.version for row in rows])
-    last_of_session: dict[str, SpokenText] = {}
-    turns: list[SourceTurn] = []
-    for row in rows:
-        spoken = SpokenText(row.speaker, row.text, row.caption)
-        fallback = None if row.session_id is None else last_of_session.get(row.session_id)
-        turns.append(SourceTurn(spoken, before.get(row.version) or fallback))
-        if row.session_id is not None:
-            last_of_session[row.session_id] = spoken
-    return turns

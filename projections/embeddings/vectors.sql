@@ -33,3 +33,8 @@ CREATE TABLE IF NOT EXISTS embedded (
     checkpoint INTEGER NOT NULL,  -- version of the last episode embedded
     last_id    TEXT    NOT NULL   -- id of that episode's event
 ) STRICT, WITHOUT ROWID;
+
+-- The erasures that removed vectors: a process that opened the file before one of them may no longer write to it.
+CREATE TABLE IF NOT EXISTS purges (
+    version INTEGER PRIMARY KEY
+) STRICT;

@@ -122,7 +122,9 @@ class History:
         if version == 0:
             yield Snapshot(empty_read_model(self._log.log_id, namespace), 0)
             return
-        if version == self._log.head(namespace).version:
+        head = self._log.head(namespace)
+        self._read_models.purges.follow(head, deadline=deadline)
+        if version == head.version:
             self._read_models.catch_up(namespace, deadline=deadline)
             with self._read_models.reading(namespace) as live:
                 # Later when an event was appended meanwhile, earlier when the namespace is parked.
@@ -156,7 +158,8 @@ class History:
         The chain hash is part of it: a log restored from a backup and continued differently gets other files.
         """
         newest = self._log.read(namespace, after=version - 1, limit=1)[0]
-        source = f"{SCHEMA_VERSION} {self._log.log_id} {newest.hash.hex()}"
+        erasure_version = self._log.head(namespace).erasure_version
+        source = f"{SCHEMA_VERSION} {self._log.log_id} {newest.hash.hex()} {erasure_version or ''}".rstrip()
         name = f"{version}-{sha256(source.encode()).hexdigest()[:16]}.db"
         folder = namespace_folder(self._data, namespace)
         return _PastFile(namespace, version, folder / "as-of" / name, self._markers / f"{folder.name}-{name}")

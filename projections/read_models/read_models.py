@@ -23,6 +23,7 @@ from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.generations import building, empty_path, next_generation, publish
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.open_files import OpenFiles
+from recollect.projections.read_models.purges import Purges
 from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATCH_EVENTS
 from recollect.projections.read_models.replay import build_read_model
 from recollect.projections.schema.content_hash import content_hash, keyword_index_matches
@@ -180,6 +181,8 @@ class ReadModels:
         self._open_files: OpenFiles[_OpenReadModel] = OpenFiles(open_files_max, is_current=_OpenReadModel.is_live)
         #: By namespace; changed under the lock of the open files.
         self._parked: dict[str, Parked] = {}
+        #: Follows the erasures of the log.
+        self.purges = Purges(data, log, self._rebuild_after_erasure, self._open_files.drop)
 
     def catch_up(self, namespace: str, *, deadline: float | None = None) -> ProjectionProgress:
         """Project the events after the checkpoint; return the new progress.
@@ -190,8 +193,9 @@ class ReadModels:
         Raises:
             StorageError: the file cannot be written.
             LogRewound: the log ends before the checkpoint; it is an older copy.
+            StillBuilding: events were erased, and the read model without them is not built yet.
         """
-        head = self.log.head(namespace).version
+        head = self._head(namespace, deadline)
         if head == 0:
             return ProjectionProgress(namespace=namespace, version=0, head=0, parked=None)
         if deadline is None and head > self._far_behind_events:
@@ -206,7 +210,7 @@ class ReadModels:
     @contextmanager
     def reading(self, namespace: str) -> Generator[Snapshot]:
         """Yield a snapshot of the live read model; an empty one for a namespace without events."""
-        if self.log.head(namespace).version == 0:
+        if self._head(namespace) == 0:
             yield Snapshot(empty_read_model(self.log.log_id, namespace), 0)
             return
         with self._using(namespace) as read_model, read_model.reading() as snapshot:
@@ -214,7 +218,7 @@ class ReadModels:
 
     def progress(self, namespace: str) -> ProjectionProgress:
         """Return the progress of the read model, without projecting events."""
-        head = self.log.head(namespace).version
+        head = self._head(namespace)
         if head == 0:
             return ProjectionProgress(namespace=namespace, version=0, head=0, parked=None)
         with self._using(namespace) as read_model:
@@ -279,6 +283,20 @@ class ReadModels:
     def close(self) -> None:
         """Close every file; a file in use is closed by its last reader."""
         self._open_files.drop_all()
+
+    def _head(self, namespace: str, deadline: float | None = None) -> int:
+        """Return the newest version; first remove what was derived from events that are erased."""
+        head = self.log.head(namespace)
+        self.purges.follow(head, deadline=deadline)
+        return head.version
+
+    def _rebuild_after_erasure(self, namespace: str) -> None:
+        """Publish a generation without erased events; an empty one when an event cannot be projected."""
+        try:
+            self.replay(namespace)
+        except ProjectionFailed:
+            # The next catch-up projects the events before the failing one and parks the namespace.
+            self._begin_generation(namespace, namespace_folder(self._data, namespace))
 
     def _rebuild_far_behind(self, namespace: str, head: int) -> None:
         """Replay a read model that lacks most of a long log, after a change of schema or the loss of its file.

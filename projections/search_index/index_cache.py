@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from recollect.events.storage.bounded_cache import BoundedCache
@@ -68,6 +69,10 @@ class IndexCache:
             result = index = index._replace(episodes=index.episodes.extended(snapshot.episodes, snapshot.version))
         self._put(path, index)
         return result
+
+    def drop_removed(self) -> None:
+        """Drop the indexes of read models whose files are removed."""
+        self._indexes.remove(lambda path: not Path(path.rpartition(" ")[0]).exists())
 
     def _put(self, path: str, index: IndexSnapshot) -> None:
         if path:

@@ -21,7 +21,7 @@ from recollect.api.importers.jsonl_import import import_jsonl
 from recollect.api.settings import load_settings
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.catalogue import DERIVED_EVENTS, EVENT_CLASSES, Envelope, type_of
-from recollect.events.errors import InvalidEvent, NotSupported
+from recollect.events.errors import InvalidEvent
 from recollect.events.validation import draft, drafts, producer_draft
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -51,7 +51,7 @@ def test_a_producer_cannot_append_a_derived_event_in_whatever_shape(name: str) -
 
 
 def test_python_refuses_derived_events_and_erasure_and_records_nothing_of_the_batch(memory: Recollect) -> None:
-    for name, error in (("facts.extracted", InvalidEvent), ("namespace.erased", NotSupported)):
+    for name, error in (("facts.extracted", InvalidEvent), ("namespace.erased", InvalidEvent)):
         batch = [message("hello"), event_of(name)]
         for append in (memory.append, memory.append_and_retrieve):
             with pytest.raises(error) as refused:
@@ -64,7 +64,7 @@ def test_the_async_twin_refuses_them_too(tmp_path: Path) -> None:
     async def run() -> None:
         settings = load_settings(data=tmp_path, embedding_model="none")
         async with AsyncRecollect(settings=settings, workers=False) as memory:
-            for name, error in (("facts.extracted", InvalidEvent), ("namespace.erased", NotSupported)):
+            for name, error in (("facts.extracted", InvalidEvent), ("namespace.erased", InvalidEvent)):
                 with pytest.raises(error):
                     await memory.append("a", event_of(name))
                 with pytest.raises(error):
@@ -82,9 +82,9 @@ def test_http_and_the_command_line_refuse_them_and_extraction_goes_on(tmp_path: 
             assert (answer.status_code, answer.json()["error"]) == (422, "InvalidEvent")
             assert "facts.extracted is derived" in answer.json()["detail"]
         erased = httpx.post(url, json=event_of("namespace.erased"))
-        assert (erased.status_code, erased.json()["title"]) == (501, "Not Implemented")
+        assert (erased.status_code, erased.json()["error"]) == (422, "InvalidEvent")
         assert erased.headers["content-type"] == "application/problem+json"
-        assert "nothing would be forgotten" in erased.json()["detail"]
+        assert "recorded by an erasure alone" in erased.json()["detail"]
         assert httpx.get(url).json()["items"] == []
     for name in ("facts.extracted", "namespace.erased"):
         refused = recollect("append", "a", orjson.dumps(event_of(name)).decode(), data=tmp_path)

@@ -219,9 +219,10 @@ def test_restoring_the_backup_of_another_log_makes_it_the_folders_log_and_keeps_
     content = model.read_bytes()
     event = orjson.dumps(message("the password is swordfish")).decode()
     assert recollect("append", "a", event, data=tmp_path / "other").returncode == 0
-    assert recollect("backup", str(tmp_path / "theirs"), data=tmp_path / "other").returncode == 0
+    keys = ("--keys", str(tmp_path / "keys"))
+    assert recollect("backup", str(tmp_path / "theirs"), *keys, data=tmp_path / "other").returncode == 0
 
-    assert recollect("restore", str(tmp_path / "theirs"), data=folder).returncode == 0
+    assert recollect("restore", str(tmp_path / "theirs"), *keys, data=folder).returncode == 0
     assert read_log_id(folder) == read_log_id(tmp_path / "other")
     assert "swordfish" in recollect("retrieve", "a", "which password?", data=folder).stdout
     # Two more generations: what is folded from the same log goes, what is of another one stays.

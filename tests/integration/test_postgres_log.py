@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -13,8 +14,10 @@ from support.postgres import PostgresServer, new_database
 from recollect.events.backends import postgres_log
 from recollect.events.backends.open_log import open_log
 from recollect.events.backends.postgres_log import PostgresLog
+from recollect.events.encryption.key_store import KeyStore
 from recollect.events.errors import ForeignFile, InvalidInput, NewerFile, StorageError, VersionConflict
 from recollect.events.integrity.verify import verify
+from recollect.events.validation import draft
 
 
 @pytest.fixture
@@ -50,15 +53,20 @@ def test_nobody_changes_or_removes_an_event_not_even_a_superuser(url: str, log: 
     assert [event.id for event in log.read("a")] == ["e1"]
 
 
-def test_the_owner_of_the_tables_has_no_privilege_to_change_events(url: str) -> None:
+def test_the_owner_of_the_tables_has_no_privilege_to_change_events_except_to_erase(url: str, tmp_path: Path) -> None:
     with psycopg.connect(url, autocommit=True) as admin:
         admin.execute(b"DROP ROLE IF EXISTS bot")
         admin.execute(b"CREATE ROLE bot LOGIN")
         admin.execute(f"GRANT CREATE ON DATABASE {admin.info.dbname} TO bot".encode())
     of_bot = url.replace("postgres@", "bot@")
-    log = PostgresLog(of_bot)
-    log.append("a", [message_draft("x")])
+    log = PostgresLog(of_bot, keys=KeyStore(tmp_path))
+    log.append("a", [message_draft("x"), message_draft("y")])
+    record = draft({"type": "events.erased", "id": "r", "payload": {"scope": "message", "versions": [[1, 1]]}})
+    assert log.erase("a", [1], record, expected_version=2) is not None
+    assert [event.is_erased for event in log.read("a")] == [True, False, False]
+    assert verify(log, "a").is_intact
     with psycopg.connect(of_bot, autocommit=True) as bot:
+        bot.execute(b"SELECT set_config('recollect.erasing', 'on', false)")
         for statement in (b"UPDATE recollect.events SET id = 'y'", b"DELETE FROM recollect.events"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 bot.execute(statement)

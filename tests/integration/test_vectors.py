@@ -272,7 +272,7 @@ def test_vectors_of_an_earlier_release_are_dropped_once_and_embedded_again(
     assert nearest(models, reopened, embedder, "red apples") == []
     assert reopened.embed_new("a") == 1
     assert nearest(models, reopened, embedder, "red apples") == [1]
-    assert tables() == {"vectors", "token_codes", "embeddings", "embedded"}
+    assert tables() == {"vectors", "token_codes", "embeddings", "embedded", "purges"}
     reopened.close()
 
     # The migrations do not run a second time.

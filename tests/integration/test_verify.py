@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -103,6 +104,19 @@ def test_any_single_changed_byte_is_found(
 
     assert not verify(log, "a").is_intact
     log.close()
+
+
+def test_content_that_was_removed_without_an_erasure_event_is_found(tmp_path: Path, log: SqliteLog) -> None:
+    log.append("a", [message_draft(f"text {number}") for number in range(3)])
+    with closing(apsw.Connection(str(tmp_path / "log.db"))) as thief:
+        thief.execute("DROP TRIGGER events_refuse_update")
+        thief.execute("UPDATE events SET encoding = 'erased', type = 'erased', payload = x'' WHERE position & 255 = 2")
+        [problem] = verify(log, "a").problems
+        assert problem.version == 2
+        assert "no erasure event names it" in problem.message
+        # A row that claims an erasure is no event of the chain.
+        thief.execute("INSERT INTO erasures SELECT key, 3 FROM heads")
+    assert not verify(log, "a").is_intact
 
 
 def test_a_long_chain_is_walked_in_parts_with_the_same_verdict(tmp_path: Path, log: SqliteLog) -> None:

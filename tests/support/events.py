@@ -48,6 +48,7 @@ PAYLOADS: dict[str, Event] = {
     "retrieval.rated": {"trace_id": "t1", "rating": "noise", "memory_ids": ["m1"]},
     "memory.invalidated": {"memory_id": "m1", "reason": "wrong"},
     "namespace.erased": {"reason": "asked"},
+    "events.erased": {"scope": "message", "erasure_id": "e1", "versions": [[1, 2]]},
     "episodes.compressed": {"text": "They met.", "source_events": ["e1"]},
     "episode.distilled": {"text": "Met.", "source_events": ["e1"]},
     "episodes.expired": {"episode_ids": ["e1"]},

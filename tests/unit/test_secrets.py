@@ -102,7 +102,7 @@ def test_every_text_of_a_payload_is_screened() -> None:
     redact = SecretPolicies(credentials="redact", everyday="redact")
     left = Counter[str]()
     for payload in (turns, data, captions):
-        draft = message_draft("").__class__(*message_draft("")[:-1], orjson.dumps(payload))
+        draft = message_draft("")._replace(payload=orjson.dumps(payload))
         left.update(re.findall(r"\[(?:redacted: \w+|private)\]", screen(draft, redact).payload.decode()))
     assert left == {"[redacted: pin]": 1, "[private]": 1, "[redacted: password]": 2}
 

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from recollect.events.errors import (
     Conflict,
     DiskFull,
+    Erased,
     InvalidInput,
     NotFound,
     NotSupported,
@@ -31,6 +32,7 @@ _STATUS: tuple[tuple[type[RecollectError], int], ...] = (
     (NotFound, 404),
     (NotSupported, 501),
     (InvalidInput, 422),
+    (Erased, 410),
     (Conflict, 409),
     (DiskFull, 507),
     (StorageError, 503),

@@ -18,6 +18,8 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import TRACES_BYTES_MAX
 from recollect.events.envelope import now_us, rfc3339
+from recollect.events.storage.atomic_file import write_atomically
+from recollect.events.storage.database import storage_errors
 
 _logger = logging.getLogger(__name__)
 
@@ -124,6 +126,34 @@ class TraceStore:
             os.write(descriptor, content)
         finally:
             os.close(descriptor)
+
+
+def remove_traces(folder: Path, namespace: str) -> int:
+    """Remove the traces of retrievals that read `namespace` from all files; return their number.
+
+    A file is replaced as a whole. A line that another process appends to it at the same moment is lost.
+
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    removed = 0
+    with storage_errors(folder):
+        for file in trace_files(folder):
+            lines = _file_lines(file)
+            kept = [line for line in lines if not _reads(_parsed_trace(line), namespace)]
+            if len(kept) == len(lines):
+                continue
+            removed += len(lines) - len(kept)
+            if kept:
+                write_atomically(file, b"".join(line + b"\n" for line in kept))
+            else:
+                file.unlink(missing_ok=True)
+    return removed
+
+
+def _reads(trace: dict[str, Any], namespace: str) -> bool:
+    """Return whether a trace is of a retrieval that read `namespace`; so is a line that cannot be parsed."""
+    return not trace or trace["namespace"] == namespace or namespace in trace["request"].get("also", ())
 
 
 def find_trace(folder: Path, namespace: str, trace_id: str) -> dict[str, Any] | None:

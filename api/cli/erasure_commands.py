@@ -1,0 +1,101 @@
+"""Erasure commands: erase, readmit, receipts, verify-receipt."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from recollect.api.cli.session import open_cli_log, open_cli_memory
+from recollect.events.errors import InvalidInput
+
+_Namespace = Annotated[str, typer.Argument(help="The namespace.")]
+
+
+def erase(
+    context: typer.Context,
+    namespace: _Namespace,
+    everything: Annotated[bool, typer.Option("--everything", help="Erase the whole namespace.")] = False,
+    subject: Annotated[str | None, typer.Option(help="Erase a person in a shared namespace, by name.")] = None,
+    session: Annotated[str | None, typer.Option(help="Erase a session.")] = None,
+    event: Annotated[list[str] | None, typer.Option(help="Erase an event, by its id; may be repeated.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be erased, and erase nothing.")] = False,
+    reason: Annotated[
+        str | None, typer.Option(help="The reason; it is stored unencrypted, so it must not name anybody.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the receipt to this file too.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Erase events for good, with all that was derived from them; print the signed receipt."""
+    scope: dict[str, Any] = {
+        "everything": everything,
+        "subject": subject,
+        "session_id": session,
+        "event_ids": event or None,
+    }
+    with open_cli_memory(context.obj) as memory:
+        plan = memory.erase(namespace, dry_run=True, **scope)
+        if dry_run:
+            typer.echo(orjson.dumps(plan).decode())
+            return
+        if not yes and sys.stdin.isatty():
+            typer.confirm(f"Erase {plan['events']} events of {namespace} for good?", abort=True, err=True)
+        receipt = orjson.dumps(memory.erase(namespace, reason=reason, **scope))
+    if output is not None:
+        output.write_bytes(receipt + b"\n")
+    typer.echo(receipt.decode())
+
+
+def readmit(
+    context: typer.Context,
+    namespace: _Namespace,
+    subject: Annotated[str | None, typer.Option(help="An erased person; the namespace itself when absent.")] = None,
+) -> None:
+    """Accept new events of an erased namespace or person again. Nothing that was erased comes back."""
+    with open_cli_memory(context.obj) as memory:
+        admitted = memory.readmit(namespace, subject=subject)
+    typer.echo("readmitted" if admitted else "was not erased")
+
+
+def receipts(
+    context: typer.Context,
+    namespace: Annotated[str | None, typer.Argument(help="The namespace; all when absent.")] = None,
+) -> None:
+    """Print the receipts of erasures as JSON, one a line."""
+    with open_cli_memory(context.obj) as memory:
+        for receipt in memory.receipts(namespace):
+            typer.echo(orjson.dumps(receipt).decode())
+
+
+def verify_receipt(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The receipt.")],
+    public_key: Annotated[
+        str | None, typer.Option(help="The public key of the signer in hex, from a source that you trust.")
+    ] = None,
+    log: Annotated[
+        bool, typer.Option("--log", help="Compare with the log of the data folder too; it needs no keys.")
+    ] = False,
+) -> None:
+    """Verify the signature of a receipt, and with --log that the log has erased what it says; exit 1 on a problem."""
+    from recollect.events.integrity.receipt import verify_receipt as problems_of  # noqa: PLC0415
+
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", field=str(file)) from error
+    if log:
+        with open_cli_log(context.obj) as opened:
+            problems = problems_of(content, log=opened, public_key=public_key)
+    else:
+        problems = problems_of(content, public_key=public_key)
+    for problem in problems:
+        typer.echo(problem)
+    if problems:
+        raise typer.Exit(1)
+    fields: dict[str, Any] = orjson.loads(content)
+    typer.echo(f"intact: {fields['log']['count']} events of {fields['namespace']} erased at {fields['completed_at']}")
+    typer.echo(f"signed by {fields['sig']['public_key']}")

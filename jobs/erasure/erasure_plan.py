@@ -1,0 +1,290 @@
+"""Erasure plan: finds the events of a subject, a session or a message, and all events that were derived from them.
+
+Events refer to earlier events only, so one walk along the log is enough. The plan compares HMACs of names, so that it
+can be made again from the ledger, which has no names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from recollect.events.backends.log import EventLog
+from recollect.events.backends.staged_encryption import erased_id
+from recollect.events.catalogue import ERASURE_TYPES
+from recollect.events.encryption.erasure_ledger import Scope, pseudonym_of, retention_cutoffs
+from recollect.events.encryption.key_store import KeyStore
+from recollect.events.encryption.payload_cipher import PayloadCipher
+from recollect.events.envelope import RecordedEvent
+from recollect.events.errors import NotSupported
+from recollect.jobs.erasure.care_transfer import CARE_FIELDS, Care, care_of, extracted_memories
+
+#: Events read at once.
+_BATCH = 1_000
+#: The part of a memory's id after the id of its event: `#f0` is the first fact of an extraction.
+_MEMORY_SUFFIX = re.compile(r"#[a-z]\d+$")
+#: Events whose content a language model or the rules may have used as the context of later extractions.
+_KNOWLEDGE_TYPES = frozenset(
+    ("fact.stated", "fact.corrected", "preference.stated", "entity.described", "relationship.stated")
+)
+#: Derived events that are erased when any of their sources is.
+_SUMMARY_TYPES = frozenset(
+    (
+        "episodes.compressed",
+        "episode.distilled",
+        "conversation.compacted",
+        "day.digested",
+        "turns.summarised",
+        "memories.merged",
+        "memories.clustered",
+        "fact.superseded",
+        "memory.status_changed",
+        "facts.decayed",
+    )
+)
+_OBSERVATION_TYPES = frozenset(("observations.recorded", "observations.reflected"))
+_EPISODE_TYPES = frozenset(("message.added", "action.recorded", "observation.recorded"))
+#: Fields with one id, and fields with a list of ids.
+_ID_FIELDS = ("fact_id", "superseded_by", "kept_id", "memory_id", "procedure_id", "event_id")
+_LIST_FIELDS = ("source_events", "merged_ids", "memory_ids")
+_OBJECT_FIELDS = ("facts", "summaries", "clusters")
+
+
+@dataclass(slots=True)
+class ErasurePlan:
+    """The events that an erasure erases."""
+
+    #: The head of the namespace that was read.
+    head: int = 0
+    #: The hash of the head.
+    hash: bytes = b""
+    versions: list[int] = field(default_factory=list[int])
+    #: Number of events by type.
+    by_type: Counter[str] = field(default_factory=Counter[str])
+    #: Number of events that were not asked for by name, but derived from erased ones.
+    derived: int = 0
+    #: Care for memories that are made again.
+    care: list[Care] = field(default_factory=list[Care])
+    _digest: Any = field(default_factory=sha256)
+
+    def add(self, event: RecordedEvent, *, derived: bool) -> None:
+        """Add an event, in the order of versions."""
+        self.versions.append(event.version)
+        self.by_type[event.type] += 1
+        self.derived += derived
+        self._digest.update(b"%d\n%b" % (event.version, event.leaf))
+
+    @property
+    def digest(self) -> str:
+        """Return the sha256 over versions and leaves (`receipt.digest_of`)."""
+        return self._digest.hexdigest()
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Return the versions as ranges, both ends included."""
+        ranges: list[tuple[int, int]] = []
+        for version in self.versions:
+            if ranges and ranges[-1][1] == version - 1:
+                ranges[-1] = (ranges[-1][0], version)
+            else:
+                ranges.append((version, version))
+        return ranges
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts, for `dry_run`."""
+        return {
+            "events": len(self.versions),
+            "derived": self.derived,
+            "by_type": dict(sorted(self.by_type.items())),
+            "head": self.head,
+        }
+
+
+class _Selection:
+    """Decides for one event after the other whether it is erased."""
+
+    def __init__(self, keys: KeyStore, namespace: str, scope: Scope, pseudonyms: Iterable[bytes]) -> None:
+        self._keys = keys
+        self._namespace = namespace
+        self._scope: Scope = scope
+        self._pseudonyms = frozenset(pseudonyms)
+        self._cutoffs = retention_cutoffs(self._pseudonyms) if scope == "retention" else {}
+        self._is_named: dict[str, bool] = {}
+        #: Ids of events that this plan erases, and the ids that earlier parts of the erasure left.
+        self._erased: set[str] = set()
+        self._left_ids: set[str] = set()
+        #: Sources of erased summaries that stay: they have to be summarised again, so they must not be expired.
+        self._revived: set[str] = set()
+        #: Sessions of the subject, and sessions with an erased episode.
+        self._sessions: set[str] = set()
+        self._touched: set[str] = set()
+        #: Whether later extractions are erased, since they may have used erased events as context.
+        self._resets_extraction = False
+        self._read_by_model = False
+        self._reset_observations: set[str | None] = set()
+        #: Fingerprints of the memories that are made again, by their ids.
+        self._remade: dict[str, bytes] = {}
+        #: Care for them.
+        self.care: list[Care] = []
+
+    def direct(self, event: RecordedEvent, payload: dict[str, Any]) -> bool:
+        """Return whether the request names the event."""
+        match self._scope:
+            case "namespace":
+                chosen = True
+            case "message":
+                chosen = self._names(event.id)
+            case "session":
+                chosen = event.session_id is not None and self._names(event.session_id)
+            case "retention":
+                chosen = event.recorded_at_us < self._cutoffs.get(event.type, 0)
+            case "subject":
+                chosen = self._is_of_subject(event, payload)
+        if chosen:
+            self._note(event, payload)
+        return chosen
+
+    def derived(self, event: RecordedEvent, payload: dict[str, Any]) -> bool:
+        """Return whether the event was derived from erased events, or refers to nothing but them."""
+        chosen = self._is_derived(event, payload)
+        if chosen:
+            self._note(event, payload)
+        return chosen
+
+    def note_erased(self, event: RecordedEvent) -> None:
+        """Note an event that is erased already: what was derived from it may still be there after a kill."""
+        self._left_ids.add(event.id)
+
+    def note_unreadable(self, event: RecordedEvent) -> None:
+        """Note an event whose key was destroyed."""
+        self._note(event, {})
+
+    def _names(self, name: str) -> bool:
+        """Return whether the request names `name`; computed once for each name."""
+        named = self._is_named.get(name)
+        if named is None:
+            pseudonym = pseudonym_of(self._keys, self._namespace, self._scope, name)
+            named = self._is_named[name] = pseudonym in self._pseudonyms
+        return named
+
+    def _is_of_subject(self, event: RecordedEvent, payload: dict[str, Any]) -> bool:
+        """Return whether the subject said the event, or a producer stated it about the subject."""
+        if event.session_id in self._sessions:
+            # Another person who speaks in the subject's session keeps what is theirs.
+            speaker = payload.get("name") if event.type == "message.added" else None
+            return speaker is None or self._names(speaker)
+        match event.type:
+            case "session.started" if payload.get("user_id") is not None and self._names(payload["user_id"]):
+                self._sessions.add(event.session_id or "")
+                return True
+            case "message.added":
+                turns: list[dict[str, Any]] = payload.get("turns") or []
+                names = [payload.get("name") or event.actor, *(turn.get("name") for turn in turns)]
+            case "fact.stated" | "fact.corrected" | "preference.stated":
+                names = [event.actor, payload.get("subject")]
+            case "entity.described":
+                names = [event.actor, payload["name"], *payload.get("aliases", ())]
+            case "relationship.stated":
+                names = [event.actor, payload["source"], payload["target"]]
+            case _:
+                names = [event.actor]
+        return any(name is not None and self._names(name) for name in names)
+
+    def _is_derived(self, event: RecordedEvent, payload: dict[str, Any]) -> bool:
+        kind = event.type
+        gone = [self._is_gone(reference) for reference in _references(payload)]
+        if kind == "facts.extracted" and self._scope == "retention":
+            # Each night would extract everything again. Knowledge goes with the last message of its extraction.
+            return bool(gone) and all(gone)
+        if kind == "facts.extracted":
+            return self._is_affected_extraction(payload, used=any(gone))
+        if kind in _SUMMARY_TYPES:
+            return any(gone)
+        if kind in _OBSERVATION_TYPES:
+            return event.session_id in self._reset_observations or any(gone)
+        if kind == "episodes.expired":
+            ids: list[str] = payload["episode_ids"]
+            return all(map(self._is_gone, ids)) or not self._revived.isdisjoint(ids)
+        if kind == "session.ended":
+            # The producer's summary may quote an erased message.
+            return payload.get("summary") is not None and event.session_id in self._touched
+        # A producer derived the event from its sources; a reference to memories alone goes with the last of them.
+        return any(gone) if "source_events" in payload else bool(gone) and all(gone)
+
+    def _is_gone(self, reference: str) -> bool:
+        """Return whether an id is that of an erased event, or of a memory from an erased event."""
+        for id in (reference, _MEMORY_SUFFIX.sub("", reference)):
+            if id in self._erased:
+                return True
+            if self._left_ids and erased_id(self._keys.pseudonym("event", self._namespace, id)) in self._left_ids:
+                return True
+        return False
+
+    def _is_affected_extraction(self, payload: dict[str, Any], *, used: bool) -> bool:
+        """Return whether an extraction read erased events, also as the context of other messages."""
+        has_items = len(payload.keys() - {"source_events", "through", "extractor"}) > 0
+        if (used and has_items) or (self._read_by_model and payload.get("extractor") != "rules"):
+            self._resets_extraction = True
+        return used or self._resets_extraction
+
+    def _note(self, event: RecordedEvent, payload: dict[str, Any]) -> None:
+        """Keep what later events are compared with."""
+        if event.type == "facts.extracted":
+            self._remade.update(extracted_memories(self._keys, event, payload, self._is_gone))
+        fingerprint = self._remade.get(payload.get(CARE_FIELDS.get(event.type, ""), ""))
+        if fingerprint is not None:
+            self.care.append(care_of(self._keys, event, payload, fingerprint))
+        self._erased.add(event.id)
+        if event.type in _EPISODE_TYPES:
+            self._read_by_model = True
+            if event.session_id is not None:
+                self._touched.add(event.session_id)
+        if event.type in _KNOWLEDGE_TYPES:
+            self._resets_extraction = True
+        if event.type in _OBSERVATION_TYPES:
+            self._reset_observations.add(event.session_id)
+        if event.type in _SUMMARY_TYPES:
+            self._revived.update(payload.get("source_events", ()))
+
+
+def plan_erasure(log: EventLog, namespace: str, scope: Scope, pseudonyms: Iterable[bytes]) -> ErasurePlan:
+    """Return the events of `namespace` that an erasure erases. Events that were erased before are left out.
+
+    Raises:
+        NotSupported: the log was opened without a key store.
+    """
+    if log.keys is None:
+        raise NotSupported("needs the log's key store; open the log with its keys", field="log")
+    cipher = PayloadCipher(log.keys)
+    selection = _Selection(log.keys, namespace, scope, pseudonyms)
+    plan = ErasurePlan()
+    while stored := log.read_stored(namespace, after=plan.head, limit=_BATCH):
+        for before, event in zip(stored, cipher.open_all(stored), strict=True):
+            plan.head, plan.hash = event.version, event.hash
+            if before.is_erased:
+                selection.note_erased(before)
+            elif event.is_erased:
+                # The key of the event was destroyed: the log was restored from an older backup.
+                selection.note_unreadable(before)
+                plan.add(before, derived=False)
+            elif event.type not in ERASURE_TYPES:
+                payload = event.data()
+                if selection.direct(event, payload):
+                    plan.add(before, derived=False)
+                elif selection.derived(event, payload):
+                    plan.add(before, derived=True)
+    plan.care = selection.care if scope != "namespace" else []
+    return plan
+
+
+def _references(payload: dict[str, Any]) -> Iterator[str]:
+    """Yield the ids of events and memories that a payload names."""
+    yield from (payload[name] for name in _ID_FIELDS if isinstance(payload.get(name), str))
+    for name in _LIST_FIELDS:
+        yield from payload.get(name) or ()
+    for name in _OBJECT_FIELDS:
+        for item in payload.get(name) or ():
+            yield from _references(item)

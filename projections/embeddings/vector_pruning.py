@@ -1,0 +1,105 @@
+"""Vector pruning: removes the vectors of texts that no episode and no knowledge item has any longer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from recollect.events.backends.log import EventLog
+from recollect.events.errors import StorageError
+from recollect.events.storage.database import connect, storage_errors
+from recollect.projections.embeddings.passages import SourceTurn, passages, summary_passages
+from recollect.projections.embeddings.stretches import Stretch
+from recollect.projections.queries.episode_queries import EpisodeRow, SpokenText
+from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.read_models.summary_sources import read_turns
+
+#: Episodes read at once.
+_EPISODES = 1_000
+#: Seconds to wait for readers whose snapshot still needs the WAL.
+_CHECKPOINT_SECONDS_MAX = 10.0
+#: The progress is removed too, so that the episodes get their vectors again, most of them from this file.
+_REMOVALS = (
+    "DELETE FROM embedded",
+    "DELETE FROM embeddings",
+    "DELETE FROM vectors WHERE digest NOT IN (SELECT digest FROM kept)",
+    "DELETE FROM token_codes WHERE vector_key NOT IN (SELECT key FROM vectors)",
+)
+
+
+def digests_in_use(log: EventLog, namespace: str, snapshot: Snapshot) -> Iterator[bytes]:
+    """Yield the digests of all texts of a read model, as they are embedded."""
+    after = 0
+    while episodes := snapshot.episodes.to_embed(after, limit=_EPISODES):
+        for episode in episodes:
+            if episode.tier == "raw":
+                yield from (passage.stretch.digest for passage in passages(episode.spoken, episode.before))
+                continue
+            turns = read_turns(log, namespace, snapshot.episodes.source_versions(episode.version))
+            sources = source_turns(turns, snapshot)
+            yield from (passage.stretch.digest for passage in summary_passages(episode.spoken, sources))
+            for source in sources:
+                yield from (passage.stretch.digest for passage in passages(source.spoken, source.before))
+        after = episodes[-1].version
+    for item in snapshot.knowledge.items():
+        yield Stretch(item.text).digest
+
+
+def prune_vectors(path: Path, kept: Iterable[bytes], version: int) -> int:
+    """Remove the vectors and codes of all other texts from the file `path`; return the number of removed vectors.
+
+    Parameters:
+        version: of the erasure; processes that opened the file before it may no longer write to it.
+    """
+    with closing(connect(path, create=False)) as connection, storage_errors(path):
+        connection.execute("CREATE TEMP TABLE kept (digest BLOB PRIMARY KEY) WITHOUT ROWID")
+        connection.execute("BEGIN IMMEDIATE")
+        # A file of an earlier release lacks this table.
+        connection.execute("CREATE TABLE IF NOT EXISTS purges (version INTEGER PRIMARY KEY) STRICT")
+        connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((digest,) for digest in kept))
+        connection.execute("INSERT OR REPLACE INTO purges VALUES (?)", (version,))
+        before = connection.total_changes()
+        counts: list[int] = []
+        for removal in _REMOVALS:
+            connection.execute(removal)
+            counts.append(connection.total_changes() - before)
+            before = connection.total_changes()
+        connection.execute("COMMIT")
+        _truncate_wal(connection, path)
+    return counts[2]
+
+
+def _truncate_wal(connection: apsw.Connection, path: Path) -> None:
+    """Copy the WAL into the file and empty it; raise `StorageError` when a reader keeps its snapshot."""
+    deadline = time.monotonic() + _CHECKPOINT_SECONDS_MAX
+    while True:
+        try:
+            left, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            left = 1
+        if left <= 0:
+            return
+        if time.monotonic() > deadline:
+            raise StorageError(f"{path}: a reader holds an old snapshot, so removed vectors stay in the WAL; try again")
+        time.sleep(0.05)
+
+
+def source_turns(rows: Sequence[EpisodeRow], snapshot: Snapshot) -> list[SourceTurn]:
+    """Return the sources of a summary with the contexts they were embedded in.
+
+    Where the row of a source, or of the turn before it, has expired, that is the source before it in its session.
+    """
+    before = snapshot.episodes.spoken_before([row.version for row in rows])
+    last_of_session: dict[str, SpokenText] = {}
+    turns: list[SourceTurn] = []
+    for row in rows:
+        spoken = SpokenText(row.speaker, row.text, row.caption)
+        fallback = None if row.session_id is None else last_of_session.get(row.session_id)
+        turns.append(SourceTurn(spoken, before.get(row.version) or fallback))
+        if row.session_id is not None:
+            last_of_session[row.session_id] = spoken
+    return turns

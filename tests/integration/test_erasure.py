@@ -1,0 +1,308 @@
+"""What was erased is gone from every file, and the rest answers as if it had never been said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Generator, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from integration.test_log_contract import BACKENDS, new_log
+from support.embedders import HashingEmbedder
+from support.events import Event, message
+
+from recollect import Recollect
+from recollect.api.settings import load_settings
+from recollect.events.errors import Erased, InvalidEvent, InvalidInput, NotFound
+from recollect.events.integrity.backup import backup, restore
+from recollect.events.integrity.receipt import verify_receipt
+from recollect.jobs.erasure import eraser as eraser_module
+
+#: A word that is in no other file; `number` makes it one of many.
+WORD = "Zqcanary"
+
+
+def opened(folder: Path, url: str | None = None, **settings: Any) -> Recollect:
+    """Open a memory without a model and without workers."""
+    values = {"data": folder, "embedding_model": "none", **({} if url is None else {"log": url}), **settings}
+    return Recollect(settings=load_settings(**values), workers=False)
+
+
+def talk(prefix: str, *, canaries: Iterable[int]) -> list[Event]:
+    """Twelve messages by two people in two sessions; the messages in `canaries` have words of their own everywhere."""
+    chosen = set(canaries)
+    events: list[Event] = []
+    for number in range(12):
+        speaker = "Ann" if number % 2 else "Bob"
+        marked = number in chosen
+        word = f"{WORD}{number}" if marked else f"Plain{number}"
+        events.append(
+            message(
+                f"My sister {word} lives in {word}town. I love {word} cakes and I always want short answers.",
+                name=speaker,
+                id=f"{prefix}-{word}-{number}",
+                session_id=f"{prefix}-s{number // 6}{WORD if chosen >= set(range(6)) and number < 6 else ''}",
+                occurred_at=f"2026-01-0{1 + number // 6}T10:{number:02}:00Z",
+                correlation_id=word,
+            )
+        )
+    return events
+
+
+def live(memory: Recollect, namespace: str, events: list[Event]) -> None:
+    """Let a memory do all it does with `events`: extract, embed, summarise, retrieve, look back, archive."""
+    memory.append(namespace, events[:7])
+    memory.compact(namespace, now="2026-01-02T11:00:00Z")
+    memory.append(namespace, events[7:])
+    memory.compact(namespace, now="2026-01-20T11:00:00Z")
+    with closing(memory.parts.active_model.open_vectors(HashingEmbedder())) as vectors:
+        vectors.embed_new(namespace)
+    memory.retrieve(namespace, f"Who lives in {WORD}3town?")
+    memory.retrieve(namespace, "What about my sister?", as_of=9)
+    archive = memory.parts.log.archive
+    if archive is not None:
+        archive.seal(memory.parts.log, namespace)
+        memory.parts.log.prune(namespace)
+        memory.append(namespace, message("Good night.", id=f"{namespace}-night"))
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"\0".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+#: Each scope: the canaries that it erases, and the parameters of the erasure.
+SCOPES: dict[str, tuple[list[int], dict[str, Any]]] = {
+    "namespace": (list(range(12)), {"everything": True}),
+    "subject": (list(range(1, 12, 2)), {"subject": "ann"}),
+    "session": (list(range(6)), {"session_id": f"session-s0{WORD}"}),
+    "message": ([3, 8], {"event_ids": [f"message-{WORD}3-3", f"message-{WORD}8-8"]}),
+}
+
+
+@pytest.fixture(params=BACKENDS, scope="module")
+def erased(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[tuple[Recollect, Path]]:
+    """A memory with four namespaces, each of which one scope was erased from."""
+    folder = tmp_path_factory.mktemp("erased")
+    with opened(folder, new_log(request.param, request, folder)) as memory:
+        for scope, (canaries, _) in SCOPES.items():
+            live(memory, scope, talk(scope, canaries=canaries))
+        assert WORD.encode() in bytes_of(folder)
+        vectors = stored_vectors(folder)
+        assert vectors
+        for scope, (_, names) in SCOPES.items():
+            memory.erase(scope, **names)
+        yield memory, folder
+
+
+def stored_vectors(folder: Path) -> set[bytes]:
+    """Return the bytes of all vectors and token codes in the files of vectors."""
+    found: set[bytes] = set()
+    for path in folder.rglob("vectors.db"):
+        with closing(apsw.Connection(str(path))) as connection:
+            for table, column in (("vectors", "vector"), ("token_codes", "codes")):
+                found |= {row[0] for row in connection.execute(f"SELECT {column} FROM {table}")}
+    return found
+
+
+def test_no_file_has_a_word_of_what_was_erased(erased: tuple[Recollect, Path], request: pytest.FixtureRequest) -> None:
+    memory, folder = erased
+    for path in folder.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert WORD.encode() not in content, path
+            assert WORD.lower().encode() not in content, path
+    if memory.parts.log.archive is None and "shared_postgres" in request.fixturenames:
+        # Payloads were never plain there; headers stay in dead rows until the server reuses them.
+        server = request.getfixturevalue("shared_postgres")
+        assert b"I love Zqcanary" not in bytes_of(server._data)
+
+
+def test_what_is_left_is_served_and_consistent(erased: tuple[Recollect, Path]) -> None:
+    memory, _ = erased
+    for scope in SCOPES:
+        assert memory.verify(scope).is_intact
+        assert memory.check(scope).is_equal
+        assert WORD not in json.dumps([memory.list(scope, name) for name in ("facts", "entities", "episodes")])
+    assert memory.facts("message")["items"]
+    assert not memory.episodes("namespace")["items"]
+
+
+def test_vectors_of_erased_texts_are_gone(tmp_path: Path) -> None:
+    with opened(tmp_path / "a") as memory, opened(tmp_path / "b") as control:
+        events = talk("message", canaries=[3, 8])
+        live(memory, "message", events)
+        live(control, "message", [event for event in events if WORD not in event["id"]])
+        others = stored_vectors(tmp_path / "a") - stored_vectors(tmp_path / "b")
+        assert others
+        memory.erase("message", **SCOPES["message"][1])
+    content = bytes_of(tmp_path / "a")
+    assert not any(vector in content for vector in others)
+
+
+def test_erased_ids_stay_known_and_an_erased_person_stays_gone(erased: tuple[Recollect, Path]) -> None:
+    memory, _ = erased
+    again = talk("message", canaries=[3, 8])[3]
+    with pytest.raises(Erased):
+        memory.append("message", again)
+    with pytest.raises(Erased):
+        memory.append("subject", message("a late message", name=" ANN "))
+    with pytest.raises(Erased):
+        memory.append("namespace", message("anything"))
+    memory.append("subject", message("still here", name="Bob"))
+    assert memory.readmit("subject", subject="Ann")
+    memory.append("subject", message("a new beginning", name="Ann"))
+
+
+def test_receipts_are_signed_chained_and_fit_the_log(erased: tuple[Recollect, Path]) -> None:
+    memory, _ = erased
+    receipts = memory.receipts()
+    assert [receipt["scope"]["kind"] for receipt in receipts] == list(SCOPES)
+    assert [receipt["prev_receipt_sha256"] is None for receipt in receipts] == [True, False, False, False]
+    for receipt in receipts:
+        content = json.dumps(receipt).encode()
+        assert verify_receipt(content, log=memory.parts.log, public_key=receipts[0]["sig"]["public_key"]) == []
+        assert verify_receipt(content, public_key="00" * 32)
+        assert receipt["exclusions"]
+        receipt["log"]["count"] += 1
+        assert "signature" in verify_receipt(json.dumps(receipt).encode())[0]
+        assert WORD not in content.decode()
+    assert receipts[0]["keys"]
+    with pytest.raises(InvalidInput):
+        verify_receipt(b"{}")
+
+
+def test_a_dry_run_counts_and_changes_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        live(memory, "a", talk("a", canaries=[]))
+        head = memory.parts.log.head("a")
+        plan = memory.erase("a", subject="Ann", dry_run=True)
+        assert plan["by_type"]["message.added"] == 6
+        assert plan["derived"] == plan["events"] - 6 > 0
+        assert memory.parts.log.head("a") == head
+        assert memory.receipts() == []
+
+
+def test_a_forgotten_fact_stays_forgotten_and_a_pin_stays_when_a_neighbour_is_erased(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        said = ("I live in Porto.", "My dog is called Rex.", "I work at Acme.")
+        memory.append("a", [message(text, name="Ann", id=f"m{number}") for number, text in enumerate(said)])
+        memory.compact("a")
+        facts = {fact["object"]: fact["id"] for fact in memory.facts("a")["items"]}
+        assert {"Porto", "Acme"} <= facts.keys()
+        memory.forget("a", facts["Porto"], reason="private")
+        memory.pin("a", facts["Acme"])
+        memory.erase("a", event_ids=["m1"])
+        after = {fact["object"]: fact for fact in memory.facts("a")["items"]}
+        assert "Porto" not in after
+        assert after["Acme"]["pinned"]
+        assert after["Acme"]["id"] != facts["Acme"]
+        assert memory.check("a").is_equal
+
+
+def test_wrong_requests_are_refused(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.append("a", message("hello", id="m1"))
+        wrongs: list[dict[str, Any]] = [
+            {},
+            {"everything": True, "subject": "Ann"},
+            {"subject": " "},
+            {"event_ids": []},
+        ]
+        for wrong in wrongs:
+            with pytest.raises(InvalidInput):
+                memory.erase("a", **wrong)
+        missings: list[dict[str, Any]] = [{"event_ids": ["nothing"]}, {"session_id": "none"}]
+        for missing in missings:
+            with pytest.raises(NotFound):
+                memory.erase("a", **missing)
+        with pytest.raises(NotFound):
+            memory.erase("unknown", everything=True)
+        for name in ("namespace.erased", "events.erased"):
+            with pytest.raises(InvalidEvent, match="recorded by an erasure"):
+                memory.append("a", {"type": name, "payload": {}})
+
+
+class KilledError(BaseException):
+    """The process is gone."""
+
+
+STEPS = ("before the log", "after the log", "after the purge", "after the keys")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_an_erasure_that_was_killed_is_completed_when_the_memory_is_opened_again(
+    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = opened(tmp_path / "a")
+    live(memory, "a", talk("a", canaries=range(1, 12, 2)))
+
+    def kill(*_: Any, **__: Any) -> None:
+        # A kill leaves the files as they are: they are copied while the program holds them.
+        shutil.copytree(tmp_path / "a", tmp_path / "b", ignore=shutil.ignore_patterns("*-shm"))
+        raise KilledError
+
+    eraser = memory.parts.eraser
+    with monkeypatch.context() as patch:
+        match step:
+            case "before the log":
+                patch.setattr(memory.parts.log, "erase", kill)
+            case "after the log":
+                patch.setattr(memory.parts.read_models.purges, "follow", kill)
+            case "after the purge":
+                patch.setattr(memory.parts.log.keys, "destroy", kill)
+            case _:
+                patch.setattr(eraser_module, "signed", kill)
+        with pytest.raises(KilledError):
+            eraser.erase("a", "subject", ["Ann"])
+    memory.close()
+    with opened(tmp_path / "b") as after:
+        assert after.parts.eraser.resumed == 1
+        [receipt] = after.receipts()
+        assert verify_receipt(json.dumps(receipt).encode(), log=after.parts.log) == []
+        assert receipt["log"]["count"] >= 6
+        assert len(receipt["keys"]) == 1
+        assert after.verify("a").is_intact
+    assert WORD.encode() not in bytes_of(tmp_path / "b")
+    with opened(tmp_path / "b") as again:
+        assert again.parts.eraser.resumed == 0
+
+
+def test_erasures_are_repeated_on_a_log_restored_from_an_older_backup(tmp_path: Path) -> None:
+    home, copy = tmp_path / "home", tmp_path / "backup"
+    with opened(home) as memory:
+        live(memory, "a", talk("a", canaries=[3, 8, 9]))
+        backup(home / "log.db", copy)
+        memory.erase("a", event_ids=[f"a-{WORD}3-3", f"a-{WORD}8-8"])
+        memory.erase("a", subject="Ann")
+    restore(copy, home / "log.db")
+    for replaced in home.glob("*replaced-*"):
+        shutil.rmtree(replaced) if replaced.is_dir() else replaced.unlink()
+    with opened(home) as memory:
+        assert memory.parts.eraser.resumed == 2
+        assert memory.verify("a").is_intact
+        memory.replay("a")
+        assert WORD not in json.dumps(memory.episodes("a"))
+        assert all("Ann" not in str(item) for item in memory.events("a")["items"])
+    assert WORD.encode() not in bytes_of(home)
+
+
+def test_another_machine_on_the_log_purges_its_own_files(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    url = new_log("postgres", request, tmp_path)
+    keys = tmp_path / "keys"
+    with opened(tmp_path / "one", url, keys=keys) as one, opened(tmp_path / "two", url, keys=keys) as two:
+        live(one, "a", talk("a", canaries=[3]))
+        for memory in (two, one):
+            memory.retrieve("a", f"{WORD}3")
+            memory.retrieve("a", f"{WORD}3", as_of=9)
+        for machine in ("one", "two"):
+            assert WORD.encode() in bytes_of(tmp_path / machine)
+        one.erase("a", event_ids=[f"a-{WORD}3-3"])
+        assert "Plain5" in two.retrieve("a", "Who lives in Plain5town?").context
+    assert WORD.encode() not in bytes_of(tmp_path / "one")
+    assert WORD.encode() not in bytes_of(tmp_path / "two")
