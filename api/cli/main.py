@@ -19,6 +19,7 @@ from recollect.api.cli import (
     job_commands,
     log_commands,
     memory_commands,
+    token_commands,
 )
 from recollect.api.cli.benchmark_commands import app as bench_app
 from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
@@ -59,6 +60,7 @@ app = typer.Typer(
 app.add_typer(import_commands.app, name="import")
 app.add_typer(bench_app, name="bench")
 app.add_typer(job_commands.app, name="jobs")
+app.add_typer(token_commands.app, name="token")
 app.command()(memory_commands.serve)
 app.command()(job_commands.worker)
 app.command()(job_commands.scheduler)
@@ -85,6 +87,7 @@ app.command()(log_commands.restore)
 app.command()(log_commands.archive)
 app.command()(analytics_commands.stats)
 app.command()(analytics_commands.sql)
+app.command()(token_commands.audit)
 
 
 def _print_version(wanted: bool) -> None:

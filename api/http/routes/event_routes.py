@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from recollect.api.http.routes.dependencies import AsOfText, Limit, Memory, memory_of
+from recollect.api.http.routes.dependencies import AsOfText, Limit, Memory, memory_of, require_also
 from recollect.api.http.routes.json_bodies import json_response, read_body
 from recollect.api.http.routes.query_parameters import METADATA_PREFIX, read_metadata, refuse_unknown
+from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
 from recollect.api.memory.async_recollect import AsyncRecollect
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS
@@ -24,9 +25,10 @@ from recollect.events.validation import drafts_from_json
 
 EVENTS_PATH = "/v1/namespaces/{namespace}/events"
 
-router = APIRouter(dependencies=[Depends(refuse_unknown)])
+router = GuardedRouter(dependencies=[Depends(refuse_unknown)])
 
 
+@allow("write")
 async def append(request: Request) -> Response:
     """Append one event or a batch; with ``?retrieve=true`` return the memories for its last message too."""
     namespace = check_namespace(request.path_params["namespace"])
@@ -40,10 +42,14 @@ async def append_response(
     """Append `drafts`, and retrieve for the last message when the query of the request asks for it.
 
     Raises:
-        InvalidInput: a query parameter is wrong; nothing is appended then.
+        InvalidInput: a query parameter is wrong. ScopeMissing: the caller may not read. Nothing is appended then.
     """
     memory = AsyncRecollect.over(synchronous)
     is_retrieval_wanted, retrieve_request = _parse_retrieval(request, drafts)
+    if is_retrieval_wanted:
+        caller = caller_of(request)
+        caller.require_scopes({"read"})
+        require_also(caller, retrieve_request)
     recorded = await memory.append_drafts(namespace, drafts, expected_version=expected_version)
     answer: dict[str, Any] = {
         "events": [_appended_json(event) for event in recorded],
@@ -59,10 +65,11 @@ async def append_response(
 
 # A plain route: bots call it for every message, and without FastAPI's parameter handling it serves a third more
 # requests. `openapi.describe` adds its description.
-router.add_route(EVENTS_PATH, append, methods=["POST"])
+router.add_plain_route(EVENTS_PATH, append, "POST")
 
 
 @router.get(EVENTS_PATH, tags=["lists"], name="events")
+@allow("export", audited=True)
 async def list_events(
     memory: Memory,
     namespace: str,

@@ -10,17 +10,24 @@ import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from recollect.events.errors import (
+    AccessDenied,
     Conflict,
     DiskFull,
+    ForeignHost,
     InvalidInput,
     NotFound,
     NotSupported,
     RecollectError,
     StorageError,
     TooLarge,
+    TooManyRequests,
+    Unauthenticated,
+    public_text,
+    short_text,
 )
 
 _logger = logging.getLogger(__name__)
@@ -32,6 +39,10 @@ _STATUS: tuple[tuple[type[RecollectError], int], ...] = (
     (NotSupported, 501),
     (InvalidInput, 422),
     (Conflict, 409),
+    (Unauthenticated, 401),
+    (ForeignHost, 421),
+    (TooManyRequests, 429),
+    (AccessDenied, 403),
     (DiskFull, 507),
     (StorageError, 503),
     (RecollectError, 500),
@@ -49,16 +60,33 @@ def answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(RecollectError, _recollect_error)
     app.add_exception_handler(RequestValidationError, _invalid_parameter)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(ClientDisconnect, _client_gone)
     app.add_exception_handler(Exception, _internal_error)
+
+
+def status_of(error: RecollectError) -> int:
+    """Return the HTTP status of an error."""
+    return next(status for kind, status in _STATUS if isinstance(error, kind))
+
+
+def error_response(error: RecollectError) -> Response:
+    """Return the problem response of an error. Errors of the disk are without their paths, which are the operator's."""
+    extra = {"error": type(error).__name__}
+    if isinstance(error, InvalidInput):
+        extra["field"] = error.field
+    response = problem(status_of(error), public_text(error), **extra)
+    if isinstance(error, Unauthenticated):
+        response.headers["www-authenticate"] = "Bearer"
+    if isinstance(error, TooManyRequests):
+        response.headers["retry-after"] = str(error.retry_seconds)
+    return response
 
 
 async def _recollect_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, RecollectError)
-    status = next(status for kind, status in _STATUS if isinstance(error, kind))
-    extra = {"error": type(error).__name__}
-    if isinstance(error, InvalidInput):
-        extra["field"] = error.field
-    return problem(status, str(error), **extra)
+    if isinstance(error, StorageError):
+        _logger.warning("a request failed: %s", short_text(error))
+    return error_response(error)
 
 
 async def _invalid_parameter(_: Request, error: Exception) -> Response:
@@ -73,6 +101,11 @@ async def _http_error(_: Request, error: Exception) -> Response:
     response = problem(error.status_code, str(error.detail))
     response.headers.update(error.headers or {})
     return response
+
+
+async def _client_gone(_request: Request, _error: Exception) -> Response:
+    # Clients hang up while they send; no answer reaches them, and the log needs no line.
+    return problem(400, "the client hung up")
 
 
 async def _internal_error(request: Request, error: Exception) -> Response:

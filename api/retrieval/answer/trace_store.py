@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Any, NamedTuple, cast
@@ -18,6 +19,7 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import TRACES_BYTES_MAX
 from recollect.events.envelope import now_us, rfc3339
+from recollect.events.errors import NotFound
 
 _logger = logging.getLogger(__name__)
 
@@ -137,11 +139,15 @@ def find_trace(folder: Path, namespace: str, trace_id: str) -> dict[str, Any] | 
     return None
 
 
-def list_traces(folder: Path, namespace: str, after: str, limit: int) -> list[dict[str, Any]]:
+def list_traces(
+    folder: Path, namespace: str, after: str, limit: int, *, covers: Callable[[str], bool] | None = None
+) -> list[dict[str, Any]]:
     """Return the summaries of the latest traces of a namespace, newest first.
 
     Parameters:
         after: the id of the last trace of the previous page; empty for the first page.
+        covers: returns whether the caller reaches a namespace; a trace that holds others as well is left out. None:
+            every trace is listed.
     """
     summaries: list[dict[str, Any]] = []
     for file in reversed(trace_files(folder)):
@@ -149,10 +155,22 @@ def list_traces(folder: Path, namespace: str, after: str, limit: int) -> list[di
             trace = _parsed_trace(line)
             # Ids are UUIDs of version 7, which ascend with time.
             if trace.get("namespace") == namespace and (not after or trace["trace_id"] < after):
+                if covers is not None and not all(covers(name) for name in searched_namespaces(trace)):
+                    continue
                 summaries.append({name: trace[name] for name in _SUMMARY_FIELDS if name in trace})
                 if len(summaries) == limit:
                     return summaries
     return summaries
+
+
+def searched_namespaces(trace: dict[str, Any]) -> list[str]:
+    """Return the namespaces that a retrieval searched besides its own; its trace holds their texts."""
+    return trace.get("request", {}).get("also", [])
+
+
+def unknown_trace() -> NotFound:
+    """Return the error for a trace that is not stored, or that the caller may not read."""
+    return NotFound("no such trace is stored; old traces are removed for new ones", field="trace_id")
 
 
 #: The fields of a trace in a list.

@@ -1,0 +1,110 @@
+"""Bounded protocol: uvicorn's HTTP protocol with limits on the headers' size and on the time a request takes to arrive.
+
+Without them, a header of 300 MB is kept in memory, and connections that send nothing stay open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from recollect.api.settings import ServerSettings
+
+_TOO_LARGE = (431, "Request Header Fields Too Large", "the headers are over the limit; send fewer")
+_TOO_SLOW = (408, "Request Timeout", "the request did not arrive in time; send it again")
+
+
+def bounded_protocol(settings: ServerSettings) -> type[HttpToolsProtocol]:
+    """Return the protocol with the limits of `settings`."""
+
+    class BoundedProtocol(_BoundedProtocol):
+        limits = settings
+
+    return BoundedProtocol
+
+
+class _BoundedProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    limits: ServerSettings
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._in_headers = True
+        self._header_bytes = 0
+        #: Whether the last request has arrived and the next one has not begun.
+        self._between_requests = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for headers, also of a client that sends nothing."""
+        super().connection_made(transport)
+        self._wait(self.limits.header_seconds_max)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._wait(None)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what arrived; refuse headers that are over the limit and not complete."""
+        super().data_received(data)
+        if self._between_requests and self._deadline is None:
+            # Such as empty lines, which begin no request.
+            self._wait(self.limits.header_seconds_max)
+        if self._in_headers:
+            self._header_bytes += len(data)
+            if self._header_bytes > self.limits.header_bytes_max:
+                self._refuse(*_TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        """Begin to wait for the headers of a request."""
+        super().on_message_begin()
+        self._in_headers, self._header_bytes, self._between_requests = True, 0, False
+        self._wait(self.limits.header_seconds_max)
+
+    def on_headers_complete(self) -> None:
+        """Begin to wait for the body, unless the headers are over the limit."""
+        self._in_headers = False
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > self.limits.header_bytes_max:
+            # The parser stops, and the request is answered with 400.
+            raise ValueError("headers over the limit")
+        self._wait(self.limits.body_seconds_max)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Stop waiting: the request has arrived."""
+        self._between_requests = True
+        self._wait(None)
+        super().on_message_complete()
+
+    def _wait(self, seconds: float | None) -> None:
+        """Set the time in which the next part has to arrive; None: there is none."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = None if seconds is None else self.loop.call_later(seconds, self._expire, seconds)
+
+    def _expire(self, seconds: float) -> None:
+        """Refuse a request that did not arrive in time; wait on while the server itself reads nothing."""
+        if self.flow.read_paused:
+            self._wait(seconds)
+        else:
+            self._refuse(*_TOO_SLOW)
+
+    def _refuse(self, status: int, title: str, detail: str) -> None:
+        """Answer with a problem, unless an answer has begun, and close the connection."""
+        if self.transport.is_closing():
+            return
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        is_silent = cycle is None or (cycle.response_complete if self._in_headers else not cycle.response_started)
+        if is_silent:
+            body = f'{{"type":"about:blank","title":"{title}","status":{status},"detail":"{detail}"}}'.encode()
+            self.transport.write(
+                f"HTTP/1.1 {status} {title}\r\ncontent-type: application/problem+json\r\n"
+                f"content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode()
+                + body
+            )
+        self.transport.close()
