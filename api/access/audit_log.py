@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from recollect.api.access.callers import LOCAL_CALLER
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.storage.private_files import PRIVATE_MODE, make_private_folder
 
@@ -41,6 +42,13 @@ class AuditEntry:
     status: int
     #: Items in the answer, or objects that were erased; None where nothing is counted.
     count: int | None
+
+
+def command_entry(command: str, namespace: str | None, scopes: tuple[str, ...], *, count: int | None) -> AuditEntry:
+    """Return the entry of a command that works on the data folder itself, without a token."""
+    return AuditEntry(
+        token_id=LOCAL_CALLER.id, namespace=namespace, route=command, scopes=scopes, status=200, count=count
+    )
 
 
 class AuditLog:

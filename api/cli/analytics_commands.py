@@ -16,6 +16,7 @@ import typer
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import archive_of, load_cli_settings, open_cli_log
 from recollect.events.errors import InvalidInput
+from recollect.events.storage.private_files import make_private, open_private
 
 if TYPE_CHECKING:
     from recollect.api.analytics.tables import Tables
@@ -50,7 +51,9 @@ def sql(
     with _open_tables(context) as (tables, *_), progress_bars() as progress:
         on_progress = partial(progress.show, "loading")
         if output_format == "parquet" and output is not None:
-            typer.echo(f"{write_parquet(tables, text, output, on_progress=on_progress)} rows are in {output}")
+            rows = write_parquet(tables, text, output, on_progress=on_progress)
+            make_private(output)
+            typer.echo(f"{rows} rows are in {output}")
             return
         result = run_query(tables, text, on_progress=on_progress)
     content = render(result, output_format, width=width or shutil.get_terminal_size((TABLE_WIDTH, 0)).columns)
@@ -58,7 +61,8 @@ def sql(
         sys.stdout.buffer.write(content)
         return
     try:
-        output.write_bytes(content)
+        with open_private(output) as file:
+            file.write(content)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
 

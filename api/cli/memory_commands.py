@@ -20,11 +20,13 @@ from recollect.api.cli.session import (
     list_heads,
     load_cli_settings,
     no_namespace,
+    open_audit,
     open_cli_log,
     open_cli_memory,
     open_models,
 )
 from recollect.events.errors import InvalidInput
+from recollect.events.storage.private_files import open_private
 
 if TYPE_CHECKING:
     from recollect.api.memory.recollect import Recollect
@@ -206,11 +208,13 @@ def export(
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
 ) -> None:
     """Write the log as lines of JSON, which `import jsonl` reads."""
+    from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
     from recollect.api.pages.export import export_lines  # noqa: PLC0415
 
+    audit = open_audit(context.obj)
     with open_cli_log(context.obj) as log, progress_bars() as progress:
         try:
-            target = sys.stdout.buffer if output is None else output.open("wb")
+            target = sys.stdout.buffer if output is None else open_private(output)
         except OSError as error:
             raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
         with target:
@@ -220,6 +224,7 @@ def export(
                     target.write(line)
                     if done % 1_000 == 0:
                         progress.show(name, done, total)
+                audit.record(command_entry("recollect export", name, ("export",), count=total))
 
 
 def embed(

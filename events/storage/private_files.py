@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 #: The mode of files that hold text of users, hashes of tokens or locks.
 PRIVATE_MODE = 0o600
@@ -22,6 +23,16 @@ def make_private_folder(path: Path) -> None:
         folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
     if not path.is_dir():
         path.mkdir()
+
+
+def open_private(path: Path) -> BinaryIO:
+    """Open the file `path` to write it from its beginning; a new one is readable by its owner alone.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(path, flags, PRIVATE_MODE), "wb")
 
 
 def make_private(path: Path) -> None:

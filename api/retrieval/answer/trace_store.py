@@ -20,6 +20,7 @@ from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import TRACES_BYTES_MAX
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import NotFound
+from recollect.events.storage.private_files import PRIVATE_MODE, make_private_folder
 
 _logger = logging.getLogger(__name__)
 
@@ -110,7 +111,7 @@ class TraceStore:
         """Append lines to the newest file; start a new file when it is full, and delete the oldest over the limit."""
         if not content:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         files = trace_files(self._folder)
         newest = files[-1] if files else None
         if newest is None or newest.stat().st_size + len(content) > self._bytes_max // _FILES_MAX:
@@ -121,7 +122,7 @@ class TraceStore:
             ):
                 file_sizes.pop(0)[0].unlink(missing_ok=True)
         # One write with O_APPEND, so that lines of two processes do not mix.
-        descriptor = os.open(newest, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        descriptor = os.open(newest, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_MODE)
         try:
             os.write(descriptor, content)
         finally:
