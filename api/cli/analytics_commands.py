@@ -15,6 +15,7 @@ import typer
 
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import archive_of, load_cli_settings, open_cli_log
+from recollect.api.cli.terminal import echo, visible
 from recollect.events.errors import InvalidInput
 from recollect.events.storage.private_files import make_private, open_private
 
@@ -53,12 +54,14 @@ def sql(
         if output_format == "parquet" and output is not None:
             rows = write_parquet(tables, text, output, on_progress=on_progress)
             make_private(output)
-            typer.echo(f"{rows} rows are in {output}")
+            echo(f"{rows} rows are in {output}")
             return
         result = run_query(tables, text, on_progress=on_progress)
     content = render(result, output_format, width=width or shutil.get_terminal_size((TABLE_WIDTH, 0)).columns)
     if output is None:
-        sys.stdout.buffer.write(content)
+        # CSV in a pipe is data; anything else is read by a person, or is JSON, in which an escape is the same.
+        shown = content if output_format == "csv" and not sys.stdout.isatty() else visible(content.decode()).encode()
+        sys.stdout.buffer.write(shown)
         return
     try:
         with open_private(output) as file:
@@ -82,7 +85,7 @@ def stats(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
             on_progress=partial(progress.show, "loading"),
         )
     if as_json:
-        typer.echo(orjson.dumps(figures, option=orjson.OPT_INDENT_2).decode())
+        echo(orjson.dumps(figures, option=orjson.OPT_INDENT_2).decode())
     else:
         _print(figures)
 
@@ -92,21 +95,21 @@ _LISTS = (("Types", "by_type"), ("Days", "by_day"), ("Namespaces", "by_namespace
 
 
 def _print(figures: dict[str, Any]) -> None:
-    typer.echo(f"{figures['events']:,} events in {figures['namespaces']:,} namespaces")
+    echo(f"{figures['events']:,} events in {figures['namespaces']:,} namespaces")
     for title, name in _LISTS:
-        typer.echo(f"\n{title}")
+        echo(f"\n{title}")
         for row in figures[name]:
             first, count, *rest = row.values()
             more = "  ".join(f"{value:,}" if isinstance(value, int) else str(value) for value in rest)
-            typer.echo(f"  {first:<40} {count:>12,}  {more}")
-    typer.echo("\nBehind the log")
+            echo(f"  {first:<40} {count:>12,}  {more}")
+    echo("\nBehind the log")
     for row in figures["lag"]:
-        typer.echo(f"  {row['namespace']:<40} {row['behind']:>12,}  {row['problem'] or ''}")
+        echo(f"  {row['namespace']:<40} {row['behind']:>12,}  {row['problem'] or ''}")
     if not figures["lag"]:
-        typer.echo("  none")
-    typer.echo("\nSizes")
+        echo("  none")
+    echo("\nSizes")
     for name, value in figures["sizes"].items():
-        typer.echo(f"  {name.replace('_', ' '):<40} {'unknown' if value is None else f'{value:,}':>12}")
+        echo(f"  {name.replace('_', ' '):<40} {'unknown' if value is None else f'{value:,}':>12}")
 
 
 @contextmanager

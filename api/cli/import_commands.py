@@ -10,6 +10,7 @@ import typer
 
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import open_cli_log
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -53,4 +54,4 @@ def locomo(context: typer.Context, file: _File) -> None:
 
 
 def _print_result(imported: ImportResult) -> None:
-    typer.echo(f"{imported.added} events imported, {imported.duplicates} were there already")
+    echo(f"{imported.added} events imported, {imported.duplicates} were there already")

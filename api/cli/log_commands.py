@@ -12,6 +12,7 @@ import typer
 from recollect.api.cli.memory_commands import CORES, NamespaceOption, Processes
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import archive_of, list_heads, load_cli_settings, no_namespace, open_cli_log
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput, LogMissing
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ def init(
             if not new_log:
                 raise
             for path in rename_derived_data(settings.storage.data, settings.storage.log_url):
-                typer.echo(f"put aside: {path}")
+                echo(f"put aside: {path}")
             log = open_log_of_folder(settings.storage.data, settings.storage.log_url)
         log.close()
-    typer.echo(f"{settings.storage.data} has the log {log.log_id}")
+    echo(f"{settings.storage.data} has the log {log.log_id}")
 
 
 def verify(
@@ -80,9 +81,9 @@ def verify(
         ):
             verdicts.append(verdict)
             state = "intact" if verdict.is_intact else "BROKEN"
-            typer.echo(f"{verdict.namespace}: {state}, {verdict.version} events, hash {verdict.hash.hex()}")
+            echo(f"{verdict.namespace}: {state}, {verdict.version} events, hash {verdict.hash.hex()}")
             for problem in verdict.problems:
-                typer.echo(f"  version {problem.version}: {problem.message}")
+                echo(f"  version {problem.version}: {problem.message}")
         broken = sum(not verdict.is_intact for verdict in verdicts)
         if save_anchor is not None and not broken:
             write_anchor(save_anchor, log.log_id, verdicts)
@@ -95,7 +96,7 @@ def backup(context: typer.Context, folder: Annotated[Path, typer.Argument(help="
 
     with open_cli_log(context.obj), progress_bars() as progress:
         events = backup_log(_log_file(context), folder, on_progress=partial(progress.show, "copying"))
-    typer.echo(f"{events} events, verified, are in {folder}")
+    echo(f"{events} events, verified, are in {folder}")
 
 
 def restore(
@@ -113,8 +114,8 @@ def restore(
         events = restore_log(folder, log, on_progress=partial(progress.show, "copying"))
         with closing(open_log(settings.storage.log_url)) as restored:
             write_log_id(settings.storage.data, restored.log_id)
-    typer.echo(f"{events} events, verified, are in {log}")
-    typer.echo("Read models that are ahead of the restored log refuse to answer; rebuild them with: recollect replay")
+    echo(f"{events} events, verified, are in {log}")
+    echo("Read models that are ahead of the restored log refuse to answer; rebuild them with: recollect replay")
 
 
 def _log_file(context: typer.Context) -> Path:
@@ -161,12 +162,12 @@ def archive(
             if new:
                 size = sum(segment.bytes for segment in new)
                 events = new[-1].last_version - new[0].first_version + 1
-                typer.echo(f"{head.namespace}: {events} events sealed, {size / events:.0f} bytes each")
+                echo(f"{head.namespace}: {events} events sealed, {size / events:.0f} bytes each")
             else:
                 left = head.version - sealed.sealed(head.namespace)
-                typer.echo(f"{head.namespace}: nothing to seal, {left} events since the last segment")
+                echo(f"{head.namespace}: nothing to seal, {left} events since the last segment")
             if prune:
                 pruned += log.prune(head.namespace, on_progress=partial(progress.show, f"pruning {head.namespace}"))
         if pruned:
             log.shrink()
-            typer.echo(f"{pruned} events left the SQLite file")
+            echo(f"{pruned} events left the SQLite file")

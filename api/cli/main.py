@@ -22,6 +22,7 @@ from recollect.api.cli import (
     token_commands,
 )
 from recollect.api.cli.benchmark_commands import app as bench_app
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
 
 
@@ -92,7 +93,7 @@ app.command()(token_commands.audit)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"recollect {version('recollect')}")
+        echo(f"recollect {version('recollect')}")
         raise typer.Exit
 
 
@@ -119,8 +120,8 @@ def run(arguments: list[str] | None = None) -> None:
     try:
         app(args=arguments)
     except (NotSettled, ProjectionFailed) as error:
-        typer.echo(f"recollect: {error}", err=True)
+        echo(f"recollect: {error}", err=True)
         sys.exit(1)
     except RecollectError as error:
-        typer.echo(f"recollect: {error}", err=True)
+        echo(f"recollect: {error}", err=True)
         sys.exit(2)

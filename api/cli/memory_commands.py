@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from contextlib import closing
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from recollect.api.cli.process_log import configure_process_log
 from recollect.api.cli.progress import ProgressBars, progress_bars
 from recollect.api.cli.server_client import ServerClient, running_server
 from recollect.api.cli.session import (
@@ -25,6 +25,7 @@ from recollect.api.cli.session import (
     open_cli_memory,
     open_models,
 )
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 from recollect.events.storage.private_files import open_private
 
@@ -75,13 +76,11 @@ def serve(
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
 
     settings = load_cli_settings(context.obj, host=host, port=port)
-    # Log the server's own messages, such as the model in use; of libraries only warnings.
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("recollect").setLevel(logging.INFO)
+    configure_process_log(settings.storage.data)
 
     def announce(address: str) -> None:
-        typer.echo(f"Recollect serves {settings.storage.data.resolve()} at {address} (API: {address}/docs)")
-        typer.echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
+        echo(f"Recollect serves {settings.storage.data.resolve()} at {address} (API: {address}/docs)")
+        echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
         sys.stdout.flush()
 
     serve_http(settings, on_listening=announce, workers=workers)
@@ -107,7 +106,7 @@ def append(
             with closing(ReadModels(load_cli_settings(context.obj).storage.data, log)) as models:
                 check_references(log, models, namespace, drafts)
         for appended in log.append(namespace, drafts, expected_version=expected_version):
-            typer.echo(f"{appended.version}\t{appended.id}{'	duplicate' if appended.duplicate else ''}")
+            echo(f"{appended.version}\t{appended.id}{'	duplicate' if appended.duplicate else ''}")
 
 
 def retrieve(
@@ -143,11 +142,11 @@ def retrieve(
     if as_of is None and not also and not result["version"] and not result["degraded"]:
         raise no_namespace(namespace)
     if trace is not None or as_json:
-        typer.echo(orjson.dumps(result if trace is None else trace, option=orjson.OPT_INDENT_2).decode())
+        echo(orjson.dumps(result if trace is None else trace, option=orjson.OPT_INDENT_2).decode())
         return
-    typer.echo(result["context"] or "Nothing found.")
+    echo(result["context"] or "Nothing found.")
     for part in result["degraded"]:
-        typer.echo(f"degraded: {part}", err=True)
+        echo(f"degraded: {part}", err=True)
 
 
 def _retrieve_here(
@@ -199,7 +198,7 @@ def settle(context: typer.Context, namespace: _Namespace, ask_server: _AskServer
             progress.show("settling", 0, None)
             memory.settle(namespace)
             version = memory.parts.log.head(namespace).version
-    typer.echo(f"{namespace}: settled at version {version}")
+    echo(f"{namespace}: settled at version {version}")
 
 
 def export(
@@ -241,12 +240,12 @@ def embed(
         raise InvalidInput("cannot be combined with --model or --namespace", field="--undo")
     with open_cli_memory(context.obj) as memory, progress_bars() as progress:
         if undo:
-            typer.echo(f"{memory.undo_embed()} is in use again")
+            echo(f"{memory.undo_embed()} is in use again")
             return
         episodes = memory.embed(model, namespace=namespace, on_progress=progress.show)
-        typer.echo(f"{episodes} episodes embedded with {model or memory.parts.vectors.embedder.name}")
+        echo(f"{episodes} episodes embedded with {model or memory.parts.vectors.embedder.name}")
     if model is not None:
-        typer.echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
+        echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
 
 
 def replay(
@@ -288,14 +287,14 @@ def replay(
         ):
             if result.error is not None:
                 failed += 1
-                typer.echo(f"{result.namespace}: FAILED: {result.error}")
+                echo(f"{result.namespace}: FAILED: {result.error}")
             elif result.check is None:
-                typer.echo(f"{result.namespace}: {result.version} events replayed")
+                echo(f"{result.namespace}: {result.version} events replayed")
             else:
                 failed += not result.check.is_equal
                 verdict = "equal" if result.check.is_equal else "DIFFERENT"
                 digest = result.check.live_digest
-                typer.echo(f"{result.namespace}: {verdict} at version {result.version}, digest {digest}")
+                echo(f"{result.namespace}: {verdict} at version {result.version}, digest {digest}")
     raise typer.Exit(1 if failed else 0)
 
 
@@ -307,11 +306,11 @@ def _replay_past(memory: Recollect, namespace: str | None, as_of: str, progress:
     for name in iter_namespaces(memory.parts.log, namespace):
         head = memory.parts.log.head(name).version
         if namespace is None and isinstance(moment, int) and moment > head:
-            typer.echo(f"{name}: has no version {moment}, the newest is {head}")
+            echo(f"{name}: has no version {moment}, the newest is {head}")
             continue
         version = memory.version(name, moment)
         if not version:
-            typer.echo(f"{name}: nothing at that time")
+            echo(f"{name}: nothing at that time")
             continue
         path, digest = memory.parts.history.build(name, version, on_progress=partial(progress.show, name))
-        typer.echo(f"{name}: version {version}, digest {digest}, {path}")
+        echo(f"{name}: version {version}, digest {digest}, {path}")

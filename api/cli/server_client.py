@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import orjson
 import typer
 
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
 
 #: Seconds in which a running server has to answer that it is ready.
@@ -94,7 +95,7 @@ def running_server(data: Path) -> ServerClient | None:
     server = ServerClient(address, secret)
     if server.serves(log_id):
         return server
-    typer.echo(f"note: the server at {address} does not answer, so this command loads the model itself", err=True)
+    echo(f"note: the server at {address} does not answer, so this command loads the model itself", err=True)
     return None
 
 
@@ -102,6 +103,6 @@ def _refuse(problem: dict[str, Any]) -> None:
     """Raise the error of a problem response."""
     message = str(problem.get("detail", "the server could not answer"))
     if problem.get("error") in _FAILURES:
-        typer.echo(f"recollect: {message}", err=True)
+        echo(f"recollect: {message}", err=True)
         raise typer.Exit(1)
     raise RecollectError(message)

@@ -9,6 +9,7 @@ import orjson
 import typer
 
 from recollect.api.cli.session import load_cli_settings
+from recollect.api.cli.terminal import echo
 
 if TYPE_CHECKING:
     from recollect.api.access.token_store import TokenStore
@@ -56,15 +57,15 @@ def list_tokens(context: typer.Context, as_json: _AsJson = False) -> None:
 
     rows = [token.as_json(now_us()) for token in _store(context).tokens()]
     if as_json:
-        typer.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+        echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
         return
     for row in rows:
         end = f", expires {row['expires_at']}" if row["expires_at"] else ""
-        typer.echo(
+        echo(
             f"{row['id']}\t{row['state']}\t{row['name']}\t{','.join(row['scopes'])}\t{','.join(row['namespaces'])}{end}"
         )
     if not rows:
-        typer.echo("No tokens: the server answers programs of this machine only.")
+        echo("No tokens: the server answers programs of this machine only.")
 
 
 @app.command()
@@ -85,7 +86,7 @@ def rotate(
 def revoke(context: typer.Context, id: _Id) -> None:
     """Revoke a token: a running server refuses it from the next request on."""
     token = _store(context).revoke(id)
-    typer.echo(f"{token.id} is revoked")
+    echo(f"{token.id} is revoked")
 
 
 def audit(
@@ -101,18 +102,16 @@ def audit(
     folder = load_cli_settings(context.obj).storage.data / "audit"
     for line in islice(read_audit(folder, namespace=namespace, token_id=token), limit):
         if as_json:
-            typer.echo(orjson.dumps(line).decode())
+            echo(orjson.dumps(line).decode())
         else:
             count = "" if line["count"] is None else f"\t{line['count']} items"
-            typer.echo(
-                f"{line['at']}\t{line['token']}\t{line['namespace'] or '-'}\t{line['status']}\t{line['route']}{count}"
-            )
+            echo(f"{line['at']}\t{line['token']}\t{line['namespace'] or '-'}\t{line['status']}\t{line['route']}{count}")
 
 
 def _print_secret(token: dict[str, Any], text: str) -> None:
     """Print a token's secret to standard output alone, so that a script can store it; the rest to standard error."""
-    typer.echo(
+    echo(
         f"{token['id']}: {', '.join(token['scopes'])} of {', '.join(token['namespaces'])}. It is shown this once:",
         err=True,
     )
-    typer.echo(text)
+    echo(text)

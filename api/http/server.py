@@ -44,6 +44,8 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: b
             app,
             http=bounded_protocol(settings.server),
             ws="none",
+            # Its messages go where those of the program go.
+            log_config=None,
             log_level="warning",
             access_log=False,
             # The address of a connection is that of its other end, not one that a header names.

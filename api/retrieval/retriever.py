@@ -54,6 +54,7 @@ from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
 from recollect.events.storage.database import DatabaseError
+from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.job_settings import WINDOW_FULL_SHARE
 from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.queries.snapshot import Snapshot
@@ -152,12 +153,12 @@ class Retriever:
         except StillBuilding as error:
             budget.record_missing("projection", error)
         except (RecollectError, DatabaseError) as error:
-            _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
+            _logger.warning("namespace %.12s cannot be read", folder_name(namespace), exc_info=True)
             budget.record_missing("projection", error)
         except Exception as error:
             # A bot's turn must not fail because of its memory (`001`); `degraded` and the log name the error.
-            _logger.exception("a retrieval from namespace %r failed by an internal error", namespace)
-            budget.record_missing("retrieval", f"{type(error).__name__}: {error}")
+            _logger.exception("a retrieval from namespace %.12s failed by an internal error", folder_name(namespace))
+            budget.record_missing("retrieval", error)
         return RetrieveResult(
             context=answer.context,
             items=answer.items,

@@ -109,5 +109,7 @@ async def _client_gone(_request: Request, _error: Exception) -> Response:
 
 
 async def _internal_error(request: Request, error: Exception) -> Response:
-    _logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    # The template of the path: the path itself names the namespace.
+    route = getattr(request.scope.get("route"), "path", "the request")
+    _logger.error("%s %s failed", request.method, route, exc_info=error)
     return problem(500, "Internal error; the server's log has the details")
