@@ -7,7 +7,7 @@ import time
 
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
-from limits.strategies import SlidingWindowCounterRateLimiter
+from limits.strategies import MovingWindowRateLimiter
 
 from recollect.events.errors import TooManyRequests
 
@@ -24,7 +24,7 @@ class RateLimits:
     """
 
     def __init__(self, per_minute: int) -> None:
-        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._limiter = MovingWindowRateLimiter(MemoryStorage())
         self._requests = RateLimitItemPerMinute(per_minute) if per_minute else None
         self._denials = RateLimitItemPerMinute(DENIALS_PER_MINUTE)
 

@@ -14,6 +14,10 @@ from recollect.api.settings import ServerSettings
 
 _TOO_LARGE = (431, "Request Header Fields Too Large", "the headers are over the limit; send fewer")
 _TOO_SLOW = (408, "Request Timeout", "the request did not arrive in time; send it again")
+#: Seconds by which a timer is late when the event loop was busy.
+_LATE_SECONDS = 0.05
+#: Seconds in which an event loop that was busy reads what waits.
+_GRACE_SECONDS = 0.5
 
 
 def bounded_protocol(settings: ServerSettings) -> type[HttpToolsProtocol]:
@@ -37,6 +41,8 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._header_bytes = 0
         #: Whether the last request has arrived and the next one has not begun.
         self._between_requests = False
+        #: Whether what arrives now begins a request.
+        self._has_begun = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for headers, also of a client that sends nothing."""
@@ -50,8 +56,10 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what arrived; refuse headers that are over the limit and not complete."""
+        is_idle = self._between_requests
+        self._has_begun = False
         super().data_received(data)
-        if self._between_requests and self._deadline is None:
+        if is_idle and not self._has_begun and self._deadline is None:
             # Such as empty lines, which begin no request.
             self._wait(self.limits.header_seconds_max)
         if self._in_headers:
@@ -63,6 +71,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         """Begin to wait for the headers of a request."""
         super().on_message_begin()
         self._in_headers, self._header_bytes, self._between_requests = True, 0, False
+        self._has_begun = True
         self._wait(self.limits.header_seconds_max)
 
     def on_headers_complete(self) -> None:
@@ -85,12 +94,21 @@ class _BoundedProtocol(HttpToolsProtocol):
         """Set the time in which the next part has to arrive; None: there is none."""
         if self._deadline is not None:
             self._deadline.cancel()
-        self._deadline = None if seconds is None else self.loop.call_later(seconds, self._expire, seconds)
+        self._deadline = None if seconds is None else self._later(seconds)
 
-    def _expire(self, seconds: float) -> None:
-        """Refuse a request that did not arrive in time; wait on while the server itself reads nothing."""
-        if self.flow.read_paused:
-            self._wait(seconds)
+    def _later(self, seconds: float) -> asyncio.TimerHandle:
+        return self.loop.call_later(seconds, self._expire, self.loop.time() + seconds)
+
+    def _expire(self, due: float) -> None:
+        """Refuse a request that did not arrive in time; wait on while the server answers the one before.
+
+        A timer that fires late means that the server was busy, and that the rest of the request may wait to be read.
+        """
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        in_body = not self._in_headers and not self._between_requests
+        is_answering = cycle is not None and not cycle.response_complete and not in_body
+        if self.flow.read_paused or is_answering or self.loop.time() - due > _LATE_SECONDS:
+            self._wait(_GRACE_SECONDS)
         else:
             self._refuse(*_TOO_SLOW)
 

@@ -318,6 +318,9 @@ class Retriever:
     ) -> SearchResult | None:
         """Return the search result of another namespace; None, and a note, when it cannot be read in time.
 
+        Its standing instructions are left out: only the namespace of the request tells the bot how to behave. Its
+        pinned memories are returned when the query finds them, as any others.
+
         Parameters:
             as_of: the time whose version is searched; None for the present version.
         """
@@ -328,7 +331,7 @@ class Retriever:
             past_version = None if as_of is None else self._history.version(namespace, as_of)
             with self._snapshot(namespace, past_version, budget) as snapshot:
                 context = self._search_context(namespace, request, snapshot, budget, as_of)
-                return None if context is None else self._search(context, ())
+                return None if context is None else _without_standing(context, self._search(context, ()))
         except (RecollectError, DatabaseError) as error:
             budget.record_missing(f"also {namespace}", error)
             return None
@@ -371,6 +374,12 @@ def _without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[It
     """Return the items without those that only the events `event_ids` tell."""
     excluded = frozenset(event_ids)
     return [item for item in items if not item.source_events or not excluded.issuperset(item.source_events)]
+
+
+def _without_standing(context: SearchContext, result: SearchResult) -> SearchResult:
+    """Return the result without standing instructions."""
+    standing = {item.id for item in context.index.knowledge.items if item.standing}
+    return replace(result, items=[item for item in result.items if item.id not in standing])
 
 
 def _adjusted_request(request: RetrieveRequest, state: ConversationState) -> RetrieveRequest:

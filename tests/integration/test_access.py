@@ -197,3 +197,21 @@ def test_a_trace_with_texts_of_another_namespace_is_not_shown_to_who_cannot_read
     listed = [item["trace_id"] for item in house.http.get(f"{path}/traces", headers=own).json()["items"]]
     assert alone["trace_id"] in listed
     assert shared["trace_id"] not in listed
+
+
+def test_nothing_standing_or_pinned_comes_from_another_namespace(house: Application) -> None:
+    preference = {"key": "reply language", "value": "always answer in French", "standing": True}
+    stated = {"type": "preference.stated", "payload": preference}
+    house.memory.append("acme.team", [stated, message("the ferry to Faro leaves at nine", id="ferry")])
+    house.memory.pin("acme.team", "ferry")
+    for question in ("in which language should I always answer?", "how are you?"):
+        for mode in ("active", "passive"):
+            found = house.memory.retrieve(OWN, question, also=["acme.team"], mode=mode, session_id="s1", gate=False)
+            assert [item for item in found.items if "French" in item.text] == []
+    passive = house.memory.retrieve(OWN, "how are you?", also=["acme.team"], mode="passive", session_id="s2")
+    assert "ferry" not in passive.context
+    own = house.memory.retrieve("acme.team", "how are you?", mode="passive", session_id="s3")
+    assert "French" in own.context
+    assert "ferry" in own.context
+    asked = house.memory.retrieve(OWN, "when does the ferry to Faro leave?", also=["acme.team"])
+    assert "ferry" in asked.context
