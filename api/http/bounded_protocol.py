@@ -6,7 +6,7 @@ Without them, a header of 300 MB is kept in memory, and connections that send no
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -43,6 +43,8 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._between_requests = False
         #: Whether what arrives now begins a request.
         self._has_begun = False
+        #: The request that is being answered, or was last.
+        self._running: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for headers, also of a client that sends nothing."""
@@ -52,6 +54,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         self._wait(None)
+        self._disconnect()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -66,6 +69,12 @@ class _BoundedProtocol(HttpToolsProtocol):
             self._header_bytes += len(data)
             if self._header_bytes > self.limits.header_bytes_max:
                 self._refuse(*_TOO_LARGE)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that are no request, unless an answer is in progress, and close the connection."""
+        if self._running is None or self._running.response_complete:
+            super().send_400_response(msg)
+        self._close()
 
     def on_message_begin(self) -> None:
         """Begin to wait for the headers of a request."""
@@ -90,6 +99,22 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._wait(None)
         super().on_message_complete()
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _close(self) -> None:
+        """Close the connection."""
+        self._disconnect()
+        self.transport.close()
+
+    def _disconnect(self) -> None:
+        """Let no answer be written to the connection; uvicorn does it for the last of several requests alone."""
+        for cycle in (self._running, *(cycle for cycle, _ in self.pipeline)):
+            if cycle is not None:
+                cycle.disconnected = True
+                cycle.message_event.set()
+
     def _wait(self, seconds: float | None) -> None:
         """Set the time in which the next part has to arrive; None: there is none."""
         if self._deadline is not None:
@@ -104,7 +129,7 @@ class _BoundedProtocol(HttpToolsProtocol):
 
         A timer that fires late means that the server was busy, and that the rest of the request may wait to be read.
         """
-        cycle = cast("RequestResponseCycle | None", self.cycle)
+        cycle = self._running
         in_body = not self._in_headers and not self._between_requests
         is_answering = cycle is not None and not cycle.response_complete and not in_body
         if self.flow.read_paused or is_answering or self.loop.time() - due > _LATE_SECONDS:
@@ -116,7 +141,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         """Answer with a problem, unless an answer has begun, and close the connection."""
         if self.transport.is_closing():
             return
-        cycle = cast("RequestResponseCycle | None", self.cycle)
+        cycle = self._running
         is_silent = cycle is None or (cycle.response_complete if self._in_headers else not cycle.response_started)
         if is_silent:
             body = f'{{"type":"about:blank","title":"{title}","status":{status},"detail":"{detail}"}}'.encode()
@@ -125,4 +150,4 @@ class _BoundedProtocol(HttpToolsProtocol):
                 f"content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode()
                 + body
             )
-        self.transport.close()
+        self._close()
