@@ -93,6 +93,9 @@ class AccessSettings(BaseModel):
     allowed_hosts: str = ""
     #: Requests that one token may send in a minute; `settle` and `window` count ten times. 0 sets no limit.
     requests_per_minute: Annotated[int, Field(ge=0)] = REQUESTS_PER_MINUTE
+    #: Requests with a wrong token, or without the one they need, that one address may send in a minute; further ones
+    #: get 429 and no line in the audit log, which they would fill. 0 sets no limit.
+    denials_per_minute: Annotated[int, Field(ge=0)] = 60
     #: Bytes of the audit log on disk, about 200 a line; 0 keeps none.
     audit_bytes_max: Annotated[int, Field(ge=0)] = AUDIT_BYTES_MAX
 

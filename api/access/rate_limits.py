@@ -11,22 +11,19 @@ from limits.strategies import MovingWindowRateLimiter
 
 from recollect.events.errors import TooManyRequests
 
-#: Denied requests of one address in a minute that are answered and audited; a guess of a token is one of them. More
-#: would push other lines out of the audit log.
-DENIALS_PER_MINUTE = 60
-
 
 class RateLimits:
     """The rates of one server, counted in its memory. Safe to use from many threads.
 
     Parameters:
         per_minute: the requests of a token in a minute; 0 sets no limit.
+        denials_per_minute: the denied requests of an address in a minute that are answered; 0 sets no limit.
     """
 
-    def __init__(self, per_minute: int) -> None:
+    def __init__(self, per_minute: int, denials_per_minute: int) -> None:
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
         self._requests = RateLimitItemPerMinute(per_minute) if per_minute else None
-        self._denials = RateLimitItemPerMinute(DENIALS_PER_MINUTE)
+        self._denials = RateLimitItemPerMinute(denials_per_minute) if denials_per_minute else None
 
     def count_request(self, token_id: str, cost: int) -> None:
         """Count a request of a token.
@@ -39,12 +36,13 @@ class RateLimits:
 
     def count_denial(self, address: str) -> None:
         """Count a denied request of an address; raise `TooManyRequests` over its rate."""
-        if not self._limiter.hit(self._denials, "address", address):
+        if self._denials is not None and not self._limiter.hit(self._denials, "address", address):
             raise self._too_many(self._denials, "address", address)
 
     def forget_denials(self, address: str) -> None:
         """Begin to count the denied requests of an address again."""
-        self._limiter.clear(self._denials, "address", address)
+        if self._denials is not None:
+            self._limiter.clear(self._denials, "address", address)
 
     def _too_many(self, item: RateLimitItemPerMinute, *identifiers: str) -> TooManyRequests:
         ends_at = self._limiter.get_window_stats(item, *identifiers).reset_time

@@ -8,6 +8,8 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from recollect.api.access.access_control import AccessControl
 from recollect.api.access.audit_log import AuditLog
@@ -61,6 +63,7 @@ def create_app(memory: Recollect) -> FastAPI:
     settings = memory.parts.settings
     app.state.memory = memory
     app.state.access = open_access(settings)
+    app.state.methods_of = _methods_of
     app.add_middleware(OriginGuard, host=settings.server.host, allowed_hosts=settings.access.host_names)
     answer_errors(app)
     for router in ROUTERS:
@@ -69,10 +72,17 @@ def create_app(memory: Recollect) -> FastAPI:
     return app
 
 
+def _methods_of(scope: Scope) -> set[str]:
+    """Return the methods that the path of a request has."""
+    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, Route)]
+    path = next((route.path for route in routes if route.matches(scope)[0] != Match.NONE), None)
+    return {method for route in routes if route.path == path for method in route.methods or ()}
+
+
 def open_access(settings: Settings) -> AccessControl:
     """Return the access control of a server with `settings`."""
     return AccessControl(
         tokens=TokenStore(settings.tokens_path),
-        rates=RateLimits(settings.access.requests_per_minute),
+        rates=RateLimits(settings.access.requests_per_minute, settings.access.denials_per_minute),
         audit=AuditLog(settings.storage.data / "audit", bytes_max=settings.access.audit_bytes_max),
     )

@@ -17,7 +17,7 @@ from recollect.api.memory.chat_messages import ChatBatch
 from recollect.api.memory.memory_edits import UPDATABLE
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.catalogue import NewEvent
-from recollect.events.limits import BATCH_EVENTS_MAX
+from recollect.events.limits import BATCH_EVENTS_MAX, NAMESPACE_SCHEMA
 
 _TEMPLATE = "#/components/schemas/{model}"
 
@@ -33,6 +33,9 @@ def describe(app: FastAPI, routers: Sequence[GuardedRouter]) -> None:
             request = RetrieveRequest.model_json_schema(ref_template=_TEMPLATE)
             schemas = description.setdefault("components", {}).setdefault("schemas", {})
             schemas |= event.pop("$defs") | {"NewEvent": event, "RetrieveRequest": request}
+            for form in schemas["RetrieveRequest"]["properties"]["kinds"]["anyOf"]:
+                # A kind may be named twice.
+                form.pop("uniqueItems", None)
             schemas["WindowRequest"] = WindowRequest.model_json_schema(ref_template=_TEMPLATE)
             for model in (ChatBatch, ReasonBody, EndBody, SeparateBody):
                 schema = model.model_json_schema(ref_template=_TEMPLATE)
@@ -70,10 +73,13 @@ def _add_rights(description: dict[str, Any], routers: Sequence[GuardedRouter]) -
         if operation is None:
             continue
         operation["x-extent"] = right.extent
+        for parameter in operation.get("parameters", ()):
+            if parameter["name"] == "namespace" and parameter["in"] == "path":
+                parameter["schema"] = {"type": "string", **NAMESPACE_SCHEMA}
         operation["security"] = [] if right.extent == "public" else [{"token": sorted(right.scopes)}]
         responses = operation["responses"] = dict(operation["responses"])
         for status, text in _DENIALS.items():
-            if right.extent != "public" or status == "421":
+            if right.extent != "public" or status in ("408", "421"):
                 responses.setdefault(status, {"description": text})
         for status, response in responses.items():
             if status >= "400":
@@ -101,6 +107,7 @@ _PROBLEM: dict[str, Any] = {
 _DENIALS = {
     "401": "No token, or one that is wrong or has ended",
     "403": "The token lacks a scope, or a page of another site sent the request",
+    "408": "The request did not arrive in time",
     "404": "The token does not reach the namespace, or an object does not exist",
     "421": "The request names another host",
     "429": "Over the rate of the token",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 from fuzz_server import FuzzServer
 
@@ -38,9 +39,11 @@ def fuzz_api(server: FuzzServer, cases: int, seed: int, lines: int) -> bool:
 
 def _round(server: FuzzServer, seed: int) -> str:
     """Return the report of one round."""
-    command = [sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json"]
+    config = Path(__file__).with_name("schemathesis.toml")
+    command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(config)]
+    command += ["run", f"{server.url}/openapi.json"]
     command += ["--header", f"Authorization: Bearer {server.token()}", "--checks", "all", "--phases", _PHASES]
-    command += ["--continue-on-failure", "--seed", str(seed), "--max-examples", "150", "--no-color"]
+    command += ["--continue-on-failure", "--seed", str(seed), "--max-examples", "60", "--no-color"]
     command += ["--suppress-health-check", "all", "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr

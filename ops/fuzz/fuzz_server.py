@@ -22,8 +22,9 @@ from recollect.api.access.token_store import TokenStore
 _SETTINGS = {
     "EMBEDDING_MODEL": "none",
     "REQUESTS_PER_MINUTE": "0",
-    "HEADER_SECONDS_MAX": "0.3",
-    "BODY_SECONDS_MAX": "0.3",
+    "DENIALS_PER_MINUTE": "0",
+    "HEADER_SECONDS_MAX": "1",
+    "BODY_SECONDS_MAX": "1",
 }
 _COMMAND = [sys.executable, "-c", "from recollect.api.cli.main import run; run()"]
 

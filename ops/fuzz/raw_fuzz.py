@@ -12,7 +12,7 @@ from itertools import islice
 
 from fuzz_server import FuzzServer
 
-#: Seconds after which a case counts as hung: the server's own limits are 0.3 s, and a busy machine delays it.
+#: Seconds after which a case counts as hung: the server's own limits are 1 s, and a busy machine delays it.
 _HANG_SECONDS = 30.0
 #: Cases that are sent at a time, and between two lines of progress. Half a request waits for the server's limit.
 _THREADS = 24

@@ -41,5 +41,9 @@ After = Annotated[str, Query(max_length=200, description="`next` of the previous
 Limit = Annotated[int, Query(ge=1, le=PAGE_ITEMS_MAX)]
 AsOfText = Annotated[
     str | None,
-    Query(max_length=200, description="a version, or a time (RFC 3339): the list as it was when that was recorded"),
+    Query(
+        max_length=200,
+        description="a version, or a time (RFC 3339): the list as it was when that was recorded",
+        json_schema_extra={"anyOf": [{"type": "string", "pattern": "^[0-9]{1,9}$"}, {"format": "date-time"}]},
+    ),
 ]

@@ -43,7 +43,7 @@ async def parse_body(model: type[Body], request: Request, *, optional: bool = Fa
     """
     body = await read_body(request)
     try:
-        return model.model_validate_json(b"{}" if optional and not body.strip() else body)
+        return model.model_validate_json(b"{}" if optional and not body.strip() else body, strict=True)
     except ValidationError as error:
         raise first_problem(error, root="body") from None
 

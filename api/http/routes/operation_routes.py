@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Request
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from recollect.api.http.routes.dependencies import Memory
 from recollect.api.http.routes.json_bodies import json_response
@@ -26,7 +26,7 @@ async def health(memory: Memory, request: Request) -> Response:
     return json_response({"version": request.app.version} | report)
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse)
 @allow("read", extent="server")
 async def metrics(memory: Memory) -> Response:
     """Return the state of the background work as gauges, in the text format of Prometheus."""

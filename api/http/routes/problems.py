@@ -96,10 +96,13 @@ async def _invalid_parameter(_: Request, error: Exception) -> Response:
     return problem(422, f"{field}: {first['msg']}", error="InvalidInput", field=field)
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     response = problem(error.status_code, str(error.detail))
     response.headers.update(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        # The methods of all routes of the path; the router names those of the first one.
+        response.headers["allow"] = ", ".join(sorted(request.app.state.methods_of(request.scope)))
     return response
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -14,7 +14,7 @@ from recollect.api.http.routes.dependencies import AdmittedCaller, After, Limit,
 from recollect.api.http.routes.json_bodies import body_reference, json_response, parse_body
 from recollect.api.http.routes.query_parameters import refuse_unknown
 from recollect.api.http.routes.rights import GuardedRouter, allow
-from recollect.api.memory.recollect import Recollect
+from recollect.api.memory.recollect import WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN, Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS, Page
 from recollect.api.retrieval.answer.trace_store import list_traces as list_traces_of
 from recollect.api.retrieval.answer.trace_store import searched_namespaces, unknown_trace
@@ -32,7 +32,7 @@ class WindowRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     #: Tokens of all messages together.
-    budget_tokens: int
+    budget_tokens: Annotated[int, Field(json_schema_extra={"minimum": WINDOW_TOKENS_MIN, "maximum": WINDOW_TOKENS_MAX})]
 
 
 @router.post("/v1/namespaces/{namespace}/retrieve", openapi_extra=body_reference("RetrieveRequest"))
