@@ -31,6 +31,7 @@ def main() -> int:
     tenants = kinds.add_parser("tenants", help="two tenants at a time")
     tenants.add_argument("--seconds", type=float, default=60)
     tenants.add_argument("--threads", type=int, default=32)
+    kinds.add_parser("sample", help="200 byte strings, and two tenants for a second, for the tests")
     options = parser.parse_args()
     with fuzz_server() as server:
         match options.kind:
@@ -38,8 +39,10 @@ def main() -> int:
                 is_sound = fuzz_api(server, options.cases, options.seed, options.show)
             case "raw":
                 is_sound = fuzz_raw(server, options.cases, options.seed)
-            case _:
+            case "tenants":
                 is_sound = fuzz_tenants(server, options.seconds, options.threads)
+            case _:
+                is_sound = fuzz_raw(server, 200, 1) and fuzz_tenants(server, 1, 8)
         if not server.is_alive():
             print("the server has stopped")
             is_sound = False
