@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from fastapi import APIRouter
 from support.access import Application, application, headers
@@ -215,3 +216,18 @@ def test_nothing_standing_or_pinned_comes_from_another_namespace(house: Applicat
     assert "ferry" in own.context
     asked = house.memory.retrieve(OWN, "when does the ferry to Faro leave?", also=["acme.team"])
     assert "ferry" in asked.context
+
+
+def test_only_an_admin_imports_events_that_jobs_derive(house: Application) -> None:
+    derived = {"type": "memory.status_changed", "id": "d1", "payload": {"memory_id": "m1", "status": "stale"}}
+    token, path = house.token(), "/v1/namespaces/acme.copy"
+    assert house.http.post(f"{path}/events", json=derived, headers=token).status_code == 422
+    lines = b"\n".join(orjson.dumps(event) for event in ({**message("I like tea"), "id": "m1"}, derived))
+    everything_else = house.token("read", "write", "export", "erase", "review")
+    assert house.http.post(f"{path}/import", content=lines, headers=everything_else).status_code == 403
+    for expected in ({"added": 2, "duplicates": 0}, {"added": 0, "duplicates": 2}):
+        assert house.http.post(f"{path}/import", content=lines, headers=token).json() == expected
+    extraction = {"source_events": ["m1"], "through": 10**9, "extractor": "rules"}
+    through = {"type": "facts.extracted", "id": "x1", "payload": extraction}
+    refused = house.http.post(f"{path}/import", content=orjson.dumps(through), headers=token)
+    assert (refused.status_code, "version of this event" in refused.text) == (422, True)

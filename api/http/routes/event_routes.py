@@ -13,6 +13,7 @@ from recollect.api.http.routes.dependencies import AsOfText, Limit, Memory, memo
 from recollect.api.http.routes.json_bodies import json_response, read_body
 from recollect.api.http.routes.query_parameters import METADATA_PREFIX, read_metadata, refuse_unknown
 from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
+from recollect.api.importers.jsonl_import import import_jsonl
 from recollect.api.memory.async_recollect import AsyncRecollect
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS
@@ -24,6 +25,12 @@ from recollect.events.limits import check_namespace
 from recollect.events.validation import drafts_from_json
 
 EVENTS_PATH = "/v1/namespaces/{namespace}/events"
+
+IMPORT_PATH = "/v1/namespaces/{namespace}/import"
+#: The body of an import.
+_LINES: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+}
 
 router = GuardedRouter(dependencies=[Depends(refuse_unknown)])
 
@@ -79,6 +86,17 @@ async def list_events(
 ) -> Response:
     """List the log: events with versions over `after`."""
     return json_response(await run_in_threadpool(memory.events, namespace, after=after, limit=limit, as_of=as_of))
+
+
+@router.post(IMPORT_PATH, name="import", tags=["events"], openapi_extra=_LINES)
+@allow("admin", cost=10)
+async def import_events(memory: Memory, namespace: str, request: Request) -> Response:
+    """Append an export of Recollect, lines of JSON, with the events that jobs derive; the same lines add nothing."""
+    lines = (await read_body(request)).splitlines()
+    imported = await run_in_threadpool(
+        import_jsonl, memory.parts.log, lines, namespace=namespace, on_progress=lambda _: None
+    )
+    return json_response({"added": imported.added, "duplicates": imported.duplicates})
 
 
 def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bool, RetrieveRequest | None]:
