@@ -53,7 +53,8 @@ def fuzz_tenants(server: FuzzServer, seconds: float, threads: int) -> bool:
         worker.start()
     for worker in workers:
         worker.join()
-    print(f"{sum(statuses.values())} requests, {len(used)} of {len(set(operations))} routes: {dict(statuses.most_common())}")
+    routes = f"{len(used)} of {len(set(operations))} routes"
+    print(f"{statuses.total()} requests, {routes}: {dict(statuses.most_common())}")
     print(f"{len(leaks)} answers with a canary of the other tenant, or failures")
     for leak in leaks[:10]:
         print(leak)
