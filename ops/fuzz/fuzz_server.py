@@ -18,13 +18,11 @@ import httpx
 from recollect.api.access.callers import SCOPES
 from recollect.api.access.token_store import TokenStore
 
-#: Settings of the server: short time limits, so that half a request costs little, and no rate.
+#: Settings of the server: no model, and no rates.
 _SETTINGS = {
     "EMBEDDING_MODEL": "none",
     "REQUESTS_PER_MINUTE": "0",
     "DENIALS_PER_MINUTE": "0",
-    "HEADER_SECONDS_MAX": "1",
-    "BODY_SECONDS_MAX": "1",
 }
 _COMMAND = [sys.executable, "-c", "from recollect.api.cli.main import run; run()"]
 
@@ -68,14 +66,19 @@ class FuzzServer:
 
 
 @contextmanager
-def fuzz_server() -> Generator[FuzzServer]:
-    """Start a server, and end it at the end; its data is removed."""
+def fuzz_server(arrival_seconds_max: float) -> Generator[FuzzServer]:
+    """Start a server, and end it at the end; its data is removed.
+
+    Parameters:
+        arrival_seconds_max: how long it waits for headers, and for a body.
+    """
     with tempfile.TemporaryDirectory(prefix="recollect-fuzz-") as folder:
         data = Path(folder) / "data"
         store = TokenStore(data / "tokens.json")
         store.create(name="first", scopes=["read"], patterns=["-"], days=1)
         errors = Path(folder) / "errors.log"
         environment = os.environ | {f"RECOLLECT_{name}": value for name, value in _SETTINGS.items()}
+        environment |= {f"RECOLLECT_{part}_SECONDS_MAX": str(arrival_seconds_max) for part in ("HEADER", "BODY")}
         with errors.open("w") as stream:
             process = subprocess.Popen(
                 [*_COMMAND, "serve", "--port", "0", "--data", str(data)],

@@ -29,7 +29,7 @@ EVENTS_PATH = "/v1/namespaces/{namespace}/events"
 IMPORT_PATH = "/v1/namespaces/{namespace}/import"
 #: The body of an import.
 _LINES: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+    "requestBody": {"required": False, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
 }
 
 router = GuardedRouter(dependencies=[Depends(refuse_unknown)])
