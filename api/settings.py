@@ -36,6 +36,12 @@ CONTEXT_TOKENS = 3_500
 CONTEXT_TOKENS_MAX = 100_000
 #: Bytes of traces on disk: about 10,000 retrievals.
 TRACES_BYTES_MAX = 64 << 20
+#: Bytes of the request line and the headers of a request. Servers behind proxies get some 8 KiB, with cookies 16 KiB.
+HEADER_BYTES_MAX = 64 << 10
+#: Requests of one token in a minute: a bot with 50 messages a second, each with a retrieval.
+REQUESTS_PER_MINUTE = 6_000
+#: Bytes of the audit log: about 80,000 requests.
+AUDIT_BYTES_MAX = 16 << 20
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
@@ -111,10 +117,42 @@ class ServerSettings(BaseModel):
 
     model_config = _FROZEN
 
-    #: Address that `recollect serve` listens on. The server has no access control, so keep it private.
+    #: Address that `recollect serve` listens on. One that other machines reach is refused while there is no token.
     host: str = "127.0.0.1"
     #: Port of the server; 0 takes a free port.
     port: Annotated[int, Field(ge=0, le=65_535)] = 8787
+    #: Connections at a time; further ones get 503. Half of the 1,024 files that a process may open on many systems.
+    connections_max: Annotated[int, Field(ge=1)] = 512
+    #: Bytes of the request line and the headers.
+    header_bytes_max: Annotated[int, Field(ge=1_024)] = HEADER_BYTES_MAX
+    #: Seconds that a client may take to send the headers of a request.
+    header_seconds_max: Annotated[float, Field(gt=0)] = 10
+    #: Seconds that a client may take to send the body of a request, after its headers.
+    body_seconds_max: Annotated[float, Field(gt=0)] = 30
+
+
+class AccessSettings(BaseModel):
+    """Settings of access over HTTP: tokens, names of the server, rates, and the audit log."""
+
+    model_config = _FROZEN
+
+    #: The file of the tokens; tokens.json in the data folder when it is not set. Machines on one log share it.
+    tokens: Path | None = None
+    #: Names, with commas between them, that requests may address the server by besides its address and `localhost`:
+    #: that of a proxy, or of a container. Pages of these hosts may send requests.
+    allowed_hosts: str = ""
+    #: Requests that one token may send in a minute; `settle` and `window` count ten times. 0 sets no limit.
+    requests_per_minute: Annotated[int, Field(ge=0)] = REQUESTS_PER_MINUTE
+    #: Requests with a wrong token, or without the one they need, that one address may send in a minute; further ones
+    #: get 429 and no line in the audit log, which they would fill. 0 sets no limit.
+    denials_per_minute: Annotated[int, Field(ge=0)] = 60
+    #: Bytes of the audit log on disk, about 200 a line; 0 keeps none.
+    audit_bytes_max: Annotated[int, Field(ge=0)] = AUDIT_BYTES_MAX
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """Return the names in `allowed_hosts`."""
+        return tuple(name.strip() for name in self.allowed_hosts.split(",") if name.strip())
 
 
 class RetrievalSettings(BaseModel):
@@ -200,9 +238,15 @@ class Settings(JobSettings):
     storage: StorageSettings = StorageSettings()
     privacy: PrivacySettings = PrivacySettings()
     server: ServerSettings = ServerSettings()
+    access: AccessSettings = AccessSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     read_models: ReadModelSettings = ReadModelSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+
+    @property
+    def tokens_path(self) -> Path:
+        """Return the file of the tokens."""
+        return self.access.tokens or self.storage.data / "tokens.json"
 
 
 def setting_groups() -> dict[str, type[BaseModel]]:

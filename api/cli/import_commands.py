@@ -10,6 +10,7 @@ import typer
 
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import load_cli_settings, open_cli_log
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -62,6 +63,6 @@ def locomo(context: typer.Context, file: _File) -> None:
 
 
 def _print_result(imported: ImportResult) -> None:
-    typer.echo(f"{imported.added} events imported, {imported.duplicates} were there already")
+    echo(f"{imported.added} events imported, {imported.duplicates} were there already")
     if imported.erased:
-        typer.echo(f"{imported.erased} events were left out, since they were erased")
+        echo(f"{imported.erased} events were left out, since they were erased")

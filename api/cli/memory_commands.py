@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from contextlib import closing
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from recollect.api.cli.process_log import configure_process_log
 from recollect.api.cli.progress import ProgressBars, progress_bars
 from recollect.api.cli.server_client import ServerClient, running_server
 from recollect.api.cli.session import (
@@ -20,11 +20,14 @@ from recollect.api.cli.session import (
     list_heads,
     load_cli_settings,
     no_namespace,
+    open_audit,
     open_cli_log,
     open_cli_memory,
     open_models,
 )
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
+from recollect.events.storage.private_files import open_private
 
 if TYPE_CHECKING:
     from recollect.api.memory.recollect import Recollect
@@ -73,13 +76,11 @@ def serve(
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
 
     settings = load_cli_settings(context.obj, host=host, port=port)
-    # Log the server's own messages, such as the model in use; of libraries only warnings.
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("recollect").setLevel(logging.INFO)
+    configure_process_log(settings.storage.data)
 
     def announce(address: str) -> None:
-        typer.echo(f"Recollect serves {settings.storage.data.resolve()} at {address} (API: {address}/docs)")
-        typer.echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
+        echo(f"Recollect serves {settings.storage.data.resolve()} at {address} (API: {address}/docs)")
+        echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
         sys.stdout.flush()
 
     serve_http(settings, on_listening=announce, workers=workers)
@@ -109,7 +110,7 @@ def append(
                 check_references(log, models, namespace, drafts)
         recorded = log.append(namespace, prepared, expected_version=expected_version)
         for appended in recorded[: len(drafts)]:
-            typer.echo(f"{appended.version}\t{appended.id}{'	duplicate' if appended.duplicate else ''}")
+            echo(f"{appended.version}\t{appended.id}{'	duplicate' if appended.duplicate else ''}")
 
 
 def retrieve(
@@ -148,11 +149,11 @@ def retrieve(
     if as_of is None and not also and not result["version"] and not result["degraded"]:
         raise no_namespace(namespace)
     if trace is not None or as_json:
-        typer.echo(orjson.dumps(result if trace is None else trace, option=orjson.OPT_INDENT_2).decode())
+        echo(orjson.dumps(result if trace is None else trace, option=orjson.OPT_INDENT_2).decode())
         return
-    typer.echo(result["context"] or "Nothing found.")
+    echo(result["context"] or "Nothing found.")
     for part in result["degraded"]:
-        typer.echo(f"degraded: {part}", err=True)
+        echo(f"degraded: {part}", err=True)
 
 
 def _retrieve_here(
@@ -204,7 +205,7 @@ def settle(context: typer.Context, namespace: _Namespace, ask_server: _AskServer
             progress.show("settling", 0, None)
             memory.settle(namespace)
             version = memory.parts.log.head(namespace).version
-    typer.echo(f"{namespace}: settled at version {version}")
+    echo(f"{namespace}: settled at version {version}")
 
 
 def export(
@@ -220,11 +221,13 @@ def export(
     if subject is not None:
         _export_subject(context, namespace, subject, output, form)
         return
+    from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
     from recollect.api.pages.export import export_lines  # noqa: PLC0415
 
+    audit = open_audit(context.obj)
     with open_cli_log(context.obj) as log, progress_bars() as progress:
         try:
-            target = sys.stdout.buffer if output is None else output.open("wb")
+            target = sys.stdout.buffer if output is None else open_private(output)
         except OSError as error:
             raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
         with target:
@@ -234,6 +237,7 @@ def export(
                     target.write(line)
                     if done % 1_000 == 0:
                         progress.show(name, done, total)
+                audit.record(command_entry("recollect export", name, ("export",), count=total))
 
 
 def _export_subject(
@@ -254,7 +258,7 @@ def _export_subject(
         as_markdown(exported).encode() if form == "markdown" else orjson.dumps(exported, option=orjson.OPT_INDENT_2)
     )
     try:
-        with sys.stdout.buffer if output is None else output.open("wb") as target:
+        with sys.stdout.buffer if output is None else open_private(output) as target:
             target.write(content)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
@@ -274,12 +278,12 @@ def embed(
         raise InvalidInput("cannot be combined with --model or --namespace", field="--undo")
     with open_cli_memory(context.obj) as memory, progress_bars() as progress:
         if undo:
-            typer.echo(f"{memory.undo_embed()} is in use again")
+            echo(f"{memory.undo_embed()} is in use again")
             return
         episodes = memory.embed(model, namespace=namespace, on_progress=progress.show)
-        typer.echo(f"{episodes} episodes embedded with {model or memory.parts.vectors.embedder.name}")
+        echo(f"{episodes} episodes embedded with {model or memory.parts.vectors.embedder.name}")
     if model is not None:
-        typer.echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
+        echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
 
 
 def replay(
@@ -321,14 +325,14 @@ def replay(
         ):
             if result.error is not None:
                 failed += 1
-                typer.echo(f"{result.namespace}: FAILED: {result.error}")
+                echo(f"{result.namespace}: FAILED: {result.error}")
             elif result.check is None:
-                typer.echo(f"{result.namespace}: {result.version} events replayed")
+                echo(f"{result.namespace}: {result.version} events replayed")
             else:
                 failed += not result.check.is_equal
                 verdict = "equal" if result.check.is_equal else "DIFFERENT"
                 digest = result.check.live_digest
-                typer.echo(f"{result.namespace}: {verdict} at version {result.version}, digest {digest}")
+                echo(f"{result.namespace}: {verdict} at version {result.version}, digest {digest}")
     raise typer.Exit(1 if failed else 0)
 
 
@@ -340,11 +344,11 @@ def _replay_past(memory: Recollect, namespace: str | None, as_of: str, progress:
     for name in iter_namespaces(memory.parts.log, namespace):
         head = memory.parts.log.head(name).version
         if namespace is None and isinstance(moment, int) and moment > head:
-            typer.echo(f"{name}: has no version {moment}, the newest is {head}")
+            echo(f"{name}: has no version {moment}, the newest is {head}")
             continue
         version = memory.version(name, moment)
         if not version:
-            typer.echo(f"{name}: nothing at that time")
+            echo(f"{name}: nothing at that time")
             continue
         path, digest = memory.parts.history.build(name, version, on_progress=partial(progress.show, name))
-        typer.echo(f"{name}: version {version}, digest {digest}, {path}")
+        echo(f"{name}: version {version}, digest {digest}, {path}")

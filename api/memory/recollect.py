@@ -31,7 +31,7 @@ from recollect.api.pages.list_pages import (
     list_preference_history,
 )
 from recollect.api.retrieval.answer.expansion import read_sources
-from recollect.api.retrieval.answer.trace_store import find_trace, list_traces
+from recollect.api.retrieval.answer.trace_store import find_trace, list_traces, unknown_trace
 from recollect.api.retrieval.append_retrieval import turn_request
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
@@ -42,7 +42,7 @@ from recollect.api.settings import Settings, load_settings
 from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
-from recollect.events.errors import InvalidInput, NotFound, first_problem
+from recollect.events.errors import InvalidInput, first_problem
 from recollect.events.intake.screening import screen_text
 from recollect.events.integrity.verify import VerifyResult, verify
 from recollect.events.limits import check_namespace
@@ -201,7 +201,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
         self.parts.trace_store.flush()
         trace = find_trace(self.parts.settings.storage.data / "traces", check_namespace(namespace), trace_id)
         if trace is None:
-            raise NotFound("no such trace is stored; old traces are removed for new ones", field="trace_id")
+            raise unknown_trace()
         return trace
 
     def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:

@@ -150,7 +150,7 @@ class EpisodeSearch:
         try:
             backlog = vectors.backlog(context.namespace, snapshot)
         except Exception as error:
-            budget.record_missing("semantic", f"{type(error).__name__}: {error}")
+            budget.record_missing("semantic", error)
             return None
         missing = backlog.missing
         if 0 < missing < backlog.total:
@@ -183,7 +183,7 @@ class EpisodeSearch:
             pending.cancel()
             budget.record_missing("semantic", "out of time")
         except Exception as error:
-            budget.record_missing("semantic", f"{type(error).__name__}: {error}")
+            budget.record_missing("semantic", error)
         return None
 
 
@@ -320,7 +320,7 @@ def _candidates_with_signals(
         try:
             late = _late_interaction(context, semantics, database_signals.keywords, candidates, background)
         except Exception as error:
-            budget.record_missing("semantic", f"{type(error).__name__}: {error}")
+            budget.record_missing("semantic", error)
             return _candidates_with_signals(context, database_signals, None, background)
         budget.stages_ms["late"] = budget.spent_ms - started_ms
     return candidates, SearchSignals(

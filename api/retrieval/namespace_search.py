@@ -183,7 +183,7 @@ class NamespaceSearch:
         except VectorsNotComparable:
             raise
         except Exception as error:
-            context.budget.record_missing("knowledge", f"{type(error).__name__}: {error}")
+            context.budget.record_missing("knowledge", error)
             return []
         requested = [match for match in matches if _is_requested(context, match.item)]
         if not context.request.gate:

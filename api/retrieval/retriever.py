@@ -58,6 +58,7 @@ from recollect.events.errors import InvalidInput, RecollectError, StillBuilding,
 from recollect.events.intake.instructions import without_instructions
 from recollect.events.limits import check_namespace
 from recollect.events.storage.database import DatabaseError
+from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.job_settings import WINDOW_FULL_SHARE
 from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.queries.snapshot import Snapshot
@@ -163,12 +164,12 @@ class Retriever:
         except StillBuilding as error:
             budget.record_missing("projection", error)
         except (RecollectError, DatabaseError) as error:
-            _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
+            _logger.warning("namespace %.12s cannot be read", folder_name(namespace), exc_info=True)
             budget.record_missing("projection", error)
         except Exception as error:
             # A bot's turn must not fail because of its memory (`001`); `degraded` and the log name the error.
-            _logger.exception("a retrieval from namespace %r failed by an internal error", namespace)
-            budget.record_missing("retrieval", f"{type(error).__name__}: {error}")
+            _logger.exception("a retrieval from namespace %.12s failed by an internal error", folder_name(namespace))
+            budget.record_missing("retrieval", error)
         return RetrieveResult(
             context=answer.context,
             items=answer.items,
@@ -333,6 +334,9 @@ class Retriever:
     ) -> SearchResult | None:
         """Return the search result of another namespace; None, and a note, when it cannot be read in time.
 
+        Its standing instructions are left out: only the namespace of the request tells the bot how to behave. Its
+        pinned memories are returned when the query finds them, as any others.
+
         Parameters:
             as_of: the time whose version is searched; None for the present version.
         """
@@ -343,7 +347,7 @@ class Retriever:
             past_version = None if as_of is None else self._history.version(namespace, as_of)
             with self._snapshot(namespace, past_version, budget) as snapshot:
                 context = self._search_context(namespace, request, snapshot, budget, as_of)
-                return None if context is None else self._search(context, ())
+                return None if context is None else _without_standing(context, self._search(context, ()))
         except (RecollectError, DatabaseError) as error:
             budget.record_missing(f"also {namespace}", error)
             return None
@@ -400,6 +404,12 @@ def _without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[It
     """Return the items without those that only the events `event_ids` tell."""
     excluded = frozenset(event_ids)
     return [item for item in items if not item.source_events or not excluded.issuperset(item.source_events)]
+
+
+def _without_standing(context: SearchContext, result: SearchResult) -> SearchResult:
+    """Return the result without standing instructions."""
+    standing = {item.id for item in context.index.knowledge.items if item.standing}
+    return replace(result, items=[item for item in result.items if item.id not in standing])
 
 
 def _adjusted_request(request: RetrieveRequest, state: ConversationState) -> RetrieveRequest:

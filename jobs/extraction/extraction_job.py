@@ -26,6 +26,7 @@ from recollect.events.catalogue import (
 )
 from recollect.events.envelope import EventDraft, RecordedEvent, datetime_of
 from recollect.events.intake.recalled_context import strip_recalled
+from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
@@ -244,9 +245,8 @@ def _extract_by_rules(
         items.extend(islice(extracted, _ITEMS_MAX))
     except ExtractionTimeout:
         _logger.warning(
-            "Extraction of event %r in namespace %r took too long; the rest of the message is left out.",
-            message.event_id,
-            namespace,
+            "Extraction of a message in namespace %.12s took too long; the rest of the message is left out.",
+            folder_name(namespace),
         )
     return items
 

@@ -76,8 +76,8 @@ def test_a_message_that_takes_too_long_is_left_out_with_a_warning_and_not_read_a
 ) -> None:
     memory.append("a", said("I live in Porto. " * 100, id="m1"))
     assert extract(memory.parts.job_context, "a", _SOON_US, seconds_max=0) == 1
-    assert "m1" in caplog.text
-    assert "'a'" in caplog.text
+    assert "took too long" in caplog.text
+    assert "Porto" not in caplog.text
     assert facts(memory) == []
     assert extract(memory.parts.job_context, "a", _SOON_US) == 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response
@@ -12,13 +12,14 @@ from starlette.responses import PlainTextResponse, Response
 from recollect.api.http.routes.dependencies import Limit, Memory
 from recollect.api.http.routes.json_bodies import body_reference, json_response, parse_body
 from recollect.api.http.routes.query_parameters import refuse_unknown
+from recollect.api.http.routes.rights import GuardedRouter, allow
 from recollect.api.memory.memory_review import Decision
 from recollect.api.memory.subject_export import as_markdown
 from recollect.api.pages.list_pages import PAGE_ITEMS
 from recollect.events.catalogue import Text
 from recollect.events.limits import check_namespace
 
-router = APIRouter(tags=["privacy"], dependencies=[Depends(refuse_unknown)])
+router = GuardedRouter(tags=["privacy"], dependencies=[Depends(refuse_unknown)])
 
 
 class ReviewBody(BaseModel):
@@ -31,6 +32,7 @@ class ReviewBody(BaseModel):
 
 
 @router.get("/v1/namespaces/{namespace}/quarantine", name="quarantine")
+@allow("review", audited=True)
 async def list_quarantine(
     memory: Memory,
     namespace: str,
@@ -48,6 +50,7 @@ async def list_quarantine(
     name="review",
     openapi_extra=body_reference("ReviewBody"),
 )
+@allow("review", audited=True)
 async def review(memory: Memory, namespace: str, memory_id: str, request: Request) -> Response:
     """Approve, reject or redact a memory in quarantine."""
     check_namespace(namespace)
@@ -57,6 +60,7 @@ async def review(memory: Memory, namespace: str, memory_id: str, request: Reques
 
 
 @router.get("/v1/namespaces/{namespace}/export", name="export")
+@allow("export", audited=True)
 async def export(
     memory: Memory,
     namespace: str,

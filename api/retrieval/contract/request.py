@@ -12,7 +12,7 @@ from recollect.api.settings import CONTEXT_TOKENS, CONTEXT_TOKENS_MAX, LIMIT_MAX
 from recollect.events.catalogue import Name
 from recollect.events.envelope import microseconds
 from recollect.events.errors import RecollectError
-from recollect.events.limits import check_namespace
+from recollect.events.limits import NAMESPACE_SCHEMA, check_namespace
 from recollect.projections.queries.page_queries import Selection
 
 #: The kinds of items in a result.
@@ -70,7 +70,10 @@ class RetrieveRequest(BaseModel):
     #: A past version or time: events that were recorded later are ignored.
     as_of: AsOfField = None
     #: Further namespaces to search, such as a team's, or a curated knowledge base.
-    also: Annotated[tuple[Annotated[str, AfterValidator(_checked_namespace)], ...], Field(max_length=8)] = ()
+    also: Annotated[
+        tuple[Annotated[str, AfterValidator(_checked_namespace), Field(json_schema_extra=dict(NAMESPACE_SCHEMA))], ...],
+        Field(max_length=8),
+    ] = ()
     #: Active: the query is a question to the memory. Passive: the query is the last message of a conversation.
     mode: Mode = "active"
     #: The format of the context: Markdown, a preamble to the user's message, or JSON.
