@@ -160,9 +160,9 @@ def quarantine(
     with open_cli_memory(context.obj) as memory:
         page = memory.quarantine(namespace, status=status, after=after)
     for item in page["items"]:
-        typer.echo(orjson.dumps(item).decode())
+        echo(orjson.dumps(item).decode())
     if page["next"] is not None:
-        typer.echo(f"more: --after {page['next']}", err=True)
+        echo(f"more: --after {page['next']}", err=True)
 
 
 def review(
