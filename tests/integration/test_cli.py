@@ -177,12 +177,16 @@ COMMANDS = {
     "export": "--namespace --output --subject --format",
     "quarantine": "namespace --status --after",
     "review": "namespace memory_id decision --reason",
+    "erase": "namespace --everything --subject --session --event --dry-run --reason --output --yes",
+    "readmit": "namespace --subject",
+    "receipts": "namespace",
+    "verify-receipt": "file --public-key --log",
     "embed": "--model --namespace --undo",
     "replay": "--namespace --check --as-of --processes",
     "compact": "--namespace --now --dry-run",
     "verify": "--namespace --processes --anchor --save-anchor",
-    "backup": "folder",
-    "restore": "folder",
+    "backup": "folder --keys",
+    "restore": "folder --keys",
     "archive": "--namespace --min-events --prune",
     "stats": "--json",
     "sql": "query --format --output --width",
@@ -226,7 +230,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     for group, names in groups.items():
         shown = recollect(*group.split(), "--help", data=tmp_path)
         assert shown.returncode == 0, shown.stderr
-        assert set(re.findall(r"^│ (\w+) ", shown.stdout.partition("Commands")[2], re.MULTILINE)) == names
+        assert set(re.findall(r"^│ ([\w-]+) ", shown.stdout.partition("Commands")[2], re.MULTILINE)) == names
 
 
 @pytest.mark.parametrize("command", COMMANDS)
