@@ -174,8 +174,12 @@ COMMANDS = {
     "replay": "--namespace --check --as-of --processes",
     "compact": "--namespace --now --dry-run",
     "verify": "--namespace --processes --anchor --save-anchor",
-    "backup": "folder",
-    "restore": "folder",
+    "backup": "folder --keys",
+    "restore": "folder --keys",
+    "erase": "namespace --everything --subject --session --event --dry-run --reason --output --yes",
+    "readmit": "namespace --subject",
+    "receipts": "namespace",
+    "verify-receipt": "file --public-key --log",
     "archive": "--namespace --min-events --prune",
     "stats": "--json",
     "sql": "query --format --output --width",
@@ -219,7 +223,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     for group, names in groups.items():
         shown = recollect(*group.split(), "--help", data=tmp_path)
         assert shown.returncode == 0, shown.stderr
-        assert set(re.findall(r"^│ (\w+) ", shown.stdout.partition("Commands")[2], re.MULTILINE)) == names
+        assert set(re.findall(r"^│ ([\w-]+) ", shown.stdout.partition("Commands")[2], re.MULTILINE)) == names
 
 
 @pytest.mark.parametrize("command", COMMANDS)

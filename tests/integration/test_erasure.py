@@ -16,6 +16,8 @@ from support.embedders import HashingEmbedder
 from support.events import Event, message
 
 from recollect import Recollect
+from recollect.api.importers.jsonl_import import import_jsonl
+from recollect.api.pages.export import export_lines
 from recollect.api.settings import load_settings
 from recollect.events.errors import Erased, InvalidEvent, InvalidInput, NotFound
 from recollect.events.integrity.backup import backup, restore
@@ -290,6 +292,28 @@ def test_erasures_are_repeated_on_a_log_restored_from_an_older_backup(tmp_path: 
         assert WORD not in json.dumps(memory.episodes("a"))
         assert all("Ann" not in str(item) for item in memory.events("a")["items"])
     assert WORD.encode() not in bytes_of(home)
+
+
+def test_a_log_of_an_earlier_release_is_erased_with_its_free_space(tmp_path: Path) -> None:
+    released = sorted((Path(__file__).parents[1] / "released").glob("log-*.db"))[-1]
+    (tmp_path / "home").mkdir()
+    shutil.copy(released, tmp_path / "home" / "log.db")
+    assert b"Porto" in released.read_bytes()
+    with opened(tmp_path / "home") as memory:
+        for namespace in [item["namespace"] for item in memory.namespaces()["items"]]:
+            memory.erase(namespace, everything=True)
+            assert memory.verify(namespace).is_intact
+    assert b"Porto" not in bytes_of(tmp_path)
+
+
+def test_an_import_of_an_old_export_leaves_erased_events_out(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.append("a", [message(f"text {number}", id=f"m{number}") for number in range(3)])
+        exported = list(export_lines(memory.parts.log, "a"))
+        memory.erase("a", event_ids=["m1"])
+        imported = import_jsonl(memory.parts.log, exported, namespace=None, on_progress=lambda _: None)
+        assert (imported.added, imported.duplicates, imported.erased) == (0, 2, 1)
+        assert len(list(export_lines(memory.parts.log, "a"))) == 3
 
 
 def test_another_machine_on_the_log_purges_its_own_files(request: pytest.FixtureRequest, tmp_path: Path) -> None:
