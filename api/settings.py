@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from recollect.events.encryption.master_key import KeyOptions
 from recollect.events.errors import InvalidInput, first_problem
+from recollect.events.intake.screening import SecretPolicies, SecretPolicy, matching_policy
 from recollect.jobs.job_settings import JobSettings
 from recollect.projections.projection_settings import EmbeddingSettings, ReadModelSettings
 
@@ -35,6 +36,12 @@ CONTEXT_TOKENS = 3_500
 CONTEXT_TOKENS_MAX = 100_000
 #: Bytes of traces on disk: about 10,000 retrievals.
 TRACES_BYTES_MAX = 64 << 20
+#: Bytes of the request line and the headers of a request. Servers behind proxies get some 8 KiB, with cookies 16 KiB.
+HEADER_BYTES_MAX = 64 << 10
+#: Requests of one token in a minute: a bot with 50 messages a second, each with a retrieval.
+REQUESTS_PER_MINUTE = 6_000
+#: Bytes of the audit log: about 80,000 requests.
+AUDIT_BYTES_MAX = 16 << 20
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
@@ -81,15 +88,71 @@ class StorageSettings(BaseModel):
         )
 
 
+class PrivacySettings(BaseModel):
+    """Settings of what is removed from events before they are appended."""
+
+    model_config = _FROZEN
+
+    #: Keys, cards, bank accounts and passwords in events: `off`; `label`: contexts show them only when asked for;
+    #: `redact`: the log gets `[redacted: card]` in their place.
+    secrets: SecretPolicy = "redact"
+    #: PINs and codes of everyday life, such as that of a door or of the wireless network at home: `off`, `label` or
+    #: `redact`, as for `secrets`.
+    everyday_secrets: SecretPolicy = "label"
+    #: The policy of both for some namespaces, by patterns, of which the first match counts:
+    #: `{"team-*": "redact", "lab": "off"}`.
+    secrets_by_namespace: dict[str, SecretPolicy] = {}
+
+    def policies(self, namespace: str) -> SecretPolicies:
+        """Return the policies of a namespace."""
+        by_namespace = [*self.secrets_by_namespace.items()]
+        return SecretPolicies(
+            credentials=matching_policy(namespace, self.secrets, by_namespace),
+            everyday=matching_policy(namespace, self.everyday_secrets, by_namespace),
+        )
+
+
 class ServerSettings(BaseModel):
     """Settings of the HTTP server."""
 
     model_config = _FROZEN
 
-    #: Address that `recollect serve` listens on. The server has no access control, so keep it private.
+    #: Address that `recollect serve` listens on. One that other machines reach is refused while there is no token.
     host: str = "127.0.0.1"
     #: Port of the server; 0 takes a free port.
     port: Annotated[int, Field(ge=0, le=65_535)] = 8787
+    #: Connections at a time; further ones get 503. Half of the 1,024 files that a process may open on many systems.
+    connections_max: Annotated[int, Field(ge=1)] = 512
+    #: Bytes of the request line and the headers.
+    header_bytes_max: Annotated[int, Field(ge=1_024)] = HEADER_BYTES_MAX
+    #: Seconds that a client may take to send the headers of a request.
+    header_seconds_max: Annotated[float, Field(gt=0)] = 10
+    #: Seconds that a client may take to send the body of a request, after its headers.
+    body_seconds_max: Annotated[float, Field(gt=0)] = 30
+
+
+class AccessSettings(BaseModel):
+    """Settings of access over HTTP: tokens, names of the server, rates, and the audit log."""
+
+    model_config = _FROZEN
+
+    #: The file of the tokens; tokens.json in the data folder when it is not set. Machines on one log share it.
+    tokens: Path | None = None
+    #: Names, with commas between them, that requests may address the server by besides its address and `localhost`:
+    #: that of a proxy, or of a container. Pages of these hosts may send requests.
+    allowed_hosts: str = ""
+    #: Requests that one token may send in a minute; `settle` and `window` count ten times. 0 sets no limit.
+    requests_per_minute: Annotated[int, Field(ge=0)] = REQUESTS_PER_MINUTE
+    #: Requests with a wrong token, or without the one they need, that one address may send in a minute; further ones
+    #: get 429 and no line in the audit log, which they would fill. 0 sets no limit.
+    denials_per_minute: Annotated[int, Field(ge=0)] = 60
+    #: Bytes of the audit log on disk, about 200 a line; 0 keeps none.
+    audit_bytes_max: Annotated[int, Field(ge=0)] = AUDIT_BYTES_MAX
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """Return the names in `allowed_hosts`."""
+        return tuple(name.strip() for name in self.allowed_hosts.split(",") if name.strip())
 
 
 class RetrievalSettings(BaseModel):
@@ -112,7 +175,8 @@ class RetrievalSettings(BaseModel):
     gate_item_min: Annotated[float, Field(ge=0, le=1)] = ITEM_MIN
     #: Probability of relevance from which a passive retrieval returns an item.
     gate_passive_item_min: Annotated[float, Field(ge=0, le=1)] = PASSIVE_ITEM_MIN
-    #: Items in a result, at most, when the request has no `limit`.
+    #: Items in a result, at most, when the request has no `limit`; twice as many when an active query asks for a list,
+    #: a number of things or all about a topic.
     recall_limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = RECALL_LIMIT
     #: Tokens of a context, at most, when the request has no `budget_tokens`.
     context_tokens: Annotated[int, Field(ge=0, le=CONTEXT_TOKENS_MAX)] = CONTEXT_TOKENS
@@ -172,10 +236,17 @@ class Settings(JobSettings):
     """The settings of one process, in groups. ``RECOLLECT_PORT=9000`` sets `server.port`."""
 
     storage: StorageSettings = StorageSettings()
+    privacy: PrivacySettings = PrivacySettings()
     server: ServerSettings = ServerSettings()
+    access: AccessSettings = AccessSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     read_models: ReadModelSettings = ReadModelSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+
+    @property
+    def tokens_path(self) -> Path:
+        """Return the file of the tokens."""
+        return self.access.tokens or self.storage.data / "tokens.json"
 
 
 def setting_groups() -> dict[str, type[BaseModel]]:

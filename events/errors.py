@@ -11,6 +11,12 @@ RecollectError
 │   ├── EventIdConflict     same id, other content
 │   ├── VersionConflict     `expected_version` is not the head
 │   └── Erased              the event, its subject or its namespace was erased  HTTP 410
+├── AccessDenied            the caller may not do this; nothing was done   exit 2
+│   ├── Unauthenticated     no token, or one that is wrong or has ended    HTTP 401
+│   ├── ScopeMissing        the token lacks a scope                        HTTP 403
+│   ├── ForeignOrigin       a page of another site sent the request        HTTP 403
+│   ├── ForeignHost         the request names a host that is not this one  HTTP 421
+│   └── TooManyRequests     over the rate of a token or an address         HTTP 429
 ├── StorageError            the disk or a file on it                       HTTP 503, exit 2
 │   ├── AppendUnknown       the append failed, but may be recorded all the same
 │   ├── DiskFull            no space left                                  HTTP 507
@@ -107,6 +113,38 @@ class Erased(Conflict):
     """The event, its subject or its namespace was erased, and stays erased. Nothing was written."""
 
 
+class AccessDenied(RecollectError):
+    """The caller may not do this; nothing was done."""
+
+
+class Unauthenticated(AccessDenied):
+    """The request has no token, or one that is unknown, revoked or expired. Send `Authorization: Bearer <token>`."""
+
+
+class ScopeMissing(AccessDenied):
+    """The token lacks a scope that the route needs. Create a token with this scope."""
+
+
+class ForeignOrigin(AccessDenied):
+    """A web page of another site sent the request. Send it from a program, or from a page of an allowed host."""
+
+
+class ForeignHost(AccessDenied):
+    """The request names a host that is not this server's. Use its address, or allow the name in the settings."""
+
+
+class TooManyRequests(AccessDenied):
+    """More requests than allowed in a minute. Wait as long as `Retry-After` says, then send the request again.
+
+    Parameters:
+        retry_seconds: the seconds after which a request is accepted again.
+    """
+
+    def __init__(self, message: str, *, retry_seconds: int) -> None:
+        super().__init__(message)
+        self.retry_seconds = retry_seconds
+
+
 class StorageError(RecollectError):
     """The disk, a file on it, or the database server reports an error."""
 
@@ -119,7 +157,7 @@ class AppendUnknown(StorageError):
 
 
 class DiskFull(StorageError):
-    """The disk is full. Free some space; no acknowledged event was lost."""
+    """The disk is full; free some space. No acknowledged event was lost."""
 
 
 class ReadOnly(StorageError):
@@ -139,7 +177,7 @@ class NewerFile(StorageError):
 
 
 class LogRewound(StorageError):
-    """The log does not have an event that a read model has projected, since an older copy of the log replaced it.
+    """An older copy of the log replaced the log of a read model. Rebuild the read model: recollect replay.
 
     The read model holds data that the log does not have, so reading it is refused until it is rebuilt.
 
@@ -203,16 +241,39 @@ class ProjectionFailed(RecollectError):
 
 
 def first_problem(error: ValidationError, *, root: str = "") -> InvalidInput:
-    """Return the first problem of a pydantic error as an `InvalidInput`.
+    """Return the first problem of a pydantic error as an `InvalidInput`; its message names the other wrong fields.
 
     Parameters:
         root: the field's name when the problem concerns the input as a whole.
     """
-    problem = error.errors(include_url=False, include_input=False)[0]
-    field = ".".join(str(part) for part in problem["loc"]) or root
-    return InvalidInput(problem["msg"].removeprefix("Value error, "), field=field)
+    first, *others = error.errors(include_url=False, include_input=False)
+    field = ".".join(str(part) for part in first["loc"]) or root
+    reason = _PLAIN_MESSAGES.get(first["type"]) or first["msg"].removeprefix("Value error, ")
+    # A field with several types has a problem for each of them.
+    fields = dict.fromkeys(".".join(str(part) for part in problem["loc"]) or root for problem in others)
+    names = [name for name in fields if not name.startswith(field)]
+    if names:
+        more = f" and {len(names) - _FIELDS_NAMED} more" if len(names) > _FIELDS_NAMED else ""
+        reason += f"; also wrong: {', '.join(names[:_FIELDS_NAMED])}{more}"
+    return InvalidInput(reason, field=field)
+
+
+#: Messages by the type of the problem, where pydantic's own do not say what to do.
+_PLAIN_MESSAGES = {"extra_forbidden": "there is no such field", "missing": "is missing"}
+#: Fields that a message names besides the first one.
+_FIELDS_NAMED = 5
 
 
 def short_text(error: BaseException) -> str:
     """Return the type of an error and its message on one line, for logs; the message is cut at 200 characters."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def public_text(error: BaseException) -> str:
+    """Return the message of an error for callers on other machines.
+
+    An error of the disk names files, addresses or namespaces, which are the operator's; its class says what to do.
+    """
+    if isinstance(error, StorageError):
+        return " ".join((type(error).__doc__ or "").partition("\n\n")[0].split())
+    return str(error)

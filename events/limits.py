@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final
 
 from recollect.events.errors import InvalidNamespace
 
@@ -23,6 +24,12 @@ METADATA_LEVELS_MAX = 5
 #: Seconds by which an event may lie in the future: a day allows a wrong time zone, but not a wrong year.
 CLOCK_AHEAD_SECONDS_MAX = 86_400
 
+#: The names that `check_namespace` accepts, for JSON schemas.
+NAMESPACE_SCHEMA: Final = {
+    "minLength": 1,
+    "maxLength": 200,
+    "pattern": r"^[A-Za-z0-9._:@-]*[A-Za-z0-9_:@-][A-Za-z0-9._:@-]*$",
+}
 _NAMESPACE = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
 
 

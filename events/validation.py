@@ -28,6 +28,8 @@ from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge, first_
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
 
 _DERIVED_TYPES = frozenset(type_of(event_class) for event_class in DERIVED_EVENTS)
+#: Fields of payloads that the server sets.
+SERVER_FIELDS = ("labels",)
 
 
 def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> EventDraft:
@@ -89,7 +91,7 @@ def producer_draft(event: Mapping[str, Any] | Envelope, *, field: str = "event")
             "Recollect.erase",
             field=f"{field}.type",
         )
-    return draft(event, field=field)
+    return _without_server_fields(draft(event, field=field), field)
 
 
 def producer_drafts(events: Sequence[Mapping[str, Any] | Envelope], *, field: str = "events") -> list[EventDraft]:
@@ -130,6 +132,19 @@ def json_object(body: bytes) -> dict[str, Any]:
     return cast(dict[str, Any], value)
 
 
+def _without_server_fields(event: EventDraft, field: str) -> EventDraft:
+    """Return the draft; raise `InvalidEvent` when it has a field of the payload that the server alone sets."""
+    if any(f'"{name}"'.encode() in event.payload for name in SERVER_FIELDS):
+        payload: dict[str, Any] = from_json(event.payload)
+        for name in SERVER_FIELDS:
+            if name in payload:
+                raise InvalidEvent(
+                    "the server sets this field from what it reads; leave it out, or label the event by metadata",
+                    field=f"{field}.payload.{name}",
+                )
+    return event
+
+
 def _check_batch(events: Sequence[object], field: str) -> None:
     """Raise `InvalidEvent` for an empty batch, `TooLarge` for one over `BATCH_EVENTS_MAX`."""
     if not events:
@@ -164,11 +179,15 @@ def _validated(event: object, field: str) -> Envelope:
     name = fields.get("type")
     event_class = EVENT_CLASSES.get(name) if isinstance(name, str) else None
     if event_class is None:
-        raise InvalidEvent(_unknown_type(name), field=f"{field}.type")
+        reason = _CHAT_MESSAGE if name is None and {"role", "content"} <= fields.keys() else _unknown_type(name)
+        raise InvalidEvent(reason, field=f"{field}.type")
     try:
         return event_class.model_validate(fields)
     except ValidationError as error:
         raise _refusal(error, field) from None
+
+
+_CHAT_MESSAGE = "this is a chat message, not an event; send it to .../messages, or in Python to add()"
 
 
 def _unknown_type(name: object) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from support.postgres import URL_VARIABLE, PostgresServer
 from support.redis import RedisServer
 from support.server import Server, serving
+from support.static_model import make_static_model
 from support.tiny_model import make_tiny_model
 
 from recollect.events.backends.sqlite_log import SqliteLog
@@ -19,9 +21,18 @@ from recollect.projections.read_models.read_models import ReadModels
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rounds", type=int, default=5, help="rounds of the crash tests (default 5)")
-    parser.addoption("--points", type=int, default=40, help="writes that the crash simulation dies at; 0: all")
+    parser.addoption("--points", type=int, default=25, help="writes that the crash simulation dies at; 0: all")
     parser.addoption("--outage", type=float, default=2.0, help="seconds that Redis is away in the chaos tests")
     parser.addoption("--seed", type=int, default=1, help="what the crash and tampering tests draw from (default 1)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the tests a cache of models of their own, which the processes of a run share."""
+    if not hasattr(config, "workerinput"):
+        cache = tempfile.TemporaryDirectory(prefix="recollect-tests-")
+        config.add_cleanup(cache.cleanup)
+        # platformdirs reads it on Linux; the processes that the tests start inherit it.
+        os.environ["XDG_CACHE_HOME"] = cache.name
 
 
 @pytest.fixture
@@ -125,6 +136,12 @@ def small_disk(tmp_path: Path) -> Generator[Path]:
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path of a real model with 32 dimensions."""
     return str(make_tiny_model(tmp_path_factory.mktemp("tiny"), seed=1))
+
+
+@pytest.fixture(scope="session")
+def static_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The path of a real model of static token vectors, with 256 dimensions."""
+    return make_static_model(tmp_path_factory.mktemp("static") / "model")
 
 
 @pytest.fixture(scope="session")

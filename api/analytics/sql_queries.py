@@ -1,4 +1,4 @@
-"""SQL queries: one read-only SELECT over the tables `events`, `episodes` and `traces`."""
+"""SQL queries: one read-only SELECT over the tables of analytics."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +51,22 @@ def stats(
     heads = list(each_head(log))
     figures["events"] = sum(head.version for head in heads)
     figures["namespaces"] = len(heads)
+    figures["knowledge"] = _knowledge(read_models, [head.namespace for head in heads])
     figures["lag"] = lag
     figures["sizes"] = _sizes(heads_events=figures["events"], archive=archive, log=log, data=data)
     return figures
+
+
+def _knowledge(read_models: ReadModels, namespaces: Sequence[str]) -> list[dict[str, Any]]:
+    """Return how many memories of each kind are active, and how many are not, in all namespaces."""
+    active: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    for namespace in namespaces:
+        with read_models.reading(namespace) as snapshot:
+            for name, (active_rows, other_rows) in snapshot.pages.totals().items():
+                active[name] += active_rows
+                others[name] += other_rows
+    return [{"kind": name, "active": active[name], "others": others[name]} for name in active]
 
 
 def _sizes(*, heads_events: int, archive: Archive, log: EventLog, data: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Analytics tables: `events`, `episodes` and `traces` in a temporary DuckDB database."""
+"""Analytics tables: events, episodes, memories and traces in a temporary DuckDB database."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import Any
 import duckdb
 import numpy as np
 
+from recollect.api.analytics.memory_tables import MEMORY_TABLES, memory_rows, view_of
 from recollect.api.retrieval.answer.trace_store import trace_files
 from recollect.events.backends.log import EventLog, each_head
+from recollect.events.envelope import Head
 from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import SEGMENT_COLUMNS, Archive
 from recollect.projections.read_models.read_models import ReadModels
@@ -40,6 +42,7 @@ _EPISODE_FIELDS: dict[str, str] = {
     "importance": "INTEGER",
     "outcome": "VARCHAR",
     "tier": "VARCHAR",
+    "status": "VARCHAR",
     "token_count": "INTEGER",
 }
 _TRACE_FIELDS: dict[str, str] = {
@@ -72,12 +75,14 @@ FROM ({sources})
 """
 _SEGMENTS = """
 SELECT owners.namespace, segments.* EXCLUDE (filename, leaf, hash)
-FROM read_parquet({paths}, filename = true) AS segments JOIN owners ON owners.path = segments.filename
+FROM read_parquet({paths}, filename = true) AS segments JOIN loaded.owners AS owners ON owners.path = segments.filename
 """
 _EPISODES_VIEW = """
 CREATE VIEW episodes AS
-SELECT * EXCLUDE (occurred_at_us), make_timestamp(occurred_at_us) AS occurred_at FROM episode_rows
+SELECT * EXCLUDE (occurred_at_us), make_timestamp(occurred_at_us) AS occurred_at FROM loaded.episode_rows
 """
+#: The tables that a query may name, in the order of the documentation.
+TABLES = ("events", "episodes", *MEMORY_TABLES, "traces")
 
 
 class Tables:
@@ -99,21 +104,22 @@ class Tables:
         self.connection.execute(f"SET memory_limit = '{_MEMORY}'; SET temp_directory = '{_quoted(database.parent)}'")
 
     def load(self, names: Collection[str], *, on_progress: OnProgress | None = None) -> None:
-        """Create and fill the tables in `names`; other names are ignored."""
-        if "events" in names:
-            self._load_events(on_progress)
-        if "episodes" in names:
-            self._load_episodes(on_progress)
-        if "traces" in names:
-            self._load_traces()
+        """Create all tables, and fill those in `names`; other names are ignored."""
+        # Only the views are in the schema that `SHOW TABLES` lists.
+        self.connection.execute("CREATE SCHEMA loaded")
+        heads = list(each_head(self._log))
+        self._load_events(heads if "events" in names else [], on_progress)
+        self._load_episodes(heads if "episodes" in names else [], on_progress)
+        for table in MEMORY_TABLES:
+            self._load_memories(table, heads if table in names else [], on_progress)
+        self._load_traces(trace_files(self._traces) if "traces" in names else [])
 
     def lock(self) -> None:
         """Restrict the connection to the database and the archive's segments, for good."""
         self.connection.execute(f"SET allowed_directories = ['{_quoted(self._archive.folder.resolve())}']")
         self.connection.execute("SET enable_external_access = false; SET lock_configuration = true")
 
-    def _load_events(self, on_progress: OnProgress | None) -> None:
-        heads = list(each_head(self._log))
+    def _load_events(self, heads: Sequence[Head], on_progress: OnProgress | None) -> None:
         self._create("tail", _EVENT_FIELDS)
         self._create("owners", {"path": "VARCHAR", "namespace": "VARCHAR"})
         owners: list[tuple[str, str]] = []
@@ -129,15 +135,14 @@ class Tables:
             if on_progress is not None:
                 on_progress(number, len(heads))
         self._insert("owners", {"path": "VARCHAR", "namespace": "VARCHAR"}, owners)
-        sources = "SELECT * FROM tail"
+        sources = "SELECT * FROM loaded.tail"
         if owners:
             paths = "[" + ", ".join(f"'{_quoted(path)}'" for path, _ in owners) + "]"
             sources += " UNION ALL BY NAME " + _SEGMENTS.format(paths=paths)
         self.connection.execute(_EVENTS_VIEW.format(sources=sources))
 
-    def _load_episodes(self, on_progress: OnProgress | None) -> None:
+    def _load_episodes(self, heads: Sequence[Head], on_progress: OnProgress | None) -> None:
         self._create("episode_rows", _EPISODE_FIELDS)
-        heads = list(each_head(self._log))
         columns = [name for name in _EPISODE_FIELDS if name != "namespace"]
         for number, head in enumerate(heads, start=1):
             self._read_models.catch_up(head.namespace)
@@ -148,11 +153,24 @@ class Tables:
                 on_progress(number, len(heads))
         self.connection.execute(_EPISODES_VIEW)
 
-    def _load_traces(self) -> None:
-        files = "[" + ", ".join(f"'{_quoted(path)}'" for path in trace_files(self._traces)) + "]"
-        if files == "[]":
-            self._create("traces", _TRACE_FIELDS)
+    def _load_memories(self, table: str, heads: Sequence[Head], on_progress: OnProgress | None) -> None:
+        fields, rows = MEMORY_TABLES[table], f"{table}_rows"
+        self._create(rows, fields)
+        for number, head in enumerate(heads, start=1):
+            self._read_models.catch_up(head.namespace)
+            with self._read_models.reading(head.namespace) as snapshot:
+                for batch in _batches(memory_rows(snapshot, head.namespace, table)):
+                    self._insert(rows, fields, batch)
+            if on_progress is not None:
+                on_progress(number, len(heads))
+        self.connection.execute(view_of(table, f"loaded.{rows}"))
+
+    def _load_traces(self, paths: Sequence[Path]) -> None:
+        if not paths:
+            self._create("trace_rows", _TRACE_FIELDS)
+            self.connection.execute("CREATE VIEW traces AS SELECT * FROM loaded.trace_rows")
             return
+        files = "[" + ", ".join(f"'{_quoted(path)}'" for path in paths) + "]"
         columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _TRACE_FIELDS.items())
         self.connection.execute(
             f"CREATE TABLE traces AS SELECT * FROM read_json({files}, format = 'newline_delimited', "
@@ -161,7 +179,7 @@ class Tables:
 
     def _create(self, table: str, fields: dict[str, str]) -> None:
         columns = ", ".join(f'"{name}" {kind}' for name, kind in fields.items())
-        self.connection.execute(f"CREATE TABLE {table} ({columns})")
+        self.connection.execute(f"CREATE TABLE loaded.{table} ({columns})")
 
     def _insert(self, table: str, fields: dict[str, str], rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert rows as numpy columns, which DuckDB reads at a million rows per second."""
@@ -169,12 +187,13 @@ class Tables:
             return
         batch: dict[str, Any] = {}
         for (name, kind), values in zip(fields.items(), zip(*rows, strict=True), strict=True):
-            column = np.empty(len(rows), dtype=np.int64 if kind in ("BIGINT", "INTEGER") else object)
+            is_number = kind in ("BIGINT", "INTEGER") and None not in values
+            column = np.empty(len(rows), dtype=np.int64 if is_number else object)
             column[:] = values
             batch[name] = column
         self.connection.register("batch", batch)
         casts = ", ".join(f'"{name}"::{kind}' for name, kind in fields.items())
-        self.connection.execute(f"INSERT INTO {table} SELECT {casts} FROM batch")
+        self.connection.execute(f"INSERT INTO loaded.{table} SELECT {casts} FROM batch")
         self.connection.unregister("batch")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
 from recollect.api.assembly.erasure_listeners import ErasureListeners
+from recollect.api.assembly.recall_echoes import RecallEchoes
+from recollect.api.retrieval.answer.fence_names import read_fence_key
 from recollect.api.retrieval.answer.trace_store import TraceStore
 from recollect.api.retrieval.namespace_search import Thresholds
 from recollect.api.retrieval.ranking.reranker import Reranker
@@ -15,6 +17,9 @@ from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import utc_now
 from recollect.api.settings import Settings
 from recollect.events.backends.log import EventLog
+from recollect.events.envelope import EventDraft
+from recollect.events.intake.quarantine import with_quarantine
+from recollect.events.intake.screening import screen_all
 from recollect.events.integrity.log_identity import open_log_of_folder
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.erasure.eraser import Eraser
@@ -45,6 +50,8 @@ class MemoryParts:
     reranker: Reranker | None
     retriever: Retriever
     trace_store: TraceStore
+    #: What was recalled lately in each session.
+    recall_echoes: RecallEchoes
     #: Erases events, and has the receipts.
     eraser: Eraser
     #: The parts that jobs use.
@@ -60,6 +67,15 @@ class MemoryParts:
     def vectors(self) -> Vectors:
         """Return the vectors of the embedding model in use, which this or another process may have changed."""
         return self.active_model.vectors()
+
+    def screened(self, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
+        """Return events without private sections, their secrets treated by the policies of the namespace."""
+        return screen_all(drafts, self.settings.privacy.policies(namespace))
+
+    def prepared(self, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
+        """Return the events as they are appended, and after them those by which the server holds some of them back."""
+        screened = with_quarantine(self.screened(namespace, drafts))
+        return self.recall_echoes.with_echoes(namespace, screened)
 
     def close(self) -> None:
         """Finish running work, and release the files."""
@@ -118,7 +134,9 @@ def open_parts(
     # On another broker the workers are other processes, which have to be notified.
     active = workers or schedule or settings.queue.broker != "memory://"
     trace_store = TraceStore(data / "traces", bytes_max=settings.storage.traces_bytes_max)
-    read_models.purges.listen(folder=ErasureListeners(data, log, trace_store, run_store).purge)
+    recall_echoes = RecallEchoes()
+    listeners = ErasureListeners(data, log, trace_store, run_store)
+    read_models.purges.listen(folder=listeners.purge, process=recall_echoes.drop)
     eraser = Eraser(log, read_models)
     # Before the first reader: an erasure that was interrupted, or that a restored log has lost.
     eraser.resume()
@@ -130,6 +148,7 @@ def open_parts(
         history=history,
         reranker=reranker,
         retriever=_open_retriever(settings, read_models, history, active_model, reranker, clock),
+        recall_echoes=recall_echoes,
         trace_store=trace_store,
         eraser=eraser,
         job_context=job_context,
@@ -173,6 +192,8 @@ def _open_retriever(
         window_full_share=settings.conversation.window_full_share,
         budget_ms=retrieval.retrieval_budget_ms,
         thresholds=thresholds,
+        privacy=settings.privacy,
+        fence_key=read_fence_key(settings.storage.data),
         reranker=reranker,
         clock=clock,
     )

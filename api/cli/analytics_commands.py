@@ -15,7 +15,9 @@ import typer
 
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import archive_of, load_cli_settings, open_cli_log
+from recollect.api.cli.terminal import echo, visible
 from recollect.events.errors import InvalidInput
+from recollect.events.storage.private_files import make_private, open_private
 
 if TYPE_CHECKING:
     from recollect.api.analytics.tables import Tables
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 def sql(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="One SELECT over events, episodes and traces; - reads standard input.")],
+    query: Annotated[str, typer.Argument(help="One SELECT; SHOW TABLES lists the tables; - reads standard input.")],
     output_format: Annotated[str, typer.Option("--format", help="table, json, csv or parquet.")] = "table",
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
     width: Annotated[
@@ -50,21 +52,26 @@ def sql(
     with _open_tables(context) as (tables, *_), progress_bars() as progress:
         on_progress = partial(progress.show, "loading")
         if output_format == "parquet" and output is not None:
-            typer.echo(f"{write_parquet(tables, text, output, on_progress=on_progress)} rows are in {output}")
+            rows = write_parquet(tables, text, output, on_progress=on_progress)
+            make_private(output)
+            echo(f"{rows} rows are in {output}")
             return
         result = run_query(tables, text, on_progress=on_progress)
     content = render(result, output_format, width=width or shutil.get_terminal_size((TABLE_WIDTH, 0)).columns)
     if output is None:
-        sys.stdout.buffer.write(content)
+        # CSV in a pipe is data; anything else is read by a person, or is JSON, in which an escape is the same.
+        shown = content if output_format == "csv" and not sys.stdout.isatty() else visible(content.decode()).encode()
+        sys.stdout.buffer.write(shown)
         return
     try:
-        output.write_bytes(content)
+        with open_private(output) as file:
+            file.write(content)
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
 
 
 def stats(context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Print events by day, type and namespace, tiers, lag, sizes and compression."""
+    """Print events by day, type and namespace, tiers, knowledge, lag, sizes and compression."""
     from recollect.api.analytics.stats import stats as compute  # noqa: PLC0415
 
     settings = load_cli_settings(context.obj)
@@ -78,31 +85,37 @@ def stats(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
             on_progress=partial(progress.show, "loading"),
         )
     if as_json:
-        typer.echo(orjson.dumps(figures, option=orjson.OPT_INDENT_2).decode())
+        echo(orjson.dumps(figures, option=orjson.OPT_INDENT_2).decode())
     else:
         _print(figures)
 
 
 #: The lists that `stats` prints: title and name.
-_LISTS = (("Types", "by_type"), ("Days", "by_day"), ("Namespaces", "by_namespace"), ("Tiers", "tiers"))
+_LISTS = (
+    ("Types", "by_type"),
+    ("Days", "by_day"),
+    ("Namespaces", "by_namespace"),
+    ("Tiers", "tiers"),
+    ("Knowledge: active, and others", "knowledge"),
+)
 
 
 def _print(figures: dict[str, Any]) -> None:
-    typer.echo(f"{figures['events']:,} events in {figures['namespaces']:,} namespaces")
+    echo(f"{figures['events']:,} events in {figures['namespaces']:,} namespaces")
     for title, name in _LISTS:
-        typer.echo(f"\n{title}")
+        echo(f"\n{title}")
         for row in figures[name]:
             first, count, *rest = row.values()
             more = "  ".join(f"{value:,}" if isinstance(value, int) else str(value) for value in rest)
-            typer.echo(f"  {first:<40} {count:>12,}  {more}")
-    typer.echo("\nBehind the log")
+            echo(f"  {first:<40} {count:>12,}  {more}")
+    echo("\nBehind the log")
     for row in figures["lag"]:
-        typer.echo(f"  {row['namespace']:<40} {row['behind']:>12,}  {row['problem'] or ''}")
+        echo(f"  {row['namespace']:<40} {row['behind']:>12,}  {row['problem'] or ''}")
     if not figures["lag"]:
-        typer.echo("  none")
-    typer.echo("\nSizes")
+        echo("  none")
+    echo("\nSizes")
     for name, value in figures["sizes"].items():
-        typer.echo(f"  {name.replace('_', ' '):<40} {'unknown' if value is None else f'{value:,}':>12}")
+        echo(f"  {name.replace('_', ' '):<40} {'unknown' if value is None else f'{value:,}':>12}")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import typer
 
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import load_cli_settings
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def compaction(
             progress.show,
             runtime=settings.embedding.embedding_runtime,
         )
-    typer.echo(report.render())
+    echo(report.render())
 
 
 def _copy(folder: Path, data: Path) -> None:
@@ -114,7 +115,7 @@ def retrieval(
             on_result=lines.append,
             runtime=settings.embedding.embedding_runtime,
         )
-    typer.echo(report.render())
+    echo(report.render())
     if per_question is not None:
         try:
             per_question.write_bytes(b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines))

@@ -11,6 +11,7 @@ import typer
 from recollect.api.cli.memory_commands import NamespaceOption
 from recollect.api.cli.progress import ProgressBars, progress_bars
 from recollect.api.cli.session import iter_namespaces, open_cli_memory
+from recollect.api.cli.terminal import echo
 
 
 def compact(
@@ -49,13 +50,13 @@ def compact(
     appended = "that would be appended" if dry_run else "appended"
     # In the order of the steps, of all namespaces together.
     counts = [f"{events[step]} {step}" for step in ("extract", *STEPS) if events[step]]
-    typer.echo(f"{len(names)} namespaces; events {appended}: {', '.join(counts) or 'none'}")
+    echo(f"{len(names)} namespaces; events {appended}: {', '.join(counts) or 'none'}")
 
     for tier in TIERS:
         was, now_is = (
             f"{count[f'{tier} episodes']:,} episodes, {count[f'{tier} tokens']:,} tokens" for count in (before, after)
         )
-        typer.echo(f"{tier:>10}: {was} -> {now_is}")
+        echo(f"{tier:>10}: {was} -> {now_is}")
 
 
 def _show_step(progress: ProgressBars, namespace: str, step: str, done: int, total: int | None) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import orjson
 import typer
 
 from recollect.api.cli.session import no_namespace, open_cli_memory
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
 _Namespace = Annotated[str, typer.Argument(help="The namespace.")]
@@ -42,7 +43,7 @@ def add(
     with open_cli_memory(context.obj) as memory:
         recorded = memory.add(namespace, given, session_id=session, occurred_at=occurred_at, metadata=labels)
     for appended in recorded:
-        typer.echo(f"{appended.version}\t{appended.id}{'	duplicate' if appended.duplicate else ''}")
+        echo(f"{appended.version}\t{appended.id}{'	duplicate' if appended.duplicate else ''}")
 
 
 def list_memories(
@@ -74,9 +75,9 @@ def list_memories(
             raise no_namespace(namespace)
         page = memory.list(namespace, name, after=after, limit=limit, as_of=as_of, filters=selected)
     for item in page["items"]:
-        typer.echo(orjson.dumps(item).decode())
+        echo(orjson.dumps(item).decode())
     if page["next"] is not None:
-        typer.echo(f"more: --after {page['next']}", err=True)
+        echo(f"more: --after {page['next']}", err=True)
 
 
 def get(context: typer.Context, namespace: _Namespace, memory_id: _MemoryId, as_of: _AsOf = None) -> None:
@@ -134,7 +135,7 @@ def forget(context: typer.Context, namespace: _Namespace, memory_id: _MemoryId, 
     """Forget a memory and what was derived from it: no list and no retrieval returns it. The log keeps the bytes."""
     with open_cli_memory(context.obj) as memory:
         forgotten = memory.forget(namespace, memory_id, reason=reason)
-    typer.echo(f"{forgotten['kind']} {forgotten['id']} is forgotten at version {forgotten['version']}")
+    echo(f"{forgotten['kind']} {forgotten['id']} is forgotten at version {forgotten['version']}")
 
 
 def separate(
@@ -149,9 +150,36 @@ def separate(
         _print(memory.separate(namespace, memory_id, alias, reason=reason))
 
 
+def quarantine(
+    context: typer.Context,
+    namespace: _Namespace,
+    status: Annotated[str, typer.Option(help="waiting, approve, reject or redact.")] = "waiting",
+    after: Annotated[int, typer.Option(metavar="<number>", min=0, help="`next` of the previous page.")] = 0,
+) -> None:
+    """Print the memories that wait for a review as JSON, one a line: they look like instructions by others."""
+    with open_cli_memory(context.obj) as memory:
+        page = memory.quarantine(namespace, status=status, after=after)
+    for item in page["items"]:
+        echo(orjson.dumps(item).decode())
+    if page["next"] is not None:
+        echo(f"more: --after {page['next']}", err=True)
+
+
+def review(
+    context: typer.Context,
+    namespace: _Namespace,
+    memory_id: _MemoryId,
+    decision: Annotated[str, typer.Argument(help="approve, reject, or redact: remove the instructions.")],
+    reason: _Reason = None,
+) -> None:
+    """Decide on a memory in quarantine, and print it."""
+    with open_cli_memory(context.obj) as memory:
+        _print(memory.review(namespace, memory_id, cast(Any, decision), reason=reason))
+
+
 def _print(item: dict[str, Any]) -> None:
     """Print a memory as indented JSON."""
-    typer.echo(orjson.dumps(item, option=orjson.OPT_INDENT_2).decode())
+    echo(orjson.dumps(item, option=orjson.OPT_INDENT_2).decode())
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

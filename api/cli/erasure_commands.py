@@ -10,6 +10,7 @@ import orjson
 import typer
 
 from recollect.api.cli.session import open_cli_log, open_cli_memory
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
 _Namespace = Annotated[str, typer.Argument(help="The namespace.")]
@@ -39,14 +40,14 @@ def erase(
     with open_cli_memory(context.obj) as memory:
         plan = memory.erase(namespace, dry_run=True, **scope)
         if dry_run:
-            typer.echo(orjson.dumps(plan).decode())
+            echo(orjson.dumps(plan).decode())
             return
         if not yes and sys.stdin.isatty():
             typer.confirm(f"Erase {plan['events']} events of {namespace} for good?", abort=True, err=True)
         receipt = orjson.dumps(memory.erase(namespace, reason=reason, **scope))
     if output is not None:
         output.write_bytes(receipt + b"\n")
-    typer.echo(receipt.decode())
+    echo(receipt.decode())
 
 
 def readmit(
@@ -57,7 +58,7 @@ def readmit(
     """Accept new events of an erased namespace or person again. Nothing that was erased comes back."""
     with open_cli_memory(context.obj) as memory:
         admitted = memory.readmit(namespace, subject=subject)
-    typer.echo("readmitted" if admitted else "was not erased")
+    echo("readmitted" if admitted else "was not erased")
 
 
 def receipts(
@@ -67,7 +68,7 @@ def receipts(
     """Print the receipts of erasures as JSON, one a line."""
     with open_cli_memory(context.obj) as memory:
         for receipt in memory.receipts(namespace):
-            typer.echo(orjson.dumps(receipt).decode())
+            echo(orjson.dumps(receipt).decode())
 
 
 def verify_receipt(
@@ -93,9 +94,9 @@ def verify_receipt(
     else:
         problems = problems_of(content, public_key=public_key)
     for problem in problems:
-        typer.echo(problem)
+        echo(problem)
     if problems:
         raise typer.Exit(1)
     fields: dict[str, Any] = orjson.loads(content)
-    typer.echo(f"intact: {fields['log']['count']} events of {fields['namespace']} erased at {fields['completed_at']}")
-    typer.echo(f"signed by {fields['sig']['public_key']}")
+    echo(f"intact: {fields['log']['count']} events of {fields['namespace']} erased at {fields['completed_at']}")
+    echo(f"signed by {fields['sig']['public_key']}")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recollect.api.cli.progress import progress_bars
-from recollect.api.cli.session import open_cli_log
+from recollect.api.cli.session import load_cli_settings, open_cli_log
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def jsonl(
         raise InvalidInput(f"cannot be read: {error.strerror}", field=str(file)) from error
     with lines, open_cli_log(context.obj) as log, progress_bars() as progress:
         imported = import_jsonl(
-            log, lines, namespace=namespace, on_progress=lambda done: progress.show("importing", done, None)
+            log,
+            lines,
+            namespace=namespace,
+            on_progress=lambda done: progress.show("importing", done, None),
+            privacy=load_cli_settings(context.obj).privacy,
         )
     _print_result(imported)
 
@@ -48,11 +53,16 @@ def locomo(context: typer.Context, file: _File) -> None:
     from recollect.api.importers.locomo_import import import_locomo  # noqa: PLC0415
 
     with open_cli_log(context.obj) as log, progress_bars() as progress:
-        imported = import_locomo(log, file, on_progress=lambda done: progress.show("importing", done, None))
+        imported = import_locomo(
+            log,
+            file,
+            on_progress=lambda done: progress.show("importing", done, None),
+            privacy=load_cli_settings(context.obj).privacy,
+        )
     _print_result(imported)
 
 
 def _print_result(imported: ImportResult) -> None:
-    typer.echo(f"{imported.added} events imported, {imported.duplicates} were there already")
+    echo(f"{imported.added} events imported, {imported.duplicates} were there already")
     if imported.erased:
-        typer.echo(f"{imported.erased} events were left out, since they were erased")
+        echo(f"{imported.erased} events were left out, since they were erased")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 from collections.abc import Callable
@@ -11,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from recollect.api.cli.process_log import configure_process_log
 from recollect.api.cli.session import load_cli_settings, open_cli_memory
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
 app = typer.Typer(help="Background jobs: runs, processes, dead letters.", invoke_without_command=True)
@@ -37,15 +38,14 @@ def _run(context: typer.Context, *, work: bool, schedule: bool) -> None:
             "separate processes set it to redis://host:port/0, for the server too",
             field="RECOLLECT_BROKER",
         )
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("recollect").setLevel(logging.INFO)
+    configure_process_log(settings.storage.data)
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stopping(stopped))
     with Recollect(settings=settings, workers=work, schedule=schedule):
         role = "works" if work else "schedules"
         where = settings.queue.broker.rpartition("@")[2]
-        typer.echo(f"Recollect {role} for {settings.storage.data.resolve()} on {where}. Ctrl-C stops.")
+        echo(f"Recollect {role} for {settings.storage.data.resolve()} on {where}. Ctrl-C stops.")
         stopped.wait()
 
 
@@ -70,19 +70,19 @@ def jobs(context: typer.Context) -> None:
     for run in state.runs:
         fields = run_json(run)
         end = f"ended {fields['ended']}" if fields["ended"] else "is running"
-        typer.echo(f"{run.job}: scheduled for {fields['slot']}, started {fields['started']}, {end}")
+        echo(f"{run.job}: scheduled for {fields['slot']}, started {fields['started']}, {end}")
         counts = f"{run.namespaces} namespaces, {run.events} events, {run.errors} errors"
-        typer.echo(f"  {counts} {run.error or ''}".rstrip())
+        echo(f"  {counts} {run.error or ''}".rstrip())
     for process in state.heartbeats:
         alive = "alive" if process.is_alive(now_us()) else "DEAD"
         last = rfc3339(process.seen_at_us)
-        typer.echo(f"{process.role} {process.host} process {process.pid}: {alive}, last heartbeat {last}")
-    typer.echo(f"{len(state.backlogs)} of {state.namespaces} namespaces have a backlog")
+        echo(f"{process.role} {process.host} process {process.pid}: {alive}, last heartbeat {last}")
+    echo(f"{len(state.backlogs)} of {state.namespaces} namespaces have a backlog")
     for letter in state.dead_letters:
         last = letter.error.strip().splitlines()[-1]
-        typer.echo(f"dead letter {letter.id}: {letter.actor}{letter.arguments}, {rfc3339(letter.failed_at_us)}: {last}")
+        echo(f"dead letter {letter.id}: {letter.actor}{letter.arguments}, {rfc3339(letter.failed_at_us)}: {last}")
     if state.problem:
-        typer.echo(state.problem, err=True)
+        echo(state.problem, err=True)
         raise typer.Exit(1)
 
 
@@ -93,8 +93,8 @@ def show(context: typer.Context, letter_id: Annotated[str, typer.Argument(help="
         letters = [letter for letter in memory.parts.run_store.dead_letters() if letter.id == letter_id]
     if not letters:
         raise InvalidInput("no dead letter has this id; `recollect jobs` lists them", field="letter_id")
-    typer.echo(f"{letters[0].actor}{letters[0].arguments} in queue {letters[0].queue}")
-    typer.echo(letters[0].error)
+    echo(f"{letters[0].actor}{letters[0].arguments} in queue {letters[0].queue}")
+    echo(letters[0].error)
 
 
 @app.command()
@@ -112,4 +112,4 @@ def requeue(
         count = requeue_letters(memory.parts, letter_id)
     if not count and letter_id is not None:
         raise InvalidInput("no dead letter has this id; `recollect jobs` lists them", field="letter_id")
-    typer.echo(f"{count} dead letters requeued")
+    echo(f"{count} dead letters requeued")

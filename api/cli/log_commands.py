@@ -19,6 +19,7 @@ from recollect.api.cli.session import (
     open_cli_log,
     open_cli_memory,
 )
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput, LogMissing
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def init(
             if not new_log:
                 raise
             for path in rename_derived_data(storage.data, storage.log_url):
-                typer.echo(f"put aside: {path}")
+                echo(f"put aside: {path}")
             log = open_log_of_folder(storage.data, storage.log_url, storage.key_options)
         log.close()
-    typer.echo(f"{storage.data} has the log {log.log_id}")
+    echo(f"{storage.data} has the log {log.log_id}")
 
 
 def verify(
@@ -87,9 +88,9 @@ def verify(
         ):
             verdicts.append(verdict)
             state = "intact" if verdict.is_intact else "BROKEN"
-            typer.echo(f"{verdict.namespace}: {state}, {verdict.version} events, hash {verdict.hash.hex()}")
+            echo(f"{verdict.namespace}: {state}, {verdict.version} events, hash {verdict.hash.hex()}")
             for problem in verdict.problems:
-                typer.echo(f"  version {problem.version}: {problem.message}")
+                echo(f"  version {problem.version}: {problem.message}")
         broken = sum(not verdict.is_intact for verdict in verdicts)
         if save_anchor is not None and not broken:
             write_anchor(save_anchor, log.log_id, verdicts)
@@ -108,12 +109,12 @@ def backup(
     with open_cli_log(context.obj) as log, progress_bars() as progress:
         events = backup_log(_log_file(context), folder, on_progress=partial(progress.show, "copying"))
         store = log.keys.path if log.keys is not None and log.keys.exists else None
-    typer.echo(f"{events} events, verified, are in {folder}")
+    echo(f"{events} events, verified, are in {folder}")
     if keys is not None and store is not None:
         backup_keys(store, keys)
-        typer.echo(f"the keys are in {keys}; keep that file apart from the backup")
+        echo(f"the keys are in {keys}; keep that file apart from the backup")
     elif store is not None:
-        typer.echo(f"without {store} the copy cannot be read; copy the keys to another place with --keys FILE")
+        echo(f"without {store} the copy cannot be read; copy the keys to another place with --keys FILE")
 
 
 def restore(
@@ -146,10 +147,10 @@ def restore(
         if keys is not None:
             restore_keys(keys, store)
         repeated = _repeat_erasures(context)
-    typer.echo(f"{events} events, verified, are in {log}")
+    echo(f"{events} events, verified, are in {log}")
     if repeated:
-        typer.echo(f"{repeated} erasures that the backup did not have were repeated")
-    typer.echo("Read models that are ahead of the restored log refuse to answer; rebuild them with: recollect replay")
+        echo(f"{repeated} erasures that the backup did not have were repeated")
+    echo("Read models that are ahead of the restored log refuse to answer; rebuild them with: recollect replay")
 
 
 def _repeat_erasures(context: typer.Context) -> int:
@@ -202,12 +203,12 @@ def archive(
             if new:
                 size = sum(segment.bytes for segment in new)
                 events = new[-1].last_version - new[0].first_version + 1
-                typer.echo(f"{head.namespace}: {events} events sealed, {size / events:.0f} bytes each")
+                echo(f"{head.namespace}: {events} events sealed, {size / events:.0f} bytes each")
             else:
                 left = head.version - sealed.sealed(head.namespace)
-                typer.echo(f"{head.namespace}: nothing to seal, {left} events since the last segment")
+                echo(f"{head.namespace}: nothing to seal, {left} events since the last segment")
             if prune:
                 pruned += log.prune(head.namespace, on_progress=partial(progress.show, f"pruning {head.namespace}"))
         if pruned:
             log.shrink()
-            typer.echo(f"{pruned} events left the SQLite file")
+            echo(f"{pruned} events left the SQLite file")

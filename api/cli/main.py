@@ -20,8 +20,10 @@ from recollect.api.cli import (
     job_commands,
     log_commands,
     memory_commands,
+    token_commands,
 )
 from recollect.api.cli.benchmark_commands import app as bench_app
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
 
 
@@ -60,6 +62,7 @@ app = typer.Typer(
 app.add_typer(import_commands.app, name="import")
 app.add_typer(bench_app, name="bench")
 app.add_typer(job_commands.app, name="jobs")
+app.add_typer(token_commands.app, name="token")
 app.command()(memory_commands.serve)
 app.command()(job_commands.worker)
 app.command()(job_commands.scheduler)
@@ -74,6 +77,8 @@ app.command()(edit_commands.unpin)
 app.command()(edit_commands.end)
 app.command()(edit_commands.forget)
 app.command()(edit_commands.separate)
+app.command()(edit_commands.quarantine)
+app.command()(edit_commands.review)
 app.command()(erasure_commands.erase)
 app.command()(erasure_commands.readmit)
 app.command()(erasure_commands.receipts)
@@ -90,11 +95,12 @@ app.command()(log_commands.restore)
 app.command()(log_commands.archive)
 app.command()(analytics_commands.stats)
 app.command()(analytics_commands.sql)
+app.command()(token_commands.audit)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"recollect {version('recollect')}")
+        echo(f"recollect {version('recollect')}")
         raise typer.Exit
 
 
@@ -121,8 +127,8 @@ def run(arguments: list[str] | None = None) -> None:
     try:
         app(args=arguments)
     except (NotSettled, ProjectionFailed) as error:
-        typer.echo(f"recollect: {error}", err=True)
+        echo(f"recollect: {error}", err=True)
         sys.exit(1)
     except RecollectError as error:
-        typer.echo(f"recollect: {error}", err=True)
+        echo(f"recollect: {error}", err=True)
         sys.exit(2)

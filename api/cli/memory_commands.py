@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from contextlib import closing
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from recollect.api.cli.process_log import configure_process_log
 from recollect.api.cli.progress import ProgressBars, progress_bars
 from recollect.api.cli.server_client import ServerClient, running_server
 from recollect.api.cli.session import (
@@ -20,11 +20,14 @@ from recollect.api.cli.session import (
     list_heads,
     load_cli_settings,
     no_namespace,
+    open_audit,
     open_cli_log,
     open_cli_memory,
     open_models,
 )
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
+from recollect.events.storage.private_files import open_private
 
 if TYPE_CHECKING:
     from recollect.api.memory.recollect import Recollect
@@ -73,13 +76,11 @@ def serve(
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
 
     settings = load_cli_settings(context.obj, host=host, port=port)
-    # Log the server's own messages, such as the model in use; of libraries only warnings.
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("recollect").setLevel(logging.INFO)
+    configure_process_log(settings.storage.data)
 
     def announce(address: str) -> None:
-        typer.echo(f"Recollect serves {settings.storage.data.resolve()} at {address} (API: {address}/docs)")
-        typer.echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
+        echo(f"Recollect serves {settings.storage.data.resolve()} at {address} (API: {address}/docs)")
+        echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
         sys.stdout.flush()
 
     serve_http(settings, on_listening=announce, workers=workers)
@@ -94,18 +95,22 @@ def append(
 ) -> None:
     """Append one event, or a batch all or none."""
     from recollect.api.memory.references import check_references, has_references  # noqa: PLC0415
+    from recollect.events.intake.quarantine import with_quarantine  # noqa: PLC0415
+    from recollect.events.intake.screening import screen_all  # noqa: PLC0415
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     body = sys.stdin.buffer.read() if event == "-" else event.encode(errors="surrogateescape")
     from recollect.events.validation import drafts_from_json  # noqa: PLC0415
 
     drafts, expected_version = drafts_from_json(body)
+    prepared = with_quarantine(screen_all(drafts, load_cli_settings(context.obj).privacy.policies(namespace)))
     with open_cli_log(context.obj) as log:
         if has_references(drafts):
             with closing(ReadModels(load_cli_settings(context.obj).storage.data, log)) as models:
                 check_references(log, models, namespace, drafts)
-        for appended in log.append(namespace, drafts, expected_version=expected_version):
-            typer.echo(f"{appended.version}\t{appended.id}{'	duplicate' if appended.duplicate else ''}")
+        recorded = log.append(namespace, prepared, expected_version=expected_version)
+        for appended in recorded[: len(drafts)]:
+            echo(f"{appended.version}\t{appended.id}{'	duplicate' if appended.duplicate else ''}")
 
 
 def retrieve(
@@ -122,6 +127,7 @@ def retrieve(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the trace: why each memory was returned or dropped.")
     ] = False,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Store nothing of the query: keep no trace.")] = False,
     as_json: _AsJson = False,
     ask_server: _AskServer = True,
 ) -> None:
@@ -130,7 +136,9 @@ def retrieve(
     The folder's running server answers, if there is one. Otherwise the command loads the model and embeds new messages
     first, which takes seconds.
     """
-    fields: dict[str, Any] = {"query": query, "also": also or [], "format": form}
+    if no_store and explain:
+        raise InvalidInput("needs the trace, which --no-store does not keep; give one of them", field="--explain")
+    fields: dict[str, Any] = {"query": query, "also": also or [], "format": form, "no_store": no_store}
     limits = {"limit": limit, "budget_tokens": budget_tokens}
     fields |= {name: value for name, value in limits.items() if value is not None}
     server = running_server(load_cli_settings(context.obj).storage.data) if ask_server else None
@@ -141,11 +149,11 @@ def retrieve(
     if as_of is None and not also and not result["version"] and not result["degraded"]:
         raise no_namespace(namespace)
     if trace is not None or as_json:
-        typer.echo(orjson.dumps(result if trace is None else trace, option=orjson.OPT_INDENT_2).decode())
+        echo(orjson.dumps(result if trace is None else trace, option=orjson.OPT_INDENT_2).decode())
         return
-    typer.echo(result["context"] or "Nothing found.")
+    echo(result["context"] or "Nothing found.")
     for part in result["degraded"]:
-        typer.echo(f"degraded: {part}", err=True)
+        echo(f"degraded: {part}", err=True)
 
 
 def _retrieve_here(
@@ -197,20 +205,29 @@ def settle(context: typer.Context, namespace: _Namespace, ask_server: _AskServer
             progress.show("settling", 0, None)
             memory.settle(namespace)
             version = memory.parts.log.head(namespace).version
-    typer.echo(f"{namespace}: settled at version {version}")
+    echo(f"{namespace}: settled at version {version}")
 
 
 def export(
     context: typer.Context,
     namespace: NamespaceOption = None,
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="A person's name: export everything about them, readable, instead of the log.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="Of the export of a subject: markdown or json.")] = "markdown",
 ) -> None:
-    """Write the log as lines of JSON, which `import jsonl` reads."""
+    """Write the log as lines of JSON, which `import jsonl` reads; or everything about one subject of a namespace."""
+    if subject is not None:
+        _export_subject(context, namespace, subject, output, form)
+        return
+    from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
     from recollect.api.pages.export import export_lines  # noqa: PLC0415
 
+    audit = open_audit(context.obj)
     with open_cli_log(context.obj) as log, progress_bars() as progress:
         try:
-            target = sys.stdout.buffer if output is None else output.open("wb")
+            target = sys.stdout.buffer if output is None else open_private(output)
         except OSError as error:
             raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
         with target:
@@ -220,6 +237,31 @@ def export(
                     target.write(line)
                     if done % 1_000 == 0:
                         progress.show(name, done, total)
+                audit.record(command_entry("recollect export", name, ("export",), count=total))
+
+
+def _export_subject(
+    context: typer.Context, namespace: str | None, subject: str, output: Path | None, form: str
+) -> None:
+    """Write everything about a subject of a namespace as Markdown or JSON."""
+    from recollect.api.memory.subject_export import as_markdown  # noqa: PLC0415
+
+    if namespace is None:
+        raise InvalidInput("names the namespace of the subject; give it", field="--namespace")
+    if form not in ("markdown", "json"):
+        raise InvalidInput("give markdown or json", field="--format")
+    with open_cli_memory(context.obj) as memory:
+        if memory.parts.log.head(namespace).version == 0:
+            raise no_namespace(namespace)
+        exported = memory.export_subject(namespace, subject)
+    content = (
+        as_markdown(exported).encode() if form == "markdown" else orjson.dumps(exported, option=orjson.OPT_INDENT_2)
+    )
+    try:
+        with sys.stdout.buffer if output is None else open_private(output) as target:
+            target.write(content)
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
 
 
 def embed(
@@ -236,12 +278,12 @@ def embed(
         raise InvalidInput("cannot be combined with --model or --namespace", field="--undo")
     with open_cli_memory(context.obj) as memory, progress_bars() as progress:
         if undo:
-            typer.echo(f"{memory.undo_embed()} is in use again")
+            echo(f"{memory.undo_embed()} is in use again")
             return
         episodes = memory.embed(model, namespace=namespace, on_progress=progress.show)
-        typer.echo(f"{episodes} episodes embedded with {model or memory.parts.vectors.embedder.name}")
+        echo(f"{episodes} episodes embedded with {model or memory.parts.vectors.embedder.name}")
     if model is not None:
-        typer.echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
+        echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
 
 
 def replay(
@@ -283,14 +325,14 @@ def replay(
         ):
             if result.error is not None:
                 failed += 1
-                typer.echo(f"{result.namespace}: FAILED: {result.error}")
+                echo(f"{result.namespace}: FAILED: {result.error}")
             elif result.check is None:
-                typer.echo(f"{result.namespace}: {result.version} events replayed")
+                echo(f"{result.namespace}: {result.version} events replayed")
             else:
                 failed += not result.check.is_equal
                 verdict = "equal" if result.check.is_equal else "DIFFERENT"
                 digest = result.check.live_digest
-                typer.echo(f"{result.namespace}: {verdict} at version {result.version}, digest {digest}")
+                echo(f"{result.namespace}: {verdict} at version {result.version}, digest {digest}")
     raise typer.Exit(1 if failed else 0)
 
 
@@ -302,11 +344,11 @@ def _replay_past(memory: Recollect, namespace: str | None, as_of: str, progress:
     for name in iter_namespaces(memory.parts.log, namespace):
         head = memory.parts.log.head(name).version
         if namespace is None and isinstance(moment, int) and moment > head:
-            typer.echo(f"{name}: has no version {moment}, the newest is {head}")
+            echo(f"{name}: has no version {moment}, the newest is {head}")
             continue
         version = memory.version(name, moment)
         if not version:
-            typer.echo(f"{name}: nothing at that time")
+            echo(f"{name}: nothing at that time")
             continue
         path, digest = memory.parts.history.build(name, version, on_progress=partial(progress.show, name))
-        typer.echo(f"{name}: version {version}, digest {digest}, {path}")
+        echo(f"{name}: version {version}, digest {digest}, {path}")

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import orjson
 import typer
 
+from recollect.api.cli.terminal import echo
 from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
 
 #: Seconds in which a running server has to answer that it is ready.
@@ -29,10 +30,12 @@ class ServerClient:
 
     Parameters:
         address: the server's base URL, such as ``http://127.0.0.1:8787``.
+        secret: the secret of the server's lock file, which takes the place of a token.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, secret: str) -> None:
         self.address = address
+        self._headers = {"Authorization": f"Bearer {secret}"} if secret else {}
 
     def get(self, *path: str, **parameters: str | int) -> dict[str, Any]:
         """Return the answer to a GET of the path's parts; errors are those of `post`."""
@@ -68,7 +71,7 @@ class ServerClient:
         target = "/" + "/".join(quote(part, safe="") for part in path)
         connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=timeout_seconds)
         try:
-            connection.request(method, f"{target}?{urlencode(parameters)}", orjson.dumps(body or {}))
+            connection.request(method, f"{target}?{urlencode(parameters)}", orjson.dumps(body or {}), self._headers)
             response = connection.getresponse()
             answer: dict[str, Any] = orjson.loads(response.read())
         except (OSError, ValueError, http.client.HTTPException) as error:
@@ -85,13 +88,14 @@ def running_server(data: Path) -> ServerClient | None:
     from recollect.api.folder_locks import server_address  # noqa: PLC0415
     from recollect.events.integrity.log_identity import read_log_id  # noqa: PLC0415
 
-    address, log_id = server_address(data), read_log_id(data)
-    if address is None or log_id is None:
+    published, log_id = server_address(data), read_log_id(data)
+    if published is None or log_id is None:
         return None
-    server = ServerClient(address)
+    address, secret = published
+    server = ServerClient(address, secret)
     if server.serves(log_id):
         return server
-    typer.echo(f"note: the server at {address} does not answer, so this command loads the model itself", err=True)
+    echo(f"note: the server at {address} does not answer, so this command loads the model itself", err=True)
     return None
 
 
@@ -99,6 +103,6 @@ def _refuse(problem: dict[str, Any]) -> None:
     """Raise the error of a problem response."""
     message = str(problem.get("detail", "the server could not answer"))
     if problem.get("error") in _FAILURES:
-        typer.echo(f"recollect: {message}", err=True)
+        echo(f"recollect: {message}", err=True)
         raise typer.Exit(1)
     raise RecollectError(message)

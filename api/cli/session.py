@@ -11,6 +11,7 @@ from recollect.events.errors import NotFound
 from recollect.events.limits import check_namespace
 
 if TYPE_CHECKING:
+    from recollect.api.access.audit_log import AuditLog
     from recollect.api.memory.recollect import Recollect
     from recollect.api.settings import Settings
     from recollect.events.backends.log import EventLog
@@ -40,6 +41,14 @@ def open_cli_log(data: Path | None) -> Generator[EventLog]:
         yield log
     finally:
         log.close()
+
+
+def open_audit(data: Path | None) -> AuditLog:
+    """Return the audit log of the data folder."""
+    from recollect.api.access.audit_log import AuditLog  # noqa: PLC0415
+
+    settings = load_cli_settings(data)
+    return AuditLog(settings.storage.data / "audit", bytes_max=settings.access.audit_bytes_max)
 
 
 @contextmanager

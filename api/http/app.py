@@ -8,18 +8,44 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
+from recollect.api.access.access_control import AccessControl
+from recollect.api.access.audit_log import AuditLog
+from recollect.api.access.rate_limits import RateLimits
+from recollect.api.access.token_store import TokenStore
 from recollect.api.http.openapi import describe
+from recollect.api.http.origin_guard import OriginGuard
 from recollect.api.http.routes import (
+    description_routes,
     erasure_routes,
     event_routes,
     memory_routes,
     operation_routes,
     page_routes,
+    privacy_routes,
     retrieval_routes,
 )
 from recollect.api.http.routes.problems import answer_errors
+from recollect.api.http.routes.rights import GuardedRouter
 from recollect.api.memory.recollect import Recollect
+from recollect.api.settings import Settings
+
+#: The routers of the application, in the order in which they are asked for a path.
+ROUTERS: tuple[GuardedRouter, ...] = tuple(
+    routes.router
+    for routes in (
+        event_routes,
+        memory_routes,
+        erasure_routes,
+        retrieval_routes,
+        page_routes,
+        privacy_routes,
+        operation_routes,
+        description_routes,
+    )
+)
 
 
 def create_app(memory: Recollect) -> FastAPI:
@@ -35,17 +61,32 @@ def create_app(memory: Recollect) -> FastAPI:
         description="Long-term memory for chat bots and agents. Errors are problem details (RFC 9457).",
         version=version("recollect"),
         lifespan=lifespan,
+        # `description_routes` has these routes, with a right.
+        openapi_url=None,
     )
+    settings = memory.parts.settings
     app.state.memory = memory
+    app.state.access = open_access(settings)
+    app.state.methods_of = _methods_of
+    app.add_middleware(OriginGuard, host=settings.server.host, allowed_hosts=settings.access.host_names)
     answer_errors(app)
-    for routes in (
-        event_routes,
-        memory_routes,
-        erasure_routes,
-        retrieval_routes,
-        page_routes,
-        operation_routes,
-    ):
-        app.include_router(routes.router)
-    describe(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    describe(app, ROUTERS)
     return app
+
+
+def _methods_of(scope: Scope) -> set[str]:
+    """Return the methods that the path of a request has."""
+    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, Route)]
+    path = next((route.path for route in routes if route.matches(scope)[0] != Match.NONE), None)
+    return {method for route in routes if route.path == path for method in route.methods or ()}
+
+
+def open_access(settings: Settings) -> AccessControl:
+    """Return the access control of a server with `settings`."""
+    return AccessControl(
+        tokens=TokenStore(settings.tokens_path),
+        rates=RateLimits(settings.access.requests_per_minute, settings.access.denials_per_minute),
+        audit=AuditLog(settings.storage.data / "audit", bytes_max=settings.access.audit_bytes_max),
+    )

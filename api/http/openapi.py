@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -10,18 +11,20 @@ from pydantic import TypeAdapter
 from recollect.api.http.routes.event_routes import EVENTS_PATH
 from recollect.api.http.routes.json_bodies import body_reference
 from recollect.api.http.routes.memory_routes import MESSAGES_PATH, EndBody, ReasonBody, SeparateBody
+from recollect.api.http.routes.privacy_routes import ReviewBody
 from recollect.api.http.routes.retrieval_routes import WindowRequest
+from recollect.api.http.routes.rights import GuardedRouter, declared_rights
 from recollect.api.memory.chat_messages import ChatBatch
 from recollect.api.memory.memory_edits import UPDATABLE
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.catalogue import NewEvent
-from recollect.events.limits import BATCH_EVENTS_MAX
+from recollect.events.limits import BATCH_EVENTS_MAX, NAMESPACE_SCHEMA
 
 _TEMPLATE = "#/components/schemas/{model}"
 
 
-def describe(app: FastAPI) -> None:
-    """Add the event catalogue, the bodies that the routes validate themselves, and the append to OpenAPI."""
+def describe(app: FastAPI, routers: Sequence[GuardedRouter]) -> None:
+    """Add the event catalogue, the bodies that the routes validate themselves, the append and the rights to OpenAPI."""
     derive = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -31,14 +34,18 @@ def describe(app: FastAPI) -> None:
             request = RetrieveRequest.model_json_schema(ref_template=_TEMPLATE)
             schemas = description.setdefault("components", {}).setdefault("schemas", {})
             schemas |= event.pop("$defs") | {"NewEvent": event, "RetrieveRequest": request}
+            for form in schemas["RetrieveRequest"]["properties"]["kinds"]["anyOf"]:
+                # A kind may be named twice.
+                form.pop("uniqueItems", None)
             schemas["WindowRequest"] = WindowRequest.model_json_schema(ref_template=_TEMPLATE)
-            for model in (ChatBatch, ReasonBody, EndBody, SeparateBody):
+            for model in (ChatBatch, ReasonBody, EndBody, SeparateBody, ReviewBody):
                 schema = model.model_json_schema(ref_template=_TEMPLATE)
                 schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
             schemas["UpdateBody"] = _UPDATE
             schemas["EventsBody"] = _events_body({"$ref": _TEMPLATE.format(model="NewEvent")})
             description["paths"][EVENTS_PATH]["post"] = _APPEND
             description["paths"].setdefault(MESSAGES_PATH, {})["post"] = _ADD
+            _add_rights(description, routers)
         return app.openapi_schema or {}
 
     app.openapi = openapi
@@ -57,6 +64,55 @@ def _events_body(event: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [event, batch]}
 
 
+def _add_rights(description: dict[str, Any], routers: Sequence[GuardedRouter]) -> None:
+    """Add the scopes of each operation, and the answers to callers without them."""
+    description["components"]["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": "a token of `recollect token create`"}
+    }
+    for (method, path), right in declared_rights(tuple(routers)).items():
+        operation: dict[str, Any] | None = description["paths"].get(path, {}).get(method.lower())
+        if operation is None:
+            continue
+        operation["x-extent"] = right.extent
+        for parameter in operation.get("parameters", ()):
+            if parameter["name"] == "namespace" and parameter["in"] == "path":
+                parameter["schema"] = {"type": "string", **NAMESPACE_SCHEMA}
+        operation["security"] = [] if right.extent == "public" else [{"token": sorted(right.scopes)}]
+        responses = operation["responses"] = dict(operation["responses"])
+        for status, text in _DENIALS.items():
+            if right.extent != "public" or status in ("408", "421"):
+                responses.setdefault(status, {"description": text})
+        for status, response in responses.items():
+            if status >= "400":
+                responses[status] = {"description": response["description"], "content": _PROBLEM}
+
+
+#: The content of every error.
+_PROBLEM: dict[str, Any] = {
+    "application/problem+json": {
+        "schema": {
+            "type": "object",
+            "required": ["type", "title", "status", "detail"],
+            "properties": {
+                "type": {"type": "string"},
+                "title": {"type": "string"},
+                "status": {"type": "integer"},
+                "detail": {"type": "string"},
+                "error": {"type": "string"},
+                "field": {"type": "string"},
+            },
+        }
+    }
+}
+#: The answers to callers without a right.
+_DENIALS = {
+    "401": "No token, or one that is wrong or has ended",
+    "403": "The token lacks a scope, or a page of another site sent the request",
+    "408": "The request did not arrive in time",
+    "404": "The token does not reach the namespace, or an object does not exist",
+    "421": "The request names another host",
+    "429": "Over the rate of the token",
+}
 #: The body of an update.
 _UPDATE: dict[str, Any] = {
     "type": "object",

@@ -10,8 +10,11 @@ from types import FrameType
 
 import uvicorn
 
+from recollect.api.access.access_control import is_local
+from recollect.api.access.token_store import TokenStore
 from recollect.api.folder_locks import serving_lock
 from recollect.api.http.app import create_app
+from recollect.api.http.bounded_protocol import bounded_protocol
 from recollect.api.memory.recollect import Recollect
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput
@@ -33,18 +36,27 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: b
     """
     with (
         serving_lock(settings.storage.data) as publish_address,
-        _listen(settings.server.host, settings.server.port) as listener,
+        _listen(settings) as listener,
     ):
         memory = Recollect(settings=settings, workers=workers)
+        app = create_app(memory)
         config = uvicorn.Config(
-            create_app(memory),
+            app,
+            http=bounded_protocol(settings.server),
+            ws="none",
+            # Its messages go where those of the program go.
+            log_config=None,
             log_level="warning",
             access_log=False,
+            # The address of a connection is that of its other end, not one that a header names.
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=settings.server.connections_max,
             timeout_graceful_shutdown=_STOP_SECONDS,
             lifespan="on",
         )
         host, port, *_ = listener.getsockname()
-        publish_address(_url(_local_host(str(host)), port))
+        publish_address(_url(_local_host(str(host)), port), app.state.access.local_secret)
         on_listening(_url(str(host), port))
         # Uvicorn stops gracefully and then raises the signal again; that stop is a success, so the exit code is 0.
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -69,12 +81,31 @@ def _url(host: str, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket. It is opened before the memory, so that a port in use is refused at once."""
+def _listen(settings: Settings) -> socket.socket:
+    """Return a listening socket. It is opened before the memory, so that a port in use is refused at once.
+
+    Raises:
+        InvalidInput: other machines reach the address and there is no token; or the address cannot be used.
+    """
+    host, port = settings.server.host, settings.server.port
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family = addresses[0][0]
+        if not all(is_local(str(address[4][0])) for address in addresses):
+            _require_token(settings)
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise InvalidInput(
             f"cannot listen on {host}:{port} ({error.strerror}); choose another", field="port"
         ) from error
+
+
+def _require_token(settings: Settings) -> None:
+    """Refuse to serve other machines without a token, since they could read and write everything."""
+    if not TokenStore(settings.tokens_path).has_live():
+        raise InvalidInput(
+            f"other machines reach {settings.server.host}, and there is no token, so any of them could read every "
+            "memory; create one first, such as: recollect token create --name bot --namespace '*' --scope read "
+            "--scope write. Or leave out --host, which serves this machine alone",
+            field="host",
+        )

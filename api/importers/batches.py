@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from recollect.api.settings import PrivacySettings
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import Erased
+from recollect.events.intake.quarantine import with_quarantine
+from recollect.events.intake.screening import screen
 from recollect.events.limits import BATCH_EVENTS_MAX, REQUEST_BYTES_MAX
 from recollect.events.progress import OnCount
 
@@ -24,8 +27,10 @@ class ImportResult:
     erased: int = 0
 
 
-def append_all(log: EventLog, events: Iterable[tuple[str, EventDraft]], on_progress: OnCount) -> ImportResult:
-    """Append (namespace, event) pairs in their order; consecutive events of one namespace form a batch.
+def append_all(
+    log: EventLog, events: Iterable[tuple[str, EventDraft]], privacy: PrivacySettings, on_progress: OnCount
+) -> ImportResult:
+    """Append (namespace, event) pairs, screened, in their order; consecutive events of one namespace form a batch.
 
     `events` may raise: the events before the error are appended, then the error is raised.
     """
@@ -50,7 +55,9 @@ def append_all(log: EventLog, events: Iterable[tuple[str, EventDraft]], on_progr
             if event_namespace != namespace or is_full:
                 flush()
                 namespace = event_namespace
-            batch.append(event)
+            screened = screen(event, privacy.policies(event_namespace))
+            # An export has the quarantines of its labelled events.
+            batch += [screened] if b'"labels"' in event.payload else with_quarantine([screened])
             size += len(event.payload)
     finally:
         flush()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from recollect.api.importers.batches import ImportResult, append_all
+from recollect.api.settings import PrivacySettings
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput
@@ -13,11 +14,20 @@ from recollect.events.limits import check_namespace
 from recollect.events.progress import OnCount
 from recollect.events.validation import draft, json_object
 
+#: The settings of callers that have none.
+_PRIVACY = PrivacySettings()
 #: Fields that the log assigns; the importing log assigns its own.
 _ASSIGNED_BY_LOG = ("version", "recorded_at", "hash")
 
 
-def import_jsonl(log: EventLog, lines: Iterable[bytes], *, namespace: str | None, on_progress: OnCount) -> ImportResult:
+def import_jsonl(
+    log: EventLog,
+    lines: Iterable[bytes],
+    *,
+    namespace: str | None,
+    on_progress: OnCount,
+    privacy: PrivacySettings = _PRIVACY,
+) -> ImportResult:
     """Append the events in `lines` and return how many were new. Importing the same lines again adds nothing.
 
     Parameters:
@@ -28,7 +38,7 @@ def import_jsonl(log: EventLog, lines: Iterable[bytes], *, namespace: str | None
     """
     if namespace is not None:
         check_namespace(namespace)
-    return append_all(log, _events(lines, namespace), on_progress)
+    return append_all(log, _events(lines, namespace), privacy, on_progress)
 
 
 def _events(lines: Iterable[bytes], namespace: str | None) -> Iterator[tuple[str, EventDraft]]:

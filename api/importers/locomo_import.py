@@ -11,19 +11,24 @@ from typing import Any, cast
 import orjson
 
 from recollect.api.importers.batches import ImportResult, append_all
+from recollect.api.settings import PrivacySettings
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput
 from recollect.events.progress import OnCount
 from recollect.events.validation import producer_draft
 
+#: The settings of callers that have none.
+_PRIVACY = PrivacySettings()
 _PREFIX = "locomo-"
 _SESSION = re.compile(r"session_(\d+)")
 #: The published file has times of sessions only; this interval is set between their turns.
 _TURN_INTERVAL = timedelta(seconds=20)
 
 
-def import_locomo(log: EventLog, path: Path, *, on_progress: OnCount) -> ImportResult:
+def import_locomo(
+    log: EventLog, path: Path, *, on_progress: OnCount, privacy: PrivacySettings = _PRIVACY
+) -> ImportResult:
     """Append the conversations in `path`, each to the namespace ``locomo-<sample_id>``, and return how many were new.
 
     Event ids are ``<sample_id>:<dia_id>``, so importing the same file again adds nothing.
@@ -40,7 +45,7 @@ def import_locomo(log: EventLog, path: Path, *, on_progress: OnCount) -> ImportR
         raise InvalidInput(f"cannot be read: {error.strerror}", field=str(path)) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(f"not a LoCoMo file: {type(error).__name__}: {error}", field=str(path)) from error
-    return append_all(log, events, on_progress)
+    return append_all(log, events, privacy, on_progress)
 
 
 def _samples(content: Any) -> Iterator[Iterator[tuple[str, EventDraft]]]:

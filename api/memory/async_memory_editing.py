@@ -11,7 +11,9 @@ from typing import Any
 from recollect.api.as_of import AsOf
 from recollect.api.memory.chat_messages import ChatInput, chat_events
 from recollect.api.memory.memory_editing import MemoryItem, chat_drafts
+from recollect.api.memory.memory_review import Decision
 from recollect.api.memory.recollect import Recollect
+from recollect.api.pages.list_pages import PAGE_ITEMS, Page
 from recollect.events.envelope import Appended, EventDraft
 
 
@@ -69,6 +71,22 @@ class AsyncMemoryEditing(ABC):
     async def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
         """Do what `Recollect.forget` does."""
         return await asyncio.to_thread(self.memory.forget, namespace, memory_id, reason=reason)
+
+    async def quarantine(
+        self, namespace: str, *, status: str | None = "waiting", after: int = 0, limit: int = PAGE_ITEMS
+    ) -> Page:
+        """Do what `Recollect.quarantine` does."""
+        return await asyncio.to_thread(self.memory.quarantine, namespace, status=status, after=after, limit=limit)
+
+    async def review(
+        self, namespace: str, memory_id: str, decision: Decision, *, reason: str | None = None
+    ) -> dict[str, Any]:
+        """Do what `Recollect.review` does."""
+        return await asyncio.to_thread(self.memory.review, namespace, memory_id, decision, reason=reason)
+
+    async def export_subject(self, namespace: str, subject: str | None = None) -> dict[str, Any]:
+        """Do what `Recollect.export_subject` does."""
+        return await asyncio.to_thread(self.memory.export_subject, namespace, subject)
 
     async def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> MemoryItem:
         """Do what `Recollect.separate` does."""

@@ -66,9 +66,10 @@ class AsyncRecollect(AsyncMemoryEditing):
     ) -> list[Appended]:
         """Do what `Recollect.append_drafts` does; concurrent calls share one transaction."""
         parts = self.memory.parts
+        prepared = parts.prepared(namespace, validated)
         if has_references(validated):
             await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
-        return await parts.log.append_async(namespace, validated, expected_version=expected_version)
+        return (await parts.log.append_async(namespace, prepared, expected_version=expected_version))[: len(validated)]
 
     async def retrieve(
         self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any
@@ -164,6 +165,10 @@ class AsyncRecollect(AsyncMemoryEditing):
     async def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page:
         """Do what `Recollect.fact_history` does."""
         return await asyncio.to_thread(self.memory.fact_history, namespace, fact_id, as_of=as_of)
+
+    async def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page:
+        """Do what `Recollect.preference_history` does."""
+        return await asyncio.to_thread(self.memory.preference_history, namespace, preference_id, as_of=as_of)
 
     async def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
         """Do what `Recollect.graph` does."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 
 from recollect.api.assembly.memory_parts import MemoryParts
+from recollect.events.storage.namespace_folder import folder_name
 
 _logger = logging.getLogger(__name__)
 
@@ -42,7 +43,9 @@ class EmbeddingWait:
                 vectors.embed_new(namespace, deadline=deadline)
             except Exception:
                 # The retrieval that follows meets the same error, and names it in `degraded`.
-                _logger.debug("the new messages of namespace %r could not be embedded", namespace, exc_info=True)
+                _logger.debug(
+                    "the new messages of namespace %.12s could not be embedded", folder_name(namespace), exc_info=True
+                )
 
     def _model_seconds_left(self, wait_seconds: float) -> float:
         """Return the seconds that a retrieval still waits for the model, from `wait_seconds` at the first call."""

@@ -9,7 +9,7 @@ from typing import Any
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft, rfc3339
 from recollect.events.errors import InvalidEvent, InvalidInput, NotFound
-from recollect.events.validation import producer_drafts
+from recollect.events.validation import SERVER_FIELDS, producer_drafts
 
 #: The fields of each kind that an update can change. `text` is the field that follows it.
 UPDATABLE: Mapping[str, tuple[str, ...]] = {
@@ -129,7 +129,7 @@ def new_message(log: EventLog, namespace: str, memory: dict[str, Any], id: str, 
         raise NotFound(f"the log has no event {memory['id']!r}", field="id")
     if memory["tier"] != "raw":
         raise InvalidInput("a summary cannot be updated; update the messages that `sources` returns", field="id")
-    payload = event.data() | dict(changes)
+    payload = {name: value for name, value in event.data().items() if name not in SERVER_FIELDS} | dict(changes)
     if "text" in changes:
         # A message has exactly one of text, turns and data.
         payload = {name: value for name, value in payload.items() if name not in ("turns", "data")}

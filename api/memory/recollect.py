@@ -16,7 +16,9 @@ from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.memory_editing import MemoryEditing
 from recollect.api.memory.memory_erasing import MemoryErasing
 from recollect.api.memory.memory_lists import MemoryLists
+from recollect.api.memory.memory_review import MemoryReview
 from recollect.api.memory.references import check_references, has_references
+from recollect.api.memory.subject_export import SubjectExport
 from recollect.api.operations.model_change import change_model, embed_missing, undo_change, wait_for_model
 from recollect.api.pages.entity_neighbourhood import entity_neighbourhood
 from recollect.api.pages.list_pages import (
@@ -26,18 +28,22 @@ from recollect.api.pages.list_pages import (
     list_events,
     list_fact_history,
     list_namespaces,
+    list_preference_history,
 )
 from recollect.api.retrieval.answer.expansion import read_sources
-from recollect.api.retrieval.answer.trace_store import find_trace, list_traces
+from recollect.api.retrieval.answer.trace_store import find_trace, list_traces, unknown_trace
 from recollect.api.retrieval.append_retrieval import turn_request
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
 from recollect.api.retrieval.understanding.query import utc_now
+from recollect.api.retrieval.understanding.question_extraction import extract_question
+from recollect.api.retrieval.understanding.question_intent import asks_for_several
 from recollect.api.settings import Settings, load_settings
 from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
-from recollect.events.errors import InvalidInput, NotFound, first_problem
+from recollect.events.errors import InvalidInput, first_problem
+from recollect.events.intake.screening import screen_text
 from recollect.events.integrity.verify import VerifyResult, verify
 from recollect.events.limits import check_namespace
 from recollect.events.progress import OnPartProgress, no_progress
@@ -57,7 +63,7 @@ WINDOW_TOKENS_MIN = 64
 WINDOW_TOKENS_MAX = 1_000_000
 
 
-class Recollect(MemoryLists, MemoryEditing, MemoryErasing):
+class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, SubjectExport):
     """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
 
     >>> with Recollect("./recollect-data") as memory:
@@ -118,10 +124,12 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing):
     def append_drafts(
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
-        """Append validated events; errors are those of `append` after validation."""
+        """Append validated events after their screening; errors are those of `append` after validation."""
+        prepared = self.parts.prepared(namespace, validated)
         if has_references(validated):
             check_references(self.parts.log, self.parts.read_models, namespace, validated)
-        return self.parts.log.append(namespace, validated, expected_version=expected_version)
+        # What the server adds comes last.
+        return self.parts.log.append(namespace, prepared, expected_version=expected_version)[: len(validated)]
 
     def retrieve(
         self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any
@@ -160,7 +168,8 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing):
 
         Parameters:
             wait: as in `retrieve`.
-            options: other fields of `RetrieveRequest`, such as ``budget_tokens=1_000``.
+            options: other fields of `RetrieveRequest`, such as ``budget_tokens=1_000``; with ``no_store=True``
+                nothing is appended.
 
         Returns:
             the appended events; the retrieval, None when none of them is a message.
@@ -168,12 +177,15 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing):
         Raises:
             the errors of `append`. InvalidInput: an option is wrong; no event is appended then.
         """
-        validated = producer_drafts(listed(events))
+        validated = self.parts.screened(check_namespace(namespace), producer_drafts(listed(events)))
         request = turn_request(validated, options)
         if wait and request is not None:
             # Before the append, so that workers learn nothing from the message before its memories are searched.
             self._embedding_wait.wait((namespace, *request.also))
-        recorded = self.append_drafts(namespace, validated, expected_version=expected_version)
+        if options.get("no_store"):
+            recorded: list[Appended] = []
+        else:
+            recorded = self.append_drafts(namespace, validated, expected_version=expected_version)
         return recorded, None if request is None else self.retrieve_for(namespace, request, recorded)
 
     def retrieve_for(self, namespace: str, request: RetrieveRequest, recorded: Sequence[Appended]) -> RetrieveResult:
@@ -189,7 +201,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing):
         self.parts.trace_store.flush()
         trace = find_trace(self.parts.settings.storage.data / "traces", check_namespace(namespace), trace_id)
         if trace is None:
-            raise NotFound("no such trace is stored; old traces are removed for new ones", field="trace_id")
+            raise unknown_trace()
         return trace
 
     def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
@@ -212,6 +224,15 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing):
         """
         with self._reading(namespace, as_of) as snapshot:
             return list_fact_history(snapshot, fact_id)
+
+    def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page:
+        """Return the values that held in turn of a preference, oldest first, each with its validity and status.
+
+        Raises:
+            NotFound: there is no such preference; other errors are those of `list`.
+        """
+        with self._reading(namespace, as_of) as snapshot:
+            return list_preference_history(snapshot, preference_id)
 
     def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
         """Return the entities and documents within `depth` steps (1 to 5) of an entity; errors are those of `list`."""
@@ -385,9 +406,15 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing):
         self.parts.vectors.embedder.start()
         if self.parts.reranker is not None:
             self.parts.reranker.start()
-        request = request.with_defaults(self.parts.settings.retrieval)
+        several = asks_for_several(extract_question(request.query))
+        request = request.with_defaults(self.parts.settings.retrieval, asks_for_several=several)
+        # The trace keeps the query, and the words that were understood of it.
+        query = screen_text(request.query, self.parts.settings.privacy.policies(namespace))
+        request = request if query == request.query else request.model_copy(update={"query": query})
         result = self.parts.retriever.retrieve(namespace, request, exclude=exclude)
-        self.parts.trace_store.add(namespace, request, result)
+        self.parts.recall_echoes.add(namespace, request.session_id, result.items)
+        if not request.no_store:
+            self.parts.trace_store.add(namespace, request, result)
         return result
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
 import orjson
 
 from recollect.events.backends.log import EventLog
-from recollect.events.envelope import microseconds, rfc3339
+from recollect.events.envelope import Head, microseconds, rfc3339
 from recollect.events.errors import InvalidInput, NotFound
 from recollect.projections.queries.page_filters import FILTERS, Filter
 from recollect.projections.queries.page_queries import KINDS, LISTS, Selection
@@ -33,13 +33,31 @@ def list_events(log: EventLog, namespace: str, after: str, limit: int, until: in
     return _page([event.as_json() for event in events], limit, lambda item: item["version"])
 
 
-def list_namespaces(log: EventLog, after: str, limit: int) -> Page:
-    """Return a page of namespaces with names over `after`, by name, each with its head."""
-    items = [
-        {"namespace": head.namespace, "version": head.version, "hash": head.hash.hex()}
-        for head in log.heads(after=after, limit=checked_limit(limit))
-    ]
+def list_namespaces(log: EventLog, after: str, limit: int, patterns: Sequence[str] | None = None) -> Page:
+    """Return a page of namespaces with names over `after`, by name, each with its head.
+
+    Parameters:
+        patterns: only these: a name, or the beginning of names and `*`; all namespaces when None.
+    """
+    heads = log.heads(after=after, limit=checked_limit(limit)) if patterns is None else []
+    if patterns is not None:
+        matching = {head.namespace: head for pattern in patterns for head in _matching(log, pattern, after, limit)}
+        heads = [matching[name] for name in sorted(matching)][: checked_limit(limit)]
+    items = [{"namespace": head.namespace, "version": head.version, "hash": head.hash.hex()} for head in heads]
     return _page(items, limit, lambda item: item["namespace"])
+
+
+def _matching(log: EventLog, pattern: str, after: str, limit: int) -> Iterator[Head]:
+    """Yield the heads of the first `limit` namespaces over `after` that a pattern matches; no others are read."""
+    name = pattern.removesuffix("*")
+    # The beginning may be a name itself, and names over it come after it.
+    if name and name > after and (head := log.head(name)).version:
+        yield head
+    if name != pattern:
+        for head in log.heads(after=max(after, name), limit=limit):
+            if not head.namespace.startswith(name):
+                return
+            yield head
 
 
 #: Filters of a list by name. A value, or several of which a row has one; of `metadata` a mapping of these by name.
@@ -74,6 +92,20 @@ def list_fact_history(snapshot: Snapshot, fact_id: str) -> Page:
     rows = snapshot.facts.history(fact_id, PAGE_ITEMS_MAX)
     if not rows:
         raise NotFound(f"there is no fact {fact_id!r}; the list of facts has their ids", field="fact_id")
+    return {"items": [_item(row) for row in rows], "next": None}
+
+
+def list_preference_history(snapshot: Snapshot, preference_id: str) -> Page:
+    """Return the values that held in turn of a preference, oldest first, at most `PAGE_ITEMS_MAX`.
+
+    Raises:
+        NotFound: there is no such preference.
+    """
+    rows = snapshot.facts.preference_history(preference_id, PAGE_ITEMS_MAX)
+    if not rows:
+        raise NotFound(
+            f"there is no preference {preference_id!r}; the list of preferences has their ids", field="preference_id"
+        )
     return {"items": [_item(row) for row in rows], "next": None}
 
 

@@ -52,6 +52,9 @@ SEMANTIC_SHARE = 0.8
 #: The same for the query's vector alone, which passive mode compares with the topic before the search.
 TOPIC_SHARE = 0.4
 
+#: Messages with a question that are searched for one; more ids would not fit into a statement.
+_ASKING_MAX = 10_000
+
 
 class EpisodeSearch:
     """Searches the episodes of a namespace. Safe to use from many threads."""
@@ -101,7 +104,7 @@ class EpisodeSearch:
         """Return the ranked candidates among the episodes of `context`."""
         episodes, budget = context.episodes, context.budget
         pending = self._start_semantic_search(context, excluded) if by_vectors and ranking != "keyword" else None
-        keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context))
+        keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context, excluded))
         # Before waiting for the vector search: the results of SQLite must not depend on its duration.
         database_signals = None if keywords is None else _database_signals(context, keywords, excluded)
         semantics = self._await_semantic_search(pending, budget)
@@ -147,7 +150,7 @@ class EpisodeSearch:
         try:
             backlog = vectors.backlog(context.namespace, snapshot)
         except Exception as error:
-            budget.record_missing("semantic", f"{type(error).__name__}: {error}")
+            budget.record_missing("semantic", error)
             return None
         missing = backlog.missing
         if 0 < missing < backlog.total:
@@ -180,7 +183,7 @@ class EpisodeSearch:
             pending.cancel()
             budget.record_missing("semantic", "out of time")
         except Exception as error:
-            budget.record_missing("semantic", f"{type(error).__name__}: {error}")
+            budget.record_missing("semantic", error)
         return None
 
 
@@ -212,10 +215,12 @@ def _aged(context: SearchContext, candidates: Candidates, scores: Vector, *, add
     return aged.astype(np.float32)
 
 
-def _keyword_scores(context: SearchContext) -> KeywordScores:
-    """Return the keyword scores of every episode."""
+def _keyword_scores(context: SearchContext, excluded: Sequence[int] = ()) -> KeywordScores:
+    """Return the keyword scores of every episode; `excluded` as in `EpisodeSearch.search`."""
     query, words_max = context.query, context.settings.query_words_max
-    return keyword_scores(context.snapshot, context.index, query.words, words_max=words_max, german=query.german)
+    return keyword_scores(
+        context.snapshot, context.index, query.words, excluded, words_max=words_max, german=query.german
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +269,9 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
         lists["fact"] = episodes.rows_of(answering_versions)
     mask = requested_episodes(context)
     mask[episodes.rows_of(np.array(sorted(excluded), np.int64))] = False
+    if query.intent.own_question:
+        asking = budget.run("questions", snapshot, lambda: _asking(context, mask))
+        mask = mask if asking is None else asking
     return _DatabaseSignals(
         keywords=keywords,
         graph=strength,
@@ -272,6 +280,15 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
         lists=lists,
         allowed=mask,
     )
+
+
+def _asking(context: SearchContext, allowed: Mask) -> Mask:
+    """Return the mask of the allowed messages in which a user asks something; `allowed` when there is none."""
+    ids = context.snapshot.sessions.asking_messages(limit=_ASKING_MAX)
+    asking = np.zeros(len(context.episodes), np.bool_)
+    asking[context.episodes.rows_of(np.array(sorted(context.snapshot.episodes.versions_of(ids)), np.int64))] = True
+    asking &= allowed
+    return asking if asking.any() else allowed
 
 
 def _candidates_with_signals(
@@ -303,7 +320,7 @@ def _candidates_with_signals(
         try:
             late = _late_interaction(context, semantics, database_signals.keywords, candidates, background)
         except Exception as error:
-            budget.record_missing("semantic", f"{type(error).__name__}: {error}")
+            budget.record_missing("semantic", error)
             return _candidates_with_signals(context, database_signals, None, background)
         budget.stages_ms["late"] = budget.spent_ms - started_ms
     return candidates, SearchSignals(

@@ -151,7 +151,10 @@ class KnowledgeSearch:
         probabilities = measured.relevance()
         fitting = _fitting(knowledge, deviations if task is None else task, probabilities)
         entries = _named_entries(graph, probabilities, named)
-        reached = neighbours(graph, entries, _matched_nodes(knowledge, probabilities))
+        matched = _matched_nodes(knowledge, probabilities)
+        reached = neighbours(graph, entries, matched)
+        # One passage of a document is no reason for its other passages; its relations are.
+        reached = {node: strength for node, strength in reached.items() if isinstance(node, int) or node not in matched}
         measured.columns["neighbour"] = _neighbour_strengths(fitting, graph, reached)
         return measured
 

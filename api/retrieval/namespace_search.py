@@ -27,6 +27,7 @@ from recollect.api.retrieval.ranking.search_result import DroppedCandidate, Sear
 from recollect.api.retrieval.result_items import episode_item, knowledge_item
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
 from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
@@ -100,7 +101,7 @@ class NamespaceSearch:
                 if item not in named_items
             ]
             items = named_items
-        elif request.ranking == "weighted" and ranked is not None and items:
+        elif request.ranking == "weighted" and ranked is not None and items and _may_add_neighbours(context):
             items = with_neighbours(context, items, ranked, frozenset(candidate.id for candidate in dropped))
         return SearchResult(context, items, grounding, ranked, dropped)
 
@@ -142,6 +143,8 @@ class NamespaceSearch:
             distinct, probabilities = distinct.where(over_threshold), probabilities[over_threshold]
         # Scores never rise along the order, so that an order by score is the same order.
         items = episode_items(context, ranked, distinct, np.minimum.accumulate(probabilities))
+        if context.request.gate:
+            items = [item for item in items if not (is_acknowledgement(item.text) or is_greeting(item.text))]
         if self._reranker is not None and items:
             items = self._reranker.rerank(context.query.question, items, context.budget)
         return items, float(probability(np.array([answer_logit]))[0])
@@ -180,7 +183,7 @@ class NamespaceSearch:
         except VectorsNotComparable:
             raise
         except Exception as error:
-            context.budget.record_missing("knowledge", f"{type(error).__name__}: {error}")
+            context.budget.record_missing("knowledge", error)
             return []
         requested = [match for match in matches if _is_requested(context, match.item)]
         if not context.request.gate:
@@ -197,6 +200,11 @@ def _asks_memory(context: SearchContext) -> bool:
     return not query.intent.task or bool(query.entities or query.participants)
 
 
+def _may_add_neighbours(context: SearchContext) -> bool:
+    """Return whether neighbouring messages are added to the items; in a passive turn most of them are noise."""
+    return context.request.mode == "active" or context.query.intent.remember
+
+
 def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
     """Return whether the candidates certainly belong to the query.
 
@@ -210,7 +218,9 @@ def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
     if query.has_topic:
         coverage = ranked.signals.keywords.coverage[ranked.candidates.rows]
         return float(coverage.max(initial=0.0)) >= _WHOLE_COVERAGE
-    return matches_span(ranked) if query.time_ranges else query.intent.overview or query.intent.personal
+    if query.time_ranges:
+        return matches_span(ranked)
+    return query.intent.overview or query.intent.personal or query.intent.own_question
 
 
 #: The coverage of a message that has all words of a query, but for rounding.

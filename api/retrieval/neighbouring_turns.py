@@ -20,9 +20,9 @@ from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.projections.search_index.episode_arrays import ROLES
 from recollect.projections.text.words import content_words
 
-#: Messages whose neighbours come along, and their lowest probability: of a question, and of a message in passive mode.
-_ANCHORS_MAX, _PASSIVE_ANCHORS_MAX = 3, 1
-_ANCHOR_MIN, _PASSIVE_ANCHOR_MIN = 0.02, 0.1
+#: Messages whose neighbours come along, and their lowest probability.
+_ANCHORS_MAX = 3
+_ANCHOR_MIN = 0.02
 #: Neighbours in a result.
 _NEIGHBOURS_MAX = 4
 #: Turns between a message and its neighbour: the reply of the assistant.
@@ -43,15 +43,12 @@ def with_neighbours(
     Parameters:
         dropped_ids: ids of candidates that were left out, such as repetitions of an item.
     """
-    passive = context.request.mode == "passive"
-    anchors_max = _PASSIVE_ANCHORS_MAX if passive else _ANCHORS_MAX
-    score_min = _PASSIVE_ANCHOR_MIN if passive else _ANCHOR_MIN
     # A turn that a summary stands for names the summary; a summary itself has no neighbours.
     turns = [item for item in items if item.kind == "episode" and (item.tier == "raw" or item.summary_id is not None)]
-    anchors = [item for item in turns if item.score >= score_min]
+    anchors = [item for item in turns if item.score >= _ANCHOR_MIN]
     present = {id for item in items for id in (item.id, *item.source_events)} | {*dropped_ids}
     added: list[Item] = []
-    for anchor in anchors[:anchors_max]:
+    for anchor in anchors[:_ANCHORS_MAX]:
         for neighbour in _neighbours(context, anchor, ranked):
             if neighbour.id not in present:
                 added.append(replace(neighbour, score=min(anchor.score * _SCORE_SHARE, items[-1].score)))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.events.intake.quarantine import provenance_of
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.text.sentences import split_sentences
 
@@ -29,7 +30,9 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
         speaker=episode.speaker,
         tier=episode.tier,
         summary_id=episode.summary_id,
+        short=episode.short,
         outdated=episode.id in context.index.knowledge.outdated,
+        provenance="derived" if is_summary or episode.role is None else provenance_of("message.added", episode.role),
         authoritative=episode.role == "user" and _is_statement(episode.text),
     )
 
@@ -46,7 +49,12 @@ _CLOSING = " \"'”’)]"
 def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: float, ranks: Mapping[str, int]) -> Item:
     """Return a knowledge item as an item of the result."""
     sources = knowledge.source_events
-    stated_at_us = context.snapshot.episodes.first_time(sources) if knowledge.kind == "fact" and sources else None
+    stated_at_us = None
+    if knowledge.kind == "fact" and sources:
+        # The messages may have expired.
+        stated_at_us = context.snapshot.episodes.first_time(sources) or context.snapshot.facts.first_stated(
+            knowledge.id
+        )
     if not sources and knowledge.version:
         events = context.log.read(context.namespace, after=knowledge.version - 1, limit=1)
         sources = tuple(event.id for event in events)
@@ -61,6 +69,7 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         source_events=sources,
         occurred_at_us=knowledge.occurred_at_us,
         confidence=knowledge.confidence,
+        provenance="document" if knowledge.kind == "document" else "derived",
         outdated=not knowledge.is_valid_at(context.asked_at_us) or knowledge.replaced_by is not None,
         valid_from_us=knowledge.valid_from_us,
         stated_at_us=stated_at_us,

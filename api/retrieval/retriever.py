@@ -26,6 +26,7 @@ is left out and named in `degraded`. Without vectors, the result is that of keyw
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -36,8 +37,10 @@ import uuid_utils
 from recollect.api.retrieval.answer.answer_guidance import answer_guidance
 from recollect.api.retrieval.answer.expansion import expand_summaries
 from recollect.api.retrieval.answer.explanation import explanation
+from recollect.api.retrieval.answer.fence_names import random_part
 from recollect.api.retrieval.answer.prompt_context import PASSIVE_LINE_TOKENS, Line, fit_to_budget, render_within_budget
 from recollect.api.retrieval.answer.rendered_dates import Occasion
+from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.retrieval.contract.time_budget import TimeBudget
@@ -49,11 +52,13 @@ from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state
 from recollect.api.retrieval.understanding.query import question_time, understand, utc_now
-from recollect.api.settings import RETRIEVAL_BUDGET_MS, RetrievalSettings
+from recollect.api.settings import RETRIEVAL_BUDGET_MS, PrivacySettings, RetrievalSettings
 from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
+from recollect.events.intake.instructions import without_instructions
 from recollect.events.limits import check_namespace
 from recollect.events.storage.database import DatabaseError
+from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.job_settings import WINDOW_FULL_SHARE
 from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.queries.snapshot import Snapshot
@@ -104,6 +109,8 @@ class Retriever:
         budget_ms: the time limit of one retrieval, in milliseconds.
         window_full_share: the share of a request's `window_tokens` from which the window counts as full.
         thresholds: the lowest probabilities of an answer and of an item.
+        privacy: which secrets a context does not show.
+        fence_key: of the random names of the tags around contexts; a key of this object when None.
         reranker: reorders the first episodes; None leaves their order.
         clock: returns the present time, for queries without `as_of` and `until`.
     """
@@ -118,6 +125,8 @@ class Retriever:
         budget_ms: float = RETRIEVAL_BUDGET_MS,
         window_full_share: float = WINDOW_FULL_SHARE,
         thresholds: Thresholds | None = None,
+        privacy: PrivacySettings | None = None,
+        fence_key: bytes | None = None,
         reranker: Reranker | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
@@ -126,6 +135,8 @@ class Retriever:
         self._history = history
         self._current_vectors = current_vectors
         self._settings = settings or RetrievalSettings()
+        self._fence_key = fence_key or os.urandom(32)
+        self._privacy = privacy or PrivacySettings()
         self._budget_ms = budget_ms
         self._window_full_share = window_full_share
         self._index_cache = IndexCache()
@@ -153,12 +164,12 @@ class Retriever:
         except StillBuilding as error:
             budget.record_missing("projection", error)
         except (RecollectError, DatabaseError) as error:
-            _logger.warning("namespace %r cannot be read", namespace, exc_info=True)
+            _logger.warning("namespace %.12s cannot be read", folder_name(namespace), exc_info=True)
             budget.record_missing("projection", error)
         except Exception as error:
             # A bot's turn must not fail because of its memory (`001`); `degraded` and the log name the error.
-            _logger.exception("a retrieval from namespace %r failed by an internal error", namespace)
-            budget.record_missing("retrieval", f"{type(error).__name__}: {error}")
+            _logger.exception("a retrieval from namespace %.12s failed by an internal error", folder_name(namespace))
+            budget.record_missing("retrieval", error)
         return RetrieveResult(
             context=answer.context,
             items=answer.items,
@@ -216,7 +227,9 @@ class Retriever:
                     return
                 standing = standing_items(context, answer.state)
                 request = _adjusted_request(request, answer.state)
-                context = replace(context, request=request)
+                # An entity that only the message and the visible turns name is nothing that memory knows.
+                query = replace(context.query, entities=answer.state.entities)
+                context = replace(context, request=request, query=query)
             results = [self._search(context, answer.state.visible)]
             other_namespaces = [name for name in dict.fromkeys(request.also) if name != namespace]
             results += [
@@ -309,6 +322,9 @@ class Retriever:
             excluded: versions of episodes to leave out.
         """
         result = self._namespace_search.search(context, excluded)
+        waiting = context.snapshot.quarantine.documents()
+        if waiting:
+            result = replace(result, items=[_without_orders(item, waiting) for item in result.items])
         if not context.request.expand:
             return result
         return replace(result, items=expand_summaries(result.items, context.snapshot, context.log, context.namespace))
@@ -317,6 +333,9 @@ class Retriever:
         self, namespace: str, request: RetrieveRequest, budget: TimeBudget, as_of: datetime | None
     ) -> SearchResult | None:
         """Return the search result of another namespace; None, and a note, when it cannot be read in time.
+
+        Its standing instructions are left out: only the namespace of the request tells the bot how to behave. Its
+        pinned memories are returned when the query finds them, as any others.
 
         Parameters:
             as_of: the time whose version is searched; None for the present version.
@@ -328,7 +347,7 @@ class Retriever:
             past_version = None if as_of is None else self._history.version(namespace, as_of)
             with self._snapshot(namespace, past_version, budget) as snapshot:
                 context = self._search_context(namespace, request, snapshot, budget, as_of)
-                return None if context is None else self._search(context, ())
+                return None if context is None else _without_standing(context, self._search(context, ()))
         except (RecollectError, DatabaseError) as error:
             budget.record_missing(f"also {namespace}", error)
             return None
@@ -348,7 +367,10 @@ class Retriever:
             ranked.sort(key=lambda item: -item.score)
         ranked = ranked[: request.limit]
         ranked_ids = {(item.namespace, item.id) for item in ranked}
-        items = [*ranked, *(item for item in standing if (item.namespace, item.id) not in ranked_ids)]
+        secret_filter = SecretFilter(self._privacy.policies(context.namespace), request.query)
+        items = secret_filter.items(
+            [*ranked, *(item for item in standing if (item.namespace, item.id) not in ranked_ids)]
+        )
         answer.selected = tuple(items)
         occasion = Occasion(now_us=context.asked_at_us, channel=answer.state.channel)
         line_tokens_max = PASSIVE_LINE_TOKENS if request.mode == "passive" else None
@@ -356,21 +378,38 @@ class Retriever:
         lines = fit_to_budget(
             items, request.budget_tokens, words, occasion, shares=shares, line_tokens_max=line_tokens_max
         )
+        observations = [secret_filter.text(observation) for observation in answer.state.observations]
+        contents = [*(line.text for line in lines), *observations]
+        part = random_part(self._fence_key, context.namespace, request.session_id, contents)
+        occasion = replace(occasion, random_part=part)
         lines, answer.context = render_within_budget(
-            lines, answer.state.observations, request.format, request.budget_tokens, occasion, shares=shares
+            lines, observations, request.format, request.budget_tokens, occasion, shares=shares
         )
         line_items = {id(line.item) for line in lines}
         answer.lines = tuple(lines)
         answer.items = tuple(item for item in items if id(item) in line_items)
-        cited = [item for item in ranked if id(item) in line_items]
+        cited = [item for item in answer.items if (item.namespace, item.id) in ranked_ids]
         answer.guidance = answer_guidance(context, cited, max((result.grounding for result in results), default=0.0))
         context.budget.stages_ms["assemble"] = context.budget.spent_ms - started_ms
+
+
+def _without_orders(item: Item, waiting: frozenset[str]) -> Item:
+    """Return an item; of a document that waits for a review, without the sentences that look like instructions."""
+    if item.kind != "document" or item.id.rpartition("#")[0] not in waiting:
+        return item
+    return replace(item, text=without_instructions(item.text))
 
 
 def _without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[Item]:
     """Return the items without those that only the events `event_ids` tell."""
     excluded = frozenset(event_ids)
     return [item for item in items if not item.source_events or not excluded.issuperset(item.source_events)]
+
+
+def _without_standing(context: SearchContext, result: SearchResult) -> SearchResult:
+    """Return the result without standing instructions."""
+    standing = {item.id for item in context.index.knowledge.items if item.standing}
+    return replace(result, items=[item for item in result.items if item.id not in standing])
 
 
 def _adjusted_request(request: RetrieveRequest, state: ConversationState) -> RetrieveRequest:

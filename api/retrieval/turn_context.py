@@ -44,6 +44,8 @@ class ConversationState:
     channel: str | None = None
     #: Whether the trigger is a topic change that vectors show, not words.
     by_vector: bool = False
+    #: The entities of the message that memory knows from before the visible turns.
+    entities: tuple[int, ...] = ()
     #: Whether the message, such as `ok, thanks!`, needs no memory at all.
     silent: bool = False
 
@@ -68,16 +70,22 @@ def conversation_state(
     observations = sessions.observations(session) if session is not None else []
     text = context.request.query
     names = addressed_names(text) & _participant_names(context)
-    trigger = _trigger(context, turns, window_full_share)
+    visible = (*turns, *context.snapshot.episodes.versions_of(exclude))
+    entities = _entities_before(context, visible)
+    # A message without content is searched with the last turns; their names are not its own.
+    trigger = _trigger(
+        context, turns, window_full_share, mentions_entity=bool(entities) and not context.query.continued
+    )
     by_vector = trigger == "message" and _begins_topic(context, turns, message_vector)
     if by_vector:
         trigger = "topic change"
     return ConversationState(
         trigger,
-        (*turns, *context.snapshot.episodes.versions_of(exclude)),
+        visible,
         tuple(row.text for row in observations),
         channel=None if session is None else sessions.channel(session),
         by_vector=by_vector,
+        entities=entities,
         silent=is_acknowledgement(text, names) or (is_greeting(text, names) and trigger != "session start"),
     )
 
@@ -87,7 +95,9 @@ def _participant_names(context: SearchContext) -> set[str]:
     return {word for name, _ in context.snapshot.entities.participants() for word in WORD.findall(name)}
 
 
-def _trigger(context: SearchContext, turns: Sequence[int], window_full_share: float) -> Trigger:
+def _trigger(
+    context: SearchContext, turns: Sequence[int], window_full_share: float, *, mentions_entity: bool
+) -> Trigger:
     """Return the first trigger that applies, without comparing vectors."""
     request = context.request
     if not turns or request.session_id is None:
@@ -99,19 +109,19 @@ def _trigger(context: SearchContext, turns: Sequence[int], window_full_share: fl
             return "window full"
     if context.query.intent.remember:
         return "remember"
-    if _mentions_known_entity(context, turns[0]):
+    if mentions_entity:
         return "entity mention"
     return "topic change" if _NEW_TOPIC.match(request.query) else "message"
 
 
-def _mentions_known_entity(context: SearchContext, first_visible: int) -> bool:
-    """Return whether the message names an entity that memory knows from before the visible turns."""
+def _entities_before(context: SearchContext, visible: Sequence[int]) -> tuple[int, ...]:
+    """Return the entities of the query that memory knows from before the visible turns and the message."""
     entities = context.query.entities
-    if not entities or context.query.continued:
-        # A message without content is searched with the last turns; their names are not its own.
-        return False
+    if not entities or not visible:
+        return entities
     described = {entity for item in context.index.knowledge.items if item.kind == "entity" for entity in item.entities}
-    return not described.isdisjoint(entities) or context.snapshot.entities.any_named_before(entities, first_visible)
+    named_before = described | context.snapshot.entities.named_before(entities, min(visible))
+    return tuple(entity for entity in entities if entity in named_before)
 
 
 def _begins_topic(context: SearchContext, turns: Sequence[int], message_vector: Vector | None) -> bool:

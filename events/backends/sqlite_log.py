@@ -30,6 +30,7 @@ from recollect.events.errors import (
 from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import BLOCK_EVENTS, SEGMENT_EVENTS_MAX, Archive
 from recollect.events.storage.database import connect, storage_errors
+from recollect.events.storage.private_files import make_private_folder
 
 _logger = logging.getLogger(__name__)
 
@@ -104,7 +105,7 @@ class SqliteLog(GroupCommitLog):
         self._pruned_events = pruned_events
         self._readers: list[apsw.Connection] = []
         with storage_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
         self._connection = connect(path, synchronous="FULL")
         try:
             with _log_errors(path):

@@ -73,6 +73,25 @@ class MemoryForgotten(Envelope):
     payload: ForgottenMemory
 
 
+class Review(Payload):
+    """The decision on a memory in quarantine."""
+
+    memory_id: Name
+    decision: Literal["approve", "reject", "redact"]
+    reason: Text | None = None
+
+
+class MemoryReviewed(Envelope):
+    """`memory.reviewed`: a producer decided on a memory in quarantine.
+
+    An approved memory is retrieved again, a rejected one never. A redacted message or document is replaced by one
+    without the instructions, which follows as an event of its own.
+    """
+
+    type: Literal["memory.reviewed"] = "memory.reviewed"
+    payload: Review
+
+
 class RetrievalRating(Payload):
     """A rating of a retrieval, or of some memories in its result."""
 
@@ -130,6 +149,7 @@ CARE_EVENTS: tuple[type[Envelope], ...] = (
     MemoryEnded,
     MemoryInvalidated,
     MemoryForgotten,
+    MemoryReviewed,
     RetrievalRated,
     *ERASURE_EVENTS,
 )

@@ -10,6 +10,7 @@ from recollect.events.catalogue.event_base import (
     Envelope,
     ExactJson,
     Importance,
+    Labels,
     Metadata,
     Name,
     Outcome,
@@ -87,6 +88,8 @@ class Message(Payload):
     #: Labels of the producer, such as `{"channel": "email"}`; lists and retrievals can be filtered by them. At most
     #: 8 KiB and 5 levels.
     metadata: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
+    #: What the server noticed about the text.
+    labels: Labels = ()
 
     @model_validator(mode="after")
     def _has_one_body(self) -> Message:
@@ -116,6 +119,8 @@ class Action(Payload):
     details: ExactJson = None
     #: As that of a message.
     metadata: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
+    #: What the server noticed about the text.
+    labels: Labels = ()
 
 
 class ActionRecorded(Envelope):
@@ -133,6 +138,8 @@ class Observation(Payload):
     tags: tuple[Name, ...] = ()
     #: As that of a message.
     metadata: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
+    #: What the server noticed about the text.
+    labels: Labels = ()
 
 
 class ObservationRecorded(Envelope):

@@ -269,6 +269,21 @@ class ObservationsReflected(Envelope):
     payload: ObservationBatch
 
 
+class Quarantine(Payload):
+    """A memory that waits for a review, and what the server noticed about it."""
+
+    memory_id: Name
+    kind: Literal["memory", "document"] = "memory"
+    reasons: Annotated[tuple[Name, ...], Field(min_length=1)]
+
+
+class MemoryQuarantined(Envelope):
+    """`memory.quarantined`: the server holds a memory back from retrieval until it is reviewed."""
+
+    type: Literal["memory.quarantined"] = "memory.quarantined"
+    payload: Quarantine
+
+
 DERIVED_EVENTS: tuple[type[Envelope], ...] = (
     EpisodesCompressed,
     EpisodeDistilled,
@@ -284,4 +299,5 @@ DERIVED_EVENTS: tuple[type[Envelope], ...] = (
     ConversationCompacted,
     ObservationsRecorded,
     ObservationsReflected,
+    MemoryQuarantined,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -24,10 +25,21 @@ Name = Annotated[str, Field(min_length=1, max_length=NAME_CHARS_MAX, pattern=r"^
 Text = Annotated[str, Field(min_length=1)]
 Confidence = Annotated[float, Field(ge=0, le=1)]
 Importance = Annotated[int, Field(ge=1, le=10)]
-Role = Annotated[str, Field(pattern=r"^(user|assistant|system|tool:.{1,195})$")]
+_ROLE = re.compile(r"^(user|assistant|system|tool:.{1,195})$")
+
+
+def _known_role(value: object) -> object:
+    """Refuse an unknown role in plain words, before pydantic names the pattern."""
+    if isinstance(value, str) and not _ROLE.match(value):
+        raise ValueError("give user, assistant, system, or tool: and the tool's name, such as tool:search")
+    return value
+
+
+#: Who says a message.
+Role = Annotated[str, BeforeValidator(_known_role), Field(pattern=_ROLE.pattern)]
 SourceType = Literal["stated", "inferred", "observed", "corrected"]
 Outcome = Literal["success", "failure", "partial", "pending"]
-MemoryStatus = Literal["active", "stale", "superseded", "ended", "invalidated", "rejected"]
+MemoryStatus = Literal["active", "stale", "superseded", "ended", "invalidated", "rejected", "quarantined", "echo"]
 PreferenceCategory = Literal["communication", "formatting", "workflow", "tools", "scheduling", "other"]
 #: Koda's types of statements (`004`); preferences, procedures and relationships have events of their own.
 FactType = Literal["fact", "event", "decision", "problem", "commit", "task"]
@@ -92,6 +104,8 @@ def _only_bounded_metadata(metadata: dict[str, JsonValue]) -> dict[str, JsonValu
     return metadata
 
 
+#: What the server noticed about a text, such as ``secret: pin``. Producers cannot set them.
+Labels = Annotated[tuple[Name, ...], Field(max_length=20)]
 #: Labels of the producer, by which lists and retrievals can be filtered.
 Metadata = Annotated[dict[Name, ExactJson], AfterValidator(_only_bounded_metadata)]
 

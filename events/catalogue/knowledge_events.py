@@ -13,6 +13,7 @@ from recollect.events.catalogue.event_base import (
     ExactJson,
     FactType,
     Importance,
+    Labels,
     Layer,
     Metadata,
     Moment,
@@ -256,6 +257,8 @@ class Document(Payload):
     uri: Text | None = None
     metadata: dict[str, ExactJson] = {}  # noqa: RUF012 -- pydantic copies a default
     relations: tuple[DocumentRelation, ...] = ()
+    #: What the server noticed about the text.
+    labels: Labels = ()
 
 
 class DocumentAdded(Envelope):

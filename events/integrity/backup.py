@@ -18,6 +18,7 @@ from recollect.events.integrity.parallel_verify import verify_all
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync_file
 from recollect.events.storage.database import connect, rename_database, storage_errors
+from recollect.events.storage.private_files import make_private_folder
 
 #: Pages copied in one step: 4 MiB in some milliseconds, after which other connections may continue.
 _STEP_PAGES = 1_024
@@ -63,7 +64,7 @@ def restore(source: Path, log: Path, *, on_progress: OnProgress | None = None) -
     incoming = log.with_name(f"{log.name}.incoming")
     archive = log.parent / ARCHIVE_NAME
     with storage_errors(log):
-        log.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(log.parent)
         _copy(source / LOG_NAME, source / ARCHIVE_NAME, incoming, on_progress)
         events = _verified_events(incoming)
         _set_aside(log, archive)
@@ -123,7 +124,7 @@ def restore_keys(source: Path, store: Path) -> None:
 def _copy(log: Path, archive: Path, folder: Path, on_progress: OnProgress | None) -> None:
     """Copy a log and its archive to the new `folder` and sync every file to disk."""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    make_private_folder(folder)
     with closing(connect(log, readonly=True)) as old, closing(connect(folder / LOG_NAME)) as new:
         with new.backup("main", old, "main") as sqlite_backup:
             while not sqlite_backup.done:

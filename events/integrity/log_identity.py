@@ -22,6 +22,7 @@ from recollect.events.envelope import now_us
 from recollect.events.errors import LogMissing, StorageError
 from recollect.events.storage.atomic_file import sync_file
 from recollect.events.storage.database import connect, rename_database, storage_errors
+from recollect.events.storage.private_files import PRIVATE_MODE, make_private_folder
 
 _logger = logging.getLogger(__name__)
 
@@ -93,7 +94,8 @@ def write_log_id(data: Path, log_id: str) -> None:
     path = data / LOG_ID_NAME
     temporary = path.with_name(f"{LOG_ID_NAME}.{os.getpid()}")
     with storage_errors(path):
-        data.mkdir(parents=True, exist_ok=True)
+        make_private_folder(data)
+        temporary.touch(PRIVATE_MODE)
         temporary.write_text(f"{log_id}\n", encoding="ascii")
         sync_file(temporary)
         temporary.rename(path)

@@ -24,6 +24,7 @@ from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.file_lock import file_lock
 from recollect.events.storage.namespace_folder import hashed_folder
+from recollect.events.storage.private_files import make_private
 
 if TYPE_CHECKING:
     import duckdb
@@ -273,6 +274,7 @@ class Archive:
         _check_chain(namespace, after, last, events, previous_hash)
         with storage_errors(temporary):
             self._write_file(temporary, events)
+            make_private(temporary)
             content = temporary.read_bytes()
             segment = Segment(
                 file=name,

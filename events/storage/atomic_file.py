@@ -7,6 +7,8 @@ import os
 import threading
 from pathlib import Path
 
+from recollect.events.storage.private_files import make_private_folder, open_private
+
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace the file `path` by `content`; a crash leaves the old file or the new file. One writer at a time.
@@ -31,7 +33,7 @@ def write_once(path: Path, content: bytes) -> None:
     Raises:
         OSError: the disk is full or cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     temporary = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
         _write_synced(temporary, content)
@@ -59,8 +61,8 @@ def sync_file(path: Path) -> None:
 
 
 def _write_synced(path: Path, content: bytes) -> None:
-    """Write a file and sync it to disk."""
-    with path.open("wb") as file:
+    """Write a file that only its owner reads, and sync it to disk."""
+    with open_private(path) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

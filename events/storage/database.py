@@ -11,6 +11,7 @@ from typing import Literal
 import apsw
 
 from recollect.events.errors import DiskFull, ForeignFile, ReadOnly, StorageError
+from recollect.events.storage.private_files import make_private
 
 #: How long a connection waits for the write lock. Writes take milliseconds, so 10 s mean that a process hangs.
 BUSY_TIMEOUT_MS = 10_000
@@ -52,8 +53,12 @@ def connect(
     if create and not readonly:
         flags |= apsw.SQLITE_OPEN_CREATE
     with storage_errors(path):
+        is_new = create and not readonly and not path.exists()
         connection = apsw.Connection(str(path), flags=flags)
         try:
+            if is_new:
+                # Before any content; the files that SQLite puts next to it get the same mode.
+                make_private(path)
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
             # Deleted text is overwritten, and temporary data stays in memory, so that no file keeps erased text.
             connection.pragma("secure_delete", True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from recollect.events.errors import StorageError
 from recollect.events.storage.database import storage_errors
+from recollect.events.storage.private_files import PRIVATE_MODE, make_private_folder
 
 
 @contextmanager
@@ -25,8 +26,8 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Generat
         StorageError: the file cannot be created, or its disk has no locks.
     """
     with storage_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        make_private_folder(path.parent)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_MODE)
     try:
         yield descriptor if _acquire(descriptor, path, shared, wait) else None
     finally:

@@ -11,7 +11,12 @@ def hashed_folder(root: Path, namespace: str) -> Path:
 
     Its name is a hash, since namespaces may differ in case only, which some file systems ignore.
     """
-    return named_folder(root, sha256(namespace.encode()).hexdigest()[:32])
+    return named_folder(root, folder_name(namespace))
+
+
+def folder_name(namespace: str) -> str:
+    """Return the name of the folder of `namespace`; logs name a namespace by its first twelve digits."""
+    return sha256(namespace.encode()).hexdigest()[:32]
 
 
 def named_folder(root: Path, name: str) -> Path:

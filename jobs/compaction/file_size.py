@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from recollect.events.errors import ProjectionFailed
+from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.job_context import JobContext
 
 _logger = logging.getLogger(__name__)
@@ -23,6 +24,6 @@ def limit_file_size(context: JobContext, namespace: str) -> bool:
         context.read_models.replay(namespace)
     except ProjectionFailed:
         # The old file stays in use; health reports the event that failed.
-        _logger.warning("namespace %r cannot be rebuilt to free space", namespace, exc_info=True)
+        _logger.warning("namespace %.12s cannot be rebuilt to free space", folder_name(namespace), exc_info=True)
         return False
     return True

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import Erased, EventIdConflict, VersionConflict
+from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.limits import BATCH_EVENTS_MAX
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.queries.snapshot import Snapshot
@@ -34,7 +35,7 @@ def append_derived(context: JobContext, namespace: str, plan: Plan) -> int:
         context.read_models.catch_up(namespace)
         with context.read_models.reading(namespace) as snapshot:
             version = snapshot.version
-            drafts = plan(snapshot)
+            drafts = with_quarantine(plan(snapshot))
         try:
             return _append(context, namespace, drafts, version)
         except (VersionConflict, EventIdConflict):

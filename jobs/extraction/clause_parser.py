@@ -76,6 +76,7 @@ _TIME = re.compile(
     r"^(?:yesterday|today|last (?:night|week|weekend|month|year|summer|winter|spring|fall|autumn|(?:mon|tues|wednes|thurs|fri|satur|sun)(?:day)?)|this \w+(?: \w+)?|an? [\w ]+ ago|\w+ \w+ ago|in \d{4})$",
     re.IGNORECASE,
 )
+_PURPOSE = re.compile(r"(?:so|that)\b", re.IGNORECASE)
 _RELATIVE = re.compile(r"that\b", re.IGNORECASE)
 #: Words before `that` which introduce a statement.
 _SAYING = re.compile(
@@ -144,6 +145,9 @@ def clauses(sentence: str, verbs: Mapping[str, VerbForm]) -> Iterator[Clause]:
             continue
         if group is not None and group.reading != "event" and _WHEN.search(begin.group()):
             # `When I have a dog` says nothing about the present.
+            group = None
+        if group is not None and group.reading == "skill" and _PURPOSE.match(begin.group()):
+            # `So I can write better` is a purpose.
             group = None
         if group is not None:
             before = Clause(words, group.reading, group.verb, group.stated, _time(begin.group()), start, group.end)

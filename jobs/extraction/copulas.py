@@ -45,10 +45,12 @@ _SITUATION = re.compile(
     r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\d{1,2}(?:st|nd|rd|th)) grade|(?:my|her|his) \w+ year|"
     r"the (?:army|navy|air force|military|hospital)|a (?:band|choir|relationship|wheelchair|long-distance relationship))"
     r"|on (?:\w+ )?(?:medication|meds|insulin|antidepressants|antibiotics|parental leave|maternity leave|paternity leave|sick leave|disability|dialysis|chemo)"
-    r"|due (?:in|on) \w+)"
+    r"|due (?:in|on) \w+|on leave|on an? (?:[\w-]{2,20} ){1,2}diet|(?:scared|afraid|terrified) of (?!the dark\b|it\b|that\b|[a-z]{2,12}ing\b)[a-z]{3,20})"
 )
 #: `I'm Craig, a nurse`.
-_INTRODUCTION = re.compile(r"(?P<name>[A-ZÀ-Þ][\w'-]{1,30}(?: [A-ZÀ-Þ][\w'-]{1,30})?), (?:an? |\d+|from |and I\b)")
+_INTRODUCTION = re.compile(
+    r"(?P<name>[A-ZÀ-Þ][\w'-]{1,30}(?: [A-ZÀ-Þ][\w'-]{1,30})?),? (?:an? |\d+|from [A-ZÀ-Þ]|and I\b|I (?:am|work|live|have|go|sing|teach|study|do)\b|by the way\b|btw\b|here\b)"
+)
 _PET = re.compile(r"\b(?:dog|cat|puppy|kitten|pup)\b")
 _BREED = re.compile(r"(?:a|an) (?:[\w-]+ ){0,3}?[\w-]+(?= ?(?:[,;.!)]|$| (?:and|but|who|that)\b))")
 _WHEN = re.compile(
@@ -97,7 +99,7 @@ _HAD = re.compile(
     r"\b(?:(?:my|our) |the (?=missus|wife\b|hubby))(?P<which>(?:(?:younger|older|little|big|youngest|oldest|twin|baby) )?"
     r"(?P<noun>husband|wife|boyfriend|girlfriend|fiancée?|fiancee?|partner|missus|son|daughter|kids|children|sons|daughters|sister|brother|sisters|brothers|"
     r"twins|grandson|granddaughter|grandkids|grandchildren|stepson|stepdaughter|niece|nephew|cousin|roommate|flatmate|dog|cat|dogs|cats|puppy|kitten|"
-    r"therapist|apprentice|landlord|landlady))\b(?!'s|,| ?$| (?:friend|food|person|people|lover|in-law|cousin|(?-i:[A-ZÀ-Þ])))",
+    r"therapist|apprentice|landlord|landlady))\b(?!'s|,| ?$| (?:are (?:our|the)|deserve|should|must|friend|food|person|people|lover|in-law|cousin|(?-i:[A-ZÀ-Þ])))",
     re.IGNORECASE,
 )
 #: Words of the value of an attribute; a longer one tells more than a value.

@@ -15,6 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from recollect.jobs.extraction.attributes import cancelled_events
 from recollect.jobs.extraction.rule_index import RuleIndex
 from recollect.jobs.extraction.rules import BEGIN, WHO, clause_begins, clause_regex, matches
 from recollect.jobs.extraction.rules import is_name as is_name_of_subject
@@ -129,6 +130,9 @@ def find_endings(sentence: str, before: Sequence[PriorStatement]) -> Iterator[It
     if forget is not None:
         yield from _forgotten(forget["rest"], before)
         return
+    cancelled = [*cancelled_events(sentence)]
+    if cancelled:
+        yield {"who": "I", "predicates": cancelled}
     seen: set[frozenset[str]] = set()
     for item in [*_by_rules(sentence), *_negated(sentence), *_completed_tasks(sentence, before)]:
         stems = content_stems(item.get("about", ""))

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 from recollect.jobs.extraction.entity_names import NamedEntity, named_entities
 from recollect.jobs.extraction.excerpt import excerpt
+from recollect.jobs.extraction.message_kinds import is_pasted
 from recollect.jobs.extraction.name_lexicon import is_first_name, is_place, word_class
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.short_forms import short_forms
-from recollect.jobs.extraction.standing_instructions import is_pasted
 from recollect.projections.text.segments import is_german
 from recollect.projections.text.words import WORD
 

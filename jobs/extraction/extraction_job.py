@@ -25,9 +25,12 @@ from recollect.events.catalogue import (
     Relationship,
 )
 from recollect.events.envelope import EventDraft, RecordedEvent, datetime_of
+from recollect.events.intake.recalled_context import strip_recalled
+from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversation, Conversations
 from recollect.jobs.extraction.entity_extractor import extract_entities
 from recollect.jobs.extraction.llm_extractor import extract_by_llm
 from recollect.jobs.extraction.rule_extractor import (
@@ -149,10 +152,13 @@ def _extract_items(
     ]
     statements = before[-_LLM_STATEMENTS_MAX:]
     by_rules: list[ExtractedItem] = []
+    conversations = _conversations(snapshot)
+    messages = [*_outside_of_play(messages, conversations)]
     for message in messages:
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the messages are read again later")
-        by_rules += _extract_by_rules(namespace, message, before, seconds_max)
+        conversation = conversations.of(message.session_id)
+        by_rules += _extract_by_rules(namespace, message, before, conversation, seconds_max)
     entities = extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
     by_rules += entities
     if context.llm is None or not messages:
@@ -164,6 +170,25 @@ def _extract_items(
         # A model that only invents has not read the messages.
         return [*by_llm, *by_rules], RULES
     return [*by_llm, *_exact_items(by_rules, by_llm), *_unnamed_by(by_llm, entities)], context.llm.name
+
+
+def _conversations(snapshot: Snapshot) -> Conversations:
+    """Return the states of the sessions before the messages that are read."""
+    through = snapshot.progress.job_cursor("extraction")
+    return Conversations(
+        lambda session_id: snapshot.sessions.earlier_turns(session_id, through=through, limit=EARLIER_TURNS_MAX)
+    )
+
+
+def _outside_of_play(messages: Iterable[IncomingMessage], conversations: Conversations) -> Iterator[IncomingMessage]:
+    """Yield the messages without what people say in a role play, which is nothing about them."""
+    for message in messages:
+        if message.is_assistant:
+            yield message
+            continue
+        own = conversations.of(message.session_id).outside_of_play(message.text)
+        if own.strip():
+            yield message if own == message.text else message._replace(text=own)
 
 
 def _unnamed_by(by_llm: Sequence[ExtractedItem], entities: Sequence[ExtractedItem]) -> Iterator[ExtractedItem]:
@@ -207,17 +232,21 @@ def _exact_kind(extracted: ExtractedItem) -> str | None:
 
 
 def _extract_by_rules(
-    namespace: str, message: IncomingMessage, before: list[PriorStatement], seconds_max: float
+    namespace: str,
+    message: IncomingMessage,
+    before: list[PriorStatement],
+    conversation: Conversation,
+    seconds_max: float,
 ) -> list[ExtractedItem]:
     """Return the items that the rules read in a message within `seconds_max`, at most `_ITEMS_MAX`."""
     items: list[ExtractedItem] = []
     try:
-        items.extend(islice(extract_by_rules(message, before, seconds_max=seconds_max), _ITEMS_MAX))
+        extracted = extract_by_rules(message, before, seconds_max=seconds_max, conversation=conversation)
+        items.extend(islice(extracted, _ITEMS_MAX))
     except ExtractionTimeout:
         _logger.warning(
-            "Extraction of event %r in namespace %r took too long; the rest of the message is left out.",
-            message.event_id,
-            namespace,
+            "Extraction of a message in namespace %.12s took too long; the rest of the message is left out.",
+            folder_name(namespace),
         )
     return items
 
@@ -239,29 +268,35 @@ def _next_messages(
             after = event.version
             if event.type == "message.added":
                 last = event
-                message = _incoming_message(event)
-                if message is not None:
-                    messages.append(message)
-                    chars_left = None if chars_left is None else chars_left - len(message.text)
-                if len(messages) == messages_max or (chars_left is not None and chars_left <= 0):
+                incoming = _incoming_messages(event)
+                messages += incoming
+                chars_left = None if chars_left is None else chars_left - sum(len(it.text) for it in incoming)
+                if len(messages) >= messages_max or (chars_left is not None and chars_left <= 0):
                     break
     return messages, last
 
 
-def _incoming_message(event: RecordedEvent) -> IncomingMessage | None:
-    """Return the message of an event; None for messages of tools and systems."""
+def _incoming_messages(event: RecordedEvent) -> list[IncomingMessage]:
+    """Return the message of an event, or a message for each of its turns; none for tools and systems."""
     payload = event.data()
     if payload["role"] not in _ROLES:
-        return None
+        return []
     episode = episode_from_event(event, payload)
-    return IncomingMessage(
-        event_id=event.id,
-        session_id=event.session_id,
-        speaker=episode.speaker,
-        text=episode.text,
-        sent_at=datetime_of(event.occurred_at_us),
-        is_assistant=payload["role"] == "assistant" and payload.get("name") is None,
-    )
+    turns: list[dict[str, Any]] = payload.get("turns") or [payload | {"text": episode.text}]
+    return [
+        IncomingMessage(
+            event_id=event.id,
+            session_id=event.session_id,
+            # A turn without a name is by the one who sends the message, or by the other role.
+            speaker=turn.get("name") or (episode.speaker if turn["role"] == payload["role"] else turn["role"]),
+            text=strip_recalled(turn["text"]),
+            sent_at=datetime_of(event.occurred_at_us),
+            # An assistant with a name is not a person either.
+            is_assistant=turn["role"] == "assistant",
+        )
+        for turn in turns
+        if turn["role"] in _ROLES
+    ]
 
 
 def _dated(

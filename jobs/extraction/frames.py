@@ -10,6 +10,7 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.clause_parser import Clause, clauses
 from recollect.jobs.extraction.phrases import head, phrase_at
 from recollect.jobs.extraction.verb_forms import VerbForm, third_person, verb_forms
@@ -18,7 +19,9 @@ from recollect.jobs.extraction.verb_forms import VerbForm, third_person, verb_fo
 _CONFIDENCE = {"event": 0.75, "habit": 0.8, "activity": 0.7, "plan": 0.7, "skill": 0.8, "never": 0.85, "past": 0.75}
 #: Classes of nouns that are recognised by their form.
 _FORMS = {
-    "names": re.compile(r"(?<![\w'])(?!I\b)[A-ZÀ-Þ][\w'-]{1,60}"),
+    "names": re.compile(
+        r"(?<![\w'])(?!I\b|(?:January|February|March|April|May|June|July|August|September|October|November|December)\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)[A-ZÀ-Þ][\w'-]{1,60}"
+    ),
     "numbers": re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million)\b"),
     "titles": re.compile(r'"|[A-ZÀ-Þ]\w'),
     "money": re.compile(r"[$€£₦¥]\s?\d|\b(?:money|euros?|dollars|pounds)\b"),
@@ -33,6 +36,22 @@ _FORMS = {
     ),
 }
 _WORD = re.compile(r"[\w'-]+")
+#: What took hours is of passing interest.
+_HOURS = re.compile(r"\bfor (?:about |over |almost )?(?:an?|\d{1,3}|\w{3,6}) (?:hours?|minutes?)\b")
+#: A time without a thing: `we go a few times a week`.
+_ONLY_TIME = re.compile(
+    r"(?:(?:\w{3,20}ly )?(?:ever since|since \w[\w ]{0,30}|for (?:\w{1,10} ){0,4}(?:days?|weeks?|months?|years?|while|ages)|"
+    r"(?:(?:a )?(?:few|couple(?: of)?|\w{3,6}) times|once|twice) (?:a|per|every) \w+|every \w+|on \w+days?|together|a lot))$"
+)
+#: A time with which the perfect is the past.
+_PAST_TIME = re.compile(r"\b(?:yesterday|last|ago)\b")
+#: A number without a thing: `reached 85% as of April 9`.
+_BARE_NUMBER = re.compile(r"[$€£]?\d[\d.,]{0,12}%?(?: (?:as of|by|on|in|at) .{1,60})?$")
+#: Verbs that say nothing without a thing.
+_TRANSITIVE = frozenset(
+    """go do take play have see get bring pick drop call meet visit feed walk wash help study practice practise learn make
+    write own use build""".split()
+)
 
 
 #: The form of the verb after `and`, by the reading of the clause before.
@@ -121,11 +140,17 @@ def _fits(frame: _Frame, clause: Clause, phrase: str) -> bool:
     """Return whether a clause is a statement of a frame."""
     if clause.reading not in frame.readings and not (clause.reading == "past" and "habit" in frame.readings):
         return False
+    if clause.reading == "habit" and phrase.startswith("some "):
+        return False
+    if clause.reading == "event" and _BARE_NUMBER.match(phrase):
+        return False
     if clause.stated.startswith("was "):
         # `was diagnosed with …`
         return True
     if not phrase:
         return frame.bare
+    if _HOURS.search(phrase) or (not frame.bare and _ONLY_TIME.match(phrase) and clause.verb in _TRANSITIVE):
+        return False
     text = phrase + " "
     if any(text.startswith(words + " ") for words in frame.avoids):
         return False
@@ -134,6 +159,12 @@ def _fits(frame: _Frame, clause: Clause, phrase: str) -> bool:
         return starts
     has_noun = _has_noun(phrase if "schedules" in frame.has else head(phrase), frame.has)
     return (starts and has_noun) if frame.needs_both or not frame.begins else (starts or has_noun)
+
+
+def is_plural(subject: str) -> bool:
+    """Return whether a subject is several people: `my parents`; `we` is written as the speaker alone."""
+    words = subject.split()
+    return words[0].casefold() in ("my", "our") and words[-1].casefold() in vocabulary.PLURAL_NOUNS
 
 
 def _continues(clause: Clause, word: str) -> bool:
@@ -159,11 +190,12 @@ def _fact(clause: Clause, phrase: str) -> ClauseFact:
     confidence = _CONFIDENCE[clause.reading]
     if clause.reading == "event":
         time = clause.time if clause.time not in phrase else ""
-        stated = " ".join(f"{clause.stated} {phrase} {time}".split())
+        verb = "went" if clause.stated == "has been" and _PAST_TIME.search(f"{phrase} {time}") else clause.stated
+        stated = " ".join(f"{verb} {phrase} {time}".split())
         return ClauseFact(clause.subject, "did", stated, "event", confidence, clause.start)
     predicate, object = clause.stated, phrase
     if clause.reading == "habit":
-        predicate = third_person(clause.verb)
+        predicate = clause.verb if is_plural(clause.subject) else third_person(clause.verb)
     if clause.reading in ("plan", "skill"):
         predicate, _, verb = predicate.rpartition(" ")
         return ClauseFact(clause.subject, predicate, f"{verb} {phrase}".strip(), "fact", confidence, clause.start)

@@ -22,10 +22,11 @@ from recollect.jobs.extraction.llm_answer import (
     LlmRelationship,
 )
 from recollect.jobs.extraction.llm_conversation import LlmConversation, is_question
+from recollect.jobs.extraction.message_kinds import is_pasted
 from recollect.jobs.extraction.predicate_cues import LIKING, allows
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 from recollect.jobs.extraction.sentences import Sentence
-from recollect.jobs.extraction.standing_instructions import find_instruction, is_pasted, is_risky
+from recollect.jobs.extraction.standing_instructions import find_instruction, is_risky
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.llm.item_answer import LlmItem
 from recollect.projections.projector.predicates import canonical, is_listed, normalised

@@ -66,6 +66,15 @@ def is_first_name(word: str) -> bool:
 
 
 @lru_cache(65_536)
+def gender_of(name: str) -> Literal["m", "f"] | None:
+    """Return whether a first name is that of men or of women in all locales; None: of both, or unknown."""
+    men, women = _gendered_names()
+    key = name.casefold()
+    is_male, is_female = key in men, key in women
+    return None if is_male == is_female else "m" if is_male else "f"
+
+
+@lru_cache(65_536)
 def full_names(short: str) -> frozenset[str]:
     """Return the English first names that a name is short for, case folded."""
     return frozenset(_nicknames().canonicals_of(short.casefold()))
@@ -114,6 +123,20 @@ def _first_names() -> frozenset[str]:
             if not isinstance(listed, property):
                 names.update(str(name).casefold() for name in listed)
     return frozenset(names)
+
+
+@cache
+def _gendered_names() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the first names of men and of women of all locales, case folded."""
+    men, women = set[str](), set[str]()
+    for locale in _LOCALES:
+        provider: Any = import_module(f"faker.providers.person.{locale}").Provider
+        for attribute in _NAME_LISTS:
+            names = men if attribute.endswith("_male") else women if attribute.endswith("_female") else None
+            listed: Any = getattr(provider, attribute, ())
+            if names is not None and not isinstance(listed, property):
+                names.update(str(name).casefold() for name in listed)
+    return frozenset(men), frozenset(women)
 
 
 @cache

@@ -5,26 +5,8 @@ from __future__ import annotations
 import re
 
 from recollect.jobs.extraction.copulas import FIGURE
-from recollect.jobs.extraction.standing_instructions import is_task_on_text
+from recollect.jobs.extraction.message_kinds import is_about_text
 
-#: A request to play a part: nothing in the message is about its sender.
-_ROLE_PLAY = re.compile(
-    r"^\W*(?:(?:please|hey|hi|ok|now|so|from now on|for this|next)[,:]?\s+)*(?:i\s+want\s+you\s+to\s+(?:act|be|pretend|play|role)|act\s+(?:as|like)|"
-    r"you\s+are\s+(?:a|an|the|now|going\s+to\s+(?:act|be|play))\b|you're\s+(?:a|an|now)\b|pretend|imagine|suppose|let's\s+(?:role|pretend|play)|role-?\s?play|"
-    r"assum(?:e|ing)\s+(?:that|the|you|i|we)|we\s+are\s+playing|in\s+this\s+(?:scenario|role|game|story)|from\s+the\s+perspective|simulate)",
-    re.IGNORECASE,
-)
-#: A transcript: a speaker with the time.
-_TRANSCRIPT = re.compile(
-    r"^[^\w\n]{0,5}(?:[Ss]peaker \d|[A-Z]\w{1,20}(?: [A-Z]\w{1,20})?)\s{1,3}\[?\(?\d{1,2}:\d\d", re.MULTILINE
-)
-#: A request about a text that follows it.
-_TEXT_REQUEST = re.compile(
-    r"^\W*(?:(?:please|can you|could you|kindly|now|next|also|ok|great|nice)[.,!:]?\s+)*(?:re-?write|rephrase|re-?phrase|paraphrase|translate|proofread|"
-    r"edit|correct|fix|summari[sz]e|improve|shorten|expand|continue|analy[sz]e|write|create|draft|generate|compose|turn|convert|format|explain|"
-    r"answer|based on|given|using|use|add|make|simplify|reword|respond|reply|act|review|evaluate|classify|extract|list|describe|elaborate)\b",
-    re.IGNORECASE,
-)
 #: A line that introduces a text: `here is my essay:`.
 _INTRODUCTION = re.compile(
     r"\b(?:this|these|following|text|paragraph|e-?mail|message|post|below|content|here|article|story|sentence|prompt|question|code|"
@@ -43,20 +25,11 @@ _FOREIGN_LINE = re.compile(
 #: The first line of a mail, whose text follows, and a line of a log.
 _MAIL_HEADER = re.compile(r"^(?:from|to|subject|sent|date|cc|von|an|betreff|fwd?): ", re.IGNORECASE)
 _LOG_LINE = re.compile(r"^\[?\d{4}-\d\d-\d\d[ T]\d\d:")
-#: Characters of a message with a request about a text, from which on the rest of the message is this text.
-_REQUEST_CHARS_MAX = 240
-#: Characters of a message that can be talk about other people by their names; longer ones are mostly about a subject.
-_TALK_CHARS_MAX = 300
 
 
 def own_words(text: str) -> str:
     """Return the lines of a message that its sender states; empty when there are none."""
-    if (
-        _ROLE_PLAY.match(text)
-        or _TRANSCRIPT.search(text)
-        or is_task_on_text(text)
-        or (len(text) > _REQUEST_CHARS_MAX and _TEXT_REQUEST.match(text))
-    ):
+    if is_about_text(text):
         return ""
     lines: list[str] = []
     for line in _CODE_BLOCK.sub("\n", text).split("\n"):
@@ -74,8 +47,3 @@ def own_words(text: str) -> str:
             break
         lines.append(line)
     return "\n".join(lines)
-
-
-def is_talk(text: str) -> bool:
-    """Return whether a message is short enough to be talk, in which a name alone can be a subject."""
-    return len(text) <= _TALK_CHARS_MAX

@@ -9,11 +9,11 @@ from collections.abc import Callable
 _END = re.compile(
     r" ?(?:[;!?()\\]|:(?!\d)|[()\[\]{}<>|*]|(?<!\bSt)(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDra)(?<!\bNo)\. |\.$|,? (?:-+|–|—) |[–—]|->)"
     r"| (?:wa+y too?|so|too|very) (?:much|many)\b| a (?:lot|ton)\b(?! of)|, (?:had|was|were|is|are|been|feeling|making|which)\b"
-    r"| and (?:[\w']{1,20} ){1,3}(?:is|are|was|were|will|would|can|has|have)\b| too(?=,)|, (?:my \w+|(?-i:[A-ZÀ-Þ][\w-]{1,30})) (?:[a-z]{2,20}s|was)\b|, (?:took|cost|costs|takes|take|check|see|look|let|please|help)\b| and hoping\b|,? (?:thank god|by the way|btw|if that matters)\b|, (?:[\w']{1,20} ){1,2}(?:says|said|told|is|are|was|were|will)\b"
+    r"| and (?:[\w']{1,20} ){1,3}(?:is|are|was|were|will|would|can|has|have)\b| too(?=,)|, (?:my \w+|(?-i:[A-ZÀ-Þ][\w-]{1,30})) (?:[a-z]{2,20}s|was)\b|, (?:took|cost|costs|takes|take|check|see|look|let|please|help)\b| and hoping\b|, (?:\w{1,20} ){1,2}(?:have|has) been\b|,? (?:thank god|by the way|btw|if that matters)\b|, (?:[\w']{1,20} ){1,2}(?:says|said|told|is|are|was|were|will)\b"
     r"|, (?:but|so|and (?:I|we|he|she|they|it|you|that|this|my|our|now|then|also|was|is|had|have|got|really|hopefully)|"
     r"which|who|that|because|cuz|since|though|although|can|could|do|what|how|where|when|while|or something|it|I|we|you|he|she|"
     r"they|my|the|this|these|there|thanks|thankfully|just|right|huh|too|lol|haha|yeah|yep|especially|like|not|as|if|hoping|considering)\b"
-    r"| (?:but|because|cuz|'cause|cause|coz|although|though|while|whereas|if|unless|until|which|who|whom|whenever|so (?:that|I|we|it|they|you|he|she|my|please|no)|"
+    r"| (?:but|because|cuz|'cause|cause(?= (?:I|we|he|she|it|they|you|my|our|there)\b)|coz|although|though|while|whereas|if|unless|until|which|who|whom|whenever|so (?:that|I|we|it|they|you|he|she|my|please|no)|"
     r"and (?:I|we|he|she|they|it|you|my|our|this|that|then|now|am|is|are|was|were|had|has|have|got|will|would|can|could|also|it's|really|"
     r"wanted|want|need|just|hopefully|so|decided)|since (?:I(?! was\b)|we|he|she|they|it|my)|when|where|to see if|as (?:I|we|well|it))\b",
     re.IGNORECASE,
@@ -22,11 +22,12 @@ _END = re.compile(
 _POINTING_FIRST = re.compile(
     r"^(?:it|this|that|these|those|them|him|her(?! \w)|you|your|yours|us|me|one(?![\w-]| (?:of|day))|ones|some(?! \w)|something|anything|nothing|everything|"
     r"here|there|so|too|up with (?:it|this|that)|up (?:a|an|some|the) (?:few|new)|the (?:same|first|next|following|above|whole|rest|other|one|way|idea|point|thing|"
-    r"latest|final|last)\b(?! (?:place|prize|grade|name))|in (?:it|this|that|there)|what|how|not|and|or|sure|through|good news)\b",
+    r"latest|final|last)\b(?! (?:place|prize|grade|name))|in (?:it|this|that|there)|what|how|not|and|or|sure|through|good news|other|more(?! than\b)|"
+    r"to (?:a|some) (?:\w+ )?(?:place|thing|spot)(?! (?:called|named|for|to|where))|(?:her|his|their) (?:every|each|on|in|at|once|twice|a lot|there|here|again))\b",
     re.IGNORECASE,
 )
 _POINTING = re.compile(
-    r"\b(?:you|your|yours|it|here|asap|right now|at the moment|one (?:right|now)|everything|anything|something|following|above|below|option)\b"
+    r"\b(?:you|your|yours|it|here|asap|our last (?:chat|talk|call|conversation|session|message)|right now|at the moment|one (?:right|now)|everything|anything|something|following|above|below|option)\b"
     r"|\b(?:this|these|that|those)\b(?! (?:year|month|week|summer|winter|spring|fall|autumn|weekend|morning|afternoon|evening|"
     r"season|semester|friday|monday|tuesday|wednesday|thursday|saturday|sunday|january|february|march|april|may|june|july|august|"
     r"september|october|november|december|christmas))",
@@ -47,13 +48,16 @@ _ALL_THESE = re.compile(r"\ball (?:these|those) (?=\w+ \w)")
 _THAT = re.compile(r"(^|\b(?:to|in|for|on|at) )(?:that|those) (?=\w+ \w+)")
 #: Words at the end of a phrase that add nothing.
 _TRAILING = re.compile(
-    r"(?:,| ) ?(?:too|though|as well|lol|haha|again|right now|now|btw|sadly|luckily|fortunately|unfortunately|thankfully|finally|hopefully|of course|so far|together|here|ready|actually|lately|recently|also|really|either|any ?more|anyway|please|"
-    r"at the moment|just|then|soon|and|or|of|to|with|for|the|a|an|my|our|in|on|at|from|about|by|like|even|so|still|is|was|than|as|very)$",
+    r"(?:^|,| ) ?(?:too|though|as well|lol|haha|again|right now|now|btw|sadly|luckily|fortunately|unfortunately|thankfully|finally|hopefully|of course|so far|together|here|ready|actually|lately|recently|also|really|either|any ?more|anyway|please|"
+    r"at the moment|just|then|soon|and|or|of|to|with|for|the|a|an|my|our|in|on|at|from|about|by|like|even|so|still|is|was|than|as|very|tbh|ngl|imo|yet|lmao|rn|atm|"
+    r"to (?:understand|see|know|determine|decide|figure out|find out|check|ensure|explain|show))$",
     re.IGNORECASE,
 )
+#: `the shelter I volunteer at` ends with its preposition, too.
+_RELATIVE_END = re.compile(r"\w (?:I|we) \w{2,20} (?:at|in|on|with|for|to|from)$")
 #: Nouns that say nothing by themselves.
 _EMPTY = re.compile(
-    r"^(?:to |at |in |on |for |with |a |an |the |my |our |some |any |of |lots |lot |few |great |new |good |really |amazing |awesome )*"
+    r"^(?:to |at |in |on |for |with |a |an |the |my |our |some |any |of |lots |lot |few |great |new |good |decent |solid |nice |small |big |really |amazing |awesome )*"
     r"(?:thing|stuff|time|way|bit|lot|event|idea|point|one|place|thought|feeling|fun|blast|chance|part|day|work|it|life|few|couple|project|problem|meeting|"
     r"while|step|start|progress|look|break|moment|task|phase|session|people|plan|go|try)s?$",
     re.IGNORECASE,
@@ -118,7 +122,7 @@ def trimmed(phrase: str) -> str:
     if _WHAT.search(phrase):
         # `what we are thankful for` ends with its preposition.
         return phrase
-    while (trailing := _TRAILING.search(phrase)) is not None:
+    while (trailing := _TRAILING.search(phrase)) is not None and _RELATIVE_END.search(phrase) is None:
         phrase = phrase[: trailing.start()].rstrip(" ,")
     return phrase
 

@@ -11,12 +11,13 @@ from recollect.jobs.extraction.phrases import phrase_at
 #: Objects that are no lasting preference: parts of what is spoken of, and the speaker's feelings about the moment.
 _REACTION = re.compile(
     r"^(?:the\b(?! (?:outdoors|ocean|sea|beach|mountains?|rain|snow|sun|cold|heat|summer|winter|autumn|fall|spring|city|country\w*|"
-    r"forest|woods|gym|theat(?:er|re)|opera|night|dark|water|desert|arts|piano|guitar|violin|drums|color \w|colour \w|(?-i:[A-ZÀ-Þ])))|"
+    r"forest|woods|gym|theat(?:er|re)|opera|night|dark|water|desert|arts|piano|guitar|violin|drums)(?=$|[,.;!]| (?:and|or|in|at|on|by|with|of|than|too|when|because|weather|air|life)\b)"
+    r"| colou?r (?!and\b|or\b|of\b)\w| (?-i:[A-ZÀ-Þ]))|"
     r"how\b|when\b|that\b|it\b|seeing\b|hearing\b|being (?:able|here|there|around|part)|having\b|knowing\b|getting to|"
     r"to (?:see|hear|know|know|think|say|ask|talk|chat|help|be able|get|learn more|discuss|make sure|start|explore|have|understand|ensure|use this|keep)\b|"
     r"my\b(?! (?:job|work|coffee|tea|steak|eggs))|our\b|his\b|her\b|their\b|its\b|some\b|any\b|all (?:the|of|those|these)|both (?:of|the)\b|each\b|every\b|"
     r"\w+'s\b|looking (?:for|into)|trying to|using (?:the|this)|talking (?:to|with)|chatting|working with the|"
-    r"(?:a|an) (?:good|great|nice|bit|lot|couple|few|more\b(?! \w+ed))|more\b|what\b|no\b|colou?r\b|theme\b|idea\b)",
+    r"(?:a|an) (?:good|great|nice|bit|lot|couple|few|more\b(?! \w+ed))|more\b|what\b|no\b|colou?r\b|theme\b|idea\b|(?:\w+ ){0,3}fan$)",
     re.IGNORECASE,
 )
 #: `fish, but not salmon`; `dogs except poodles`.
@@ -61,6 +62,38 @@ _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 _INTENSITY = 0.1
 #: Words of the whole object; a longer one tells a story.
 _WORDS_MAX = 14
+#: The categories of preferences, with patterns of their words; the first match wins.
+_CATEGORIES = (
+    (
+        "communication",
+        re.compile(
+            r"\b(?:answers?|repl(?:y|ies)|respon[ds]\w*|tone|explain\w*|explanations?|call me|language|english|formal|brief|short|concise|detailed)\b",
+            re.I,
+        ),
+    ),
+    (
+        "formatting",
+        re.compile(
+            r"\b(?:markdown|bullets?|tables?|headings?|code blocks?|emojis?|format\w*|tabs|spaces|indent\w*|json|camelcase)\b",
+            re.I,
+        ),
+    ),
+    (
+        "tools",
+        re.compile(
+            r"\b(?:vim|emacs|vs ?code|editor|ide|terminal|python|rust|java\w*|typescript|docker|linux|windows|mac|git\w*|sql\w*|postgres\w*)\b",
+            re.I,
+        ),
+    ),
+    (
+        "scheduling",
+        re.compile(r"\b(?:meetings?|mornings?|afternoons?|evenings?|calendar|schedul\w*|appointments?|calls?)\b", re.I),
+    ),
+    (
+        "workflow",
+        re.compile(r"\b(?:tests?|commits?|reviews?|deploy\w*|drafts?|plans?|steps?|ask|confirm|check)\b", re.I),
+    ),
+)
 
 
 class StatedPreference(NamedTuple):
@@ -119,3 +152,8 @@ def _before_exception(phrase: str) -> str:
 def _is_no_verb(word: str) -> bool:
     """Return False: what follows `and` in a preference is a second object."""
     return not word
+
+
+def category_of(text: str) -> str:
+    """Return the first category of preferences whose pattern matches `text`."""
+    return next((name for name, pattern in _CATEGORIES if pattern.search(text)), "other")

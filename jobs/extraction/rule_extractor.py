@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality
+from recollect.jobs.extraction.attributes import StatementsBefore, attribute_facts
+from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.copulas import copula_facts, possessed
 from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
-from recollect.jobs.extraction.frames import ClauseFact, clause_facts
+from recollect.jobs.extraction.frames import ClauseFact, clause_facts, is_plural
 from recollect.jobs.extraction.languages.language_reader import LanguageReader
-from recollect.jobs.extraction.own_words import is_talk, own_words
+from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
+from recollect.jobs.extraction.object_lists import split_lists
+from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.people import people
-from recollect.jobs.extraction.phrases import phrase_at, trimmed
-from recollect.jobs.extraction.preferences import stated_preferences
+from recollect.jobs.extraction.phrases import phrase_at
+from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import (
     StandingInstruction,
     find_instruction,
-    is_pasted,
-    is_role_play,
 )
 from recollect.jobs.extraction.subjects import Antecedents, subject_name
+from recollect.jobs.extraction.verb_forms import plural_predicate
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_ranges import find_dates
 
@@ -38,36 +40,14 @@ Item = dict[str, Any]
 
 #: Signs of bold text in Markdown.
 _EMPHASIS = re.compile(r"\*\*")
-#: The separators of a list.
-_LIST = re.compile(r",\s++(?:and\s++)?|(?<!\s)\s++(?:and|or)\s++")
 #: The position of an omitted second subject: `I live in Porto and work at …`.
 _ELLIPSIS = re.compile(
     r"^((?:I|We)\s+(?:\S+\s+){1,9}?)and\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved)\b)"
 )
-#: Predicates and values whose objects may be lists.
-_LIST_PREDICATES = frozenset(("likes", "dislikes", "speaks", "plays", "allergic to", "owns"))
-#: A name after what it names.
-_APPOSITION = re.compile(r"[A-ZÀ-Þ][\w'-]{1,40}(?: [A-ZÀ-Þ][\w'-]{1,40})?")
-#: Words of an element of a list; a longer one is a clause.
-_ELEMENT_WORDS_MAX = 3
-#: First words of an object that may precede a word of `_EMPTY`: `a thing`.
-_ARTICLES = frozenset(("a", "an", "the", "my", "our"))
-#: A verb after a relative clause: `the job that I chose is in Rome`.
-_VERB_OF_OTHER = re.compile(r"(?:is|are|was|were|has|had|will|would|can|could)\b")
-#: Pronouns that refer to an earlier sentence.
-_POINTING = re.compile(r"(?:them|this|that|it|these|those|him|her)\b")
-#: Words that cannot end a complete phrase.
-_DANGLING = frozenset("to about of with for and the a an that in on at my by from fully or".split())
-#: Objects of passing interest: they refer to the present situation or to things of other people.
-_PASSING = re.compile(
-    r"^(?:your|this|that|these|those|his|her|their|its|the (?:thought|sound|look|way|idea|fact|part|feeling|vibe|view))\b"
-    r"|\b(?:them|it|this|that|here|I|you|your)\b",
-)
-#: Words that name nothing by themselves.
-_EMPTY = frozenset(
-    "it that this them him her you me us one ones those these so too there here everything something anything nothing how "
-    "what when where why who all both much lot way idea sound look feel thing things stuff the a an my your his their its "
-    "our to seeing hearing having being getting".split()
+#: A thing with a name, which is no person: `a scheduling software called Omega`.
+_NAMED_THING = re.compile(
+    r"\b(?:software|app|tool|system|platform|product|program|company|firm|project|website|site|game|book|novel|film|movie|show|series|character|database|library|"
+    r"brand|model|script|company|shop|restaurant|song|band)\b,? (?:is )?(?:called|named) (?P<name>[A-ZÀ-Þ][\w-]{0,40})"
 )
 #: Seconds of processor time for one message: ten times the time of the slowest known texts of full length.
 SECONDS_MAX = 2.0
@@ -77,8 +57,11 @@ _PRIOR_STATEMENTS_MAX = 160
 _COPULA_CONFIDENCE = 0.85
 _WHEN = re.compile(r"\b(?:when|while|after|where)\s+$", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:\w+ed|got|bought|was|were|went|had|became|grew)\b")
-#: A task of this session or this week is of passing interest.
-_THIS = re.compile(r"\bthis\b", re.IGNORECASE)
+#: A task of this session or of today is of passing interest, and so is one to understand something.
+_OF_THE_DAY = re.compile(
+    r"\b(?:this|today|tonight|now|immediately)\b|^(?:make sure|ensure|know|see|understand|think|say|admit|feel)\b",
+    re.IGNORECASE,
+)
 #: Confidence of what a possessive states.
 _POSSESSED_CONFIDENCE = 0.7
 #: Predicates whose objects are phrases up to the end of the clause.
@@ -89,40 +72,6 @@ _HELP = re.compile(r"\b(?:help|please|can you|could you|suggest|recommend|give m
 _REQUEST_FACTOR = 0.5
 #: Confidence of a task with a date.
 _DATED_TASK = 0.7
-#: Characters of an object; the event catalogue allows slightly more for a name.
-_CHARS_MAX = 180
-#: The categories of preferences, with patterns of their words; the first match wins.
-_CATEGORIES = (
-    (
-        "communication",
-        re.compile(
-            r"\b(?:answers?|repl(?:y|ies)|respon[ds]\w*|tone|explain\w*|explanations?|call me|language|english|formal|brief|short|concise|detailed)\b",
-            re.I,
-        ),
-    ),
-    (
-        "formatting",
-        re.compile(
-            r"\b(?:markdown|bullets?|tables?|headings?|code blocks?|emojis?|format\w*|tabs|spaces|indent\w*|json|camelcase)\b",
-            re.I,
-        ),
-    ),
-    (
-        "tools",
-        re.compile(
-            r"\b(?:vim|emacs|vs ?code|editor|ide|terminal|python|rust|java\w*|typescript|docker|linux|windows|mac|git\w*|sql\w*|postgres\w*)\b",
-            re.I,
-        ),
-    ),
-    (
-        "scheduling",
-        re.compile(r"\b(?:meetings?|mornings?|afternoons?|evenings?|calendar|schedul\w*|appointments?|calls?)\b", re.I),
-    ),
-    (
-        "workflow",
-        re.compile(r"\b(?:tests?|commits?|reviews?|deploy\w*|drafts?|plans?|steps?|ask|confirm|check)\b", re.I),
-    ),
-)
 
 
 class IncomingMessage(NamedTuple):
@@ -149,7 +98,11 @@ class ExtractionTimeout(Exception):
 
 
 def extract_by_rules(
-    message: IncomingMessage, before: list[PriorStatement], *, seconds_max: float = SECONDS_MAX
+    message: IncomingMessage,
+    before: list[PriorStatement],
+    *,
+    seconds_max: float = SECONDS_MAX,
+    conversation: Conversation | None = None,
 ) -> Iterator[ExtractedItem]:
     """Yield the items that the rules read in a message, or in the beginning and end of a long message.
 
@@ -157,6 +110,7 @@ def extract_by_rules(
         before: earlier statements, oldest first, which corrections may refer to; new facts are appended to it.
         seconds_max: processor time of this thread, checked before each sentence. It is not wall-clock time, so that a
             busy machine extracts the same items.
+        conversation: the state of the session, which the message changes; None: the message stands alone.
 
     Raises:
         ExtractionTimeout: the processor time is used up.
@@ -165,9 +119,7 @@ def extract_by_rules(
     # Another author gives the assistant no instructions, and those of a play end with it.
     may_instruct = not is_pasted(message.text) and not is_role_play(message.text)
     message = message._replace(text=_EMPHASIS.sub("", excerpt(message.text)))
-    for date in find_dates(message.text, message.sent_at):
-        item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}
-        yield ExtractedItem("dates", item)
+    yield from _dates(message)
     if message.is_assistant:
         return
     procedure = find_procedure(message.text)
@@ -176,7 +128,11 @@ def extract_by_rules(
     message_sentences = sentences(message.text)
     own = own_words(message.text)
     own_sentences = {sentence.text for sentence in sentences(own)} if own != message.text else None
-    antecedents = Antecedents(message.speaker, message.session_id, before)
+    if conversation is None or not is_talk(message.text):
+        # A long text brings its own people.
+        conversation = Conversation()
+    conversation.join(message.speaker)
+    antecedents = Antecedents(message.speaker, message.session_id, before, conversation)
     languages = LanguageReader(message.speaker, message.sent_at, message_sentences, message.text)
     for index, sentence in enumerate(message_sentences):
         if time.thread_time() > end:
@@ -193,12 +149,22 @@ def extract_by_rules(
             is_own = own_sentences is None or sentence.text in own_sentences
             resolved = sentence._replace(text=antecedents.resolved(sentence.text)) if is_own else sentence
             antecedents.mention(resolved.text)
-            read = _read_sentence(message, resolved, before, may_instruct=may_instruct, is_own=is_own)
+            read = _read_sentence(
+                message, resolved, before, said=sentence.text, may_instruct=may_instruct, is_own=is_own
+            )
         for extracted in read:
             if extracted.kind == "facts":
                 before.append(_statement(message, extracted.item))
                 antecedents.state(*(extracted.item[name] for name in ("subject", "predicate", "object")))
             yield extracted
+    conversation.keep_people(message.speaker, antecedents.last_people)
+
+
+def _dates(message: IncomingMessage) -> Iterator[ExtractedItem]:
+    """Yield the dates that a message mentions."""
+    for date in find_dates(message.text, message.sent_at):
+        item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}
+        yield ExtractedItem("dates", item)
 
 
 def _read_in_language(
@@ -226,13 +192,26 @@ def _statement(message: IncomingMessage, fact: Item) -> PriorStatement:
 
 
 def _read_sentence(
-    message: IncomingMessage, sentence: Sentence, before: list[PriorStatement], *, may_instruct: bool, is_own: bool
+    message: IncomingMessage,
+    sentence: Sentence,
+    before: list[PriorStatement],
+    *,
+    said: str,
+    may_instruct: bool,
+    is_own: bool,
 ) -> Iterator[ExtractedItem]:
-    """Yield the correction or the instruction of a sentence, or else its facts, preferences and people."""
+    """Yield the correction or the instruction of a sentence, or else its facts, preferences and people.
+
+    Parameters:
+        sentence: the sentence with people instead of pronouns.
+        said: the sentence with its pronouns.
+    """
     text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
     non_factual = statement_modality.NonFactualSpans(text)
     factor = statement_modality.confidence_factor(text)
-    items = [*_items(message, text, non_factual, factor)] if is_own and not statement_modality.asks(text) else []
+    items = (
+        [*_items(message, text, non_factual, factor, before)] if is_own and not statement_modality.asks(text) else []
+    )
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
     correction = find_correction(message.speaker, message.session_id, sentence.text, facts, before)
     if correction is not None:
@@ -244,16 +223,20 @@ def _read_sentence(
         return
     endings = [*_endings(message, sentence.text, non_factual, before)]
     if is_own and not endings:
-        yield from _possessed(message, text, facts, non_factual)
+        yield from _possessed(message, said, facts, statement_modality.NonFactualSpans(said))
     for extracted in items:
-        yield from _split_lists(extracted)
+        yield from (ExtractedItem(extracted.kind, item) for item in split_lists(extracted.kind, extracted.item))
     yield from endings
     for kind, item in people(message.speaker, sentence.text):
         yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
 
 def _items(
-    message: IncomingMessage, text: str, non_factual: statement_modality.NonFactualSpans, factor: float
+    message: IncomingMessage,
+    text: str,
+    non_factual: statement_modality.NonFactualSpans,
+    factor: float,
+    before: Sequence[PriorStatement],
 ) -> Iterator[ExtractedItem]:
     """Yield the facts and preferences of the patterns, and those of the verbs of clauses that no pattern reads."""
     ends: list[tuple[int, int]] = []
@@ -267,14 +250,25 @@ def _items(
         if match.rule.kind == "preference":
             yield from _preferences(message, text, match, factor)
         else:
-            object = _phrase(text, match) if match.predicate in _PHRASES else match.object
-            if object and not (match.predicate == "needs to" and _THIS.search(object)):
+            object = _phrase(text, match) if _is_phrase(match.predicate) else match.object
+            if object and not (match.predicate == "needs to" and _OF_THE_DAY.search(object)):
                 yield _item(message, replace(match, object=object), factor)
+    attributes = (
+        [*attribute_facts(text, StatementsBefore(message.speaker, message.session_id, before))]
+        if is_of_sender(message.text)
+        else []
+    )
     copulas = [ClauseFact(*fact[:3], "fact", _COPULA_CONFIDENCE, fact.start) for fact in copula_facts(text)]
-    for fact in [*clause_facts(text), *copulas]:
+    others = [fact for fact in (*clause_facts(text), *copulas) if not any(_same(fact, other) for other in attributes)]
+    for fact in [*attributes, *others]:
         is_read = any(start <= fact.start < end for start, end in ends)
         if not is_read and not non_factual.covers(fact.start) and _may_be_subject(fact.subject, message.text):
             yield _clause_item(message, fact, factor)
+
+
+def _same(fact: ClauseFact, attribute: ClauseFact) -> bool:
+    """Return whether a fact says the same as an attribute: `is paying 40 for the gym` and `gym cost is 40`."""
+    return fact.predicate == attribute.predicate or attribute.object.casefold() in fact.object.casefold()
 
 
 def _possessed(
@@ -290,23 +284,35 @@ def _possessed(
             yield _clause_item(message, ClauseFact(*fact[:3], "fact", _POSSESSED_CONFIDENCE, fact.start), 1.0)
 
 
+def _is_phrase(predicate: str) -> bool:
+    """Return whether the object of a predicate is read up to the end of its phrase."""
+    return predicate in _PHRASES or predicate.startswith(("favourite ", "favorite "))
+
+
 def _phrase(text: str, match: RuleMatch) -> str | None:
     """Return the object of a match up to the end of its phrase; None when it refers to the conversation."""
     position = text.find(match.object[:20], match.start)
     phrase = phrase_at(text, position, lambda word: not word) if position >= 0 else match.object
+    if phrase and match.predicate == "owns":
+        # What a thing was bought for is no part of it.
+        phrase = phrase.partition(" to ")[0]
     return phrase.removeprefix("to ") if phrase else phrase
 
 
 def _may_be_subject(words: str, text: str) -> bool:
-    """Return whether facts about a subject are those of a person; in long texts, names are mostly of something else."""
-    return words.split(maxsplit=1)[0].casefold() in ("i", "we", "my", "our") or is_talk(text)
+    """Return whether facts about a subject are those of a person; in long texts, names and `we` are mostly others."""
+    first = words.split(maxsplit=1)[0].casefold()
+    # `We` in a text of several pages is a company that writes about itself.
+    if first in ("i", "my", "we", "our"):
+        return first in ("i", "my") or is_of_sender(text)
+    return is_talk(text) and words not in (match["name"] for match in _NAMED_THING.finditer(text))
 
 
 def _clause_item(message: IncomingMessage, fact: ClauseFact, factor: float) -> ExtractedItem:
     """Return the fact of a clause."""
     item: Item = {
         "subject": subject_name(message.speaker, fact.subject),
-        "predicate": fact.predicate,
+        "predicate": "are" if fact.predicate == "is" and is_plural(fact.subject) else fact.predicate,
         "object": fact.object,
     }
     if fact.predicate in _WISHES and ("?" in message.text or _HELP.search(message.text)):
@@ -327,7 +333,12 @@ def _preferences(message: IncomingMessage, text: str, match: RuleMatch, factor: 
     strength = match.rule.confidence
     for stated in stated_preferences(text, match.start, match.predicate, match.object, strength):
         value = stated.value if subject == message.speaker else f"{subject} {stated.value}"
-        item = {"category": _category(stated.object), "key": stated.object, "value": value, "subject": message.speaker}
+        item = {
+            "category": category_of(stated.object),
+            "key": stated.object,
+            "value": value,
+            "subject": message.speaker,
+        }
         yield ExtractedItem(
             "preferences", item | {"strength": round(stated.strength, 3), "source_events": [message.event_id]}
         )
@@ -336,9 +347,14 @@ def _preferences(message: IncomingMessage, text: str, match: RuleMatch, factor: 
 def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) -> ExtractedItem:
     """Return the fact of a match."""
     subject = subject_name(message.speaker, match.subject)
+    is_of_conversation = match.predicate == "needs to" and match.rule.confidence < _DATED_TASK and "?" in message.text
+    if is_of_conversation:
+        # `I need to finish the plan for tomorrow. What is next?` asks for help with it.
+        confidence_factor *= _REQUEST_FACTOR
     confidence = round(match.rule.confidence * confidence_factor, 3)
     source = {"source_events": [message.event_id]}
-    item: Item = {"subject": subject, "predicate": match.predicate, "object": match.object, "confidence": confidence}
+    predicate = plural_predicate(match.predicate) if is_plural(match.subject) else match.predicate
+    item: Item = {"subject": subject, "predicate": predicate, "object": match.object, "confidence": confidence}
     item |= {"source_type": "observed"} | source
     if match.rule.type != "fact":
         item["type"] = match.rule.type
@@ -361,59 +377,10 @@ def _endings(
         yield ExtractedItem("endings", subject | item | {"source_events": [message.event_id]})
 
 
-def _split_lists(extracted: ExtractedItem) -> Iterator[ExtractedItem]:
-    """Yield one item for each element of a list such as `tea and coffee`, without elements that name nothing."""
-    is_preference = extracted.kind == "preferences"
-    field = "key" if is_preference else "object"
-    predicate = extracted.item["value"].split()[-1] if is_preference else extracted.item["predicate"]
-    whole: str = extracted.item[field]
-    for part in _elements(whole, is_list=predicate in _LIST_PREDICATES, is_state=_is_state(extracted)):
-        quotes = "\"'" if part.count('"') % 2 else ""
-        clean = _without_dangling(part.strip(" .,;:!-" + quotes)).strip(" -")
-        words = clean.casefold().split()
-        names_something = words and (words[0] not in _EMPTY or (len(words) > 1 and words[0] in _ARTICLES | {"to"}))
-        if is_preference and _PASSING.search(clean):
-            continue
-        if predicate == "decided" and (_POINTING.match(clean) or _VERB_OF_OTHER.match(clean)):
-            continue
-        if (names_something or (extracted.kind == "facts" and len(clean.split()) > 2)) and len(clean) <= _CHARS_MAX:
-            yield ExtractedItem(extracted.kind, extracted.item | {field: clean})
-
-
-def _is_state(extracted: ExtractedItem) -> bool:
-    """Return whether an item states what a person is, has or likes, and not an event."""
-    return extracted.kind == "preferences" or (extracted.item.get("type", "fact") == "fact")
-
-
-def _elements(phrase: str, *, is_list: bool, is_state: bool) -> list[str]:
-    """Return the elements of a phrase: of a list all, of a state what stands before the next clause.
-
-    A comma ends a state, `allergic to eggs, we found out in Rome`, unless it stands in a list.
-    """
-    parts = [part.strip() for part in _LIST.split(phrase)]
-    short = [*takewhile(lambda part: len(part.split()) <= _ELEMENT_WORDS_MAX, parts)]
-    first, _, rest = phrase.partition(", ")
-    if is_list:
-        return [trimmed(part) for part in short or [first]]
-    is_enumeration = len(short) == len(parts) and " and " in phrase
-    # `a new colleague, Gerlof` goes on with the name, and `simple, short words` with the noun.
-    goes_on = _APPOSITION.fullmatch(rest) is not None or (" " not in first and len(rest.split()) <= _ELEMENT_WORDS_MAX)
-    is_whole = is_enumeration or not is_state or goes_on
-    return [trimmed(phrase if is_whole else first)]
-
-
-def _without_dangling(phrase: str) -> str:
-    """Return `phrase` without the incomplete words at its end; the first word always stays."""
-    words = phrase.split()
-    while len(words) > 1 and words[-1] in _DANGLING:
-        words.pop()
-    return " ".join(words)
-
-
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:
     """Return a standing instruction as the payload of a preference; a risky one does not stand."""
     return {
-        "category": instruction.category or _category(instruction.text),
+        "category": instruction.category or category_of(instruction.text),
         "key": instruction.topic,
         "value": instruction.text,
         "strength": 0.9 if not instruction.is_risky else 0.3,
@@ -421,8 +388,3 @@ def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> 
         "subject": message.speaker,
         "source_events": [message.event_id],
     }
-
-
-def _category(text: str) -> str:
-    """Return the first category of preferences whose pattern matches `text`."""
-    return next((name for name, pattern in _CATEGORIES if pattern.search(text)), "other")

@@ -24,7 +24,9 @@ _STOP = (
     r"'cause|these days|right now|at the moment|any ?more|too|as well|(?:and|,)\s+(?:I|we|he|she|it|they|you|my|our|then|also|not)\b)"
 )
 _TOKEN = r"[\w$€£%&+#@./'-]{1,60}+"
-_THING = rf"(?!{_STOP}\b){_TOKEN}(?:,?\s+(?!{_STOP}\b){_TOKEN}){{0,9}}"
+#: A comma before a new clause.
+_NEW_CLAUSE = r",\s+(?:I|we|he|she|it|they|you|my|our|then|also|not)\b"
+_THING = rf"(?!{_STOP}\b){_TOKEN}(?:(?!{_NEW_CLAUSE}),?\s+(?!{_STOP}\b){_TOKEN}){{0,9}}"
 _CLAUSE = r"(?:(?!\s+(?:but|because)\b|,\s+(?:but|so|and I|and we)\b).){3,160}"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.jobs.extraction.message_kinds import PLEASE
 from recollect.jobs.extraction.sentences import Sentence
 from recollect.projections.text.words import STOP_WORDS, WORD
 
@@ -21,16 +22,15 @@ _ACTS = (
     r"give(?! up| in\b)|make sure|keep(?! (?:going|it up|at it|on|up|trying|fighting|smiling|pushing|dreaming|in touch))|"
     r"be (?:more |less |very )?(?:brief|concise|short|formal|informal|polite|direct|honest|critical|strict|precise|funny|casual))\b"
 )
-_PLEASE = r"(?:(?:one thing|by the way|btw|also|and|oh|ok|so|well|note)[,:]? )?(?:please,? |can you |could you |would you |will you |i (?:want|would like|need) you to |you (?:should|must|can) )?"
 _FROM_NOW = (
     r"(?:from now on|from (?:today|here) on|in (?:the )?future|going forward|for all (?:my|future) \w+|every time|next time|"
     r"in (?:all|every|each of) (?:your|my) \w+)"
 )
 #: The forms of an instruction, at the beginning of a sentence.
 _INSTRUCTION = re.compile(
-    rf"^{_PLEASE}(?:"
+    rf"^{PLEASE}(?:"
     rf"(?:always|never|only|do not ever|never ever) (?:please )?{_ACTS}"
-    rf"|{_FROM_NOW},? {_PLEASE}(?:always |never |only |do not |just )?{_ACTS}"
+    rf"|{_FROM_NOW},? {PLEASE}(?:always |never |only |do not |just )?{_ACTS}"
     r"|(?:keep|make) (?:your (?:answers?|repl(?:y|ies)|responses?|messages?|code|explanations?|summar(?:y|ies))|"
     r"(?:all (?:the )?|the )(?:answers|replies|responses|messages|explanations|summaries))\b"
     r"|(?:answer|respond|reply|write|talk|speak)(?: to me| me)? (?:only |always )?(?:in|with) \w"
@@ -40,9 +40,11 @@ _INSTRUCTION = re.compile(
     r")",
     re.IGNORECASE,
 )
+#: A request that is about the task at hand unless it is brief, `answer in German`, or says that it is for good.
+_TASK_FORM = re.compile(rf"^{PLEASE}(?:answer|respond|reply|write|talk|speak)\b", re.IGNORECASE)
 #: What not to do: it is about the task at hand unless it is about style, or says that it is for good.
 _PROHIBITION = re.compile(
-    rf"^{_PLEASE}(?:do not|stop) (?:us(?:e|ing)|send(?:ing)?|add(?:ing)?|writ(?:e|ing)|call(?:ing)? me|start(?:ing)?|"
+    rf"^{PLEASE}(?:do not|stop) (?:us(?:e|ing)|send(?:ing)?|add(?:ing)?|writ(?:e|ing)|call(?:ing)? me|start(?:ing)?|"
     r"answer(?:ing)?|remind(?:ing)?|apologi[sz](?:e|ing)|explain(?:ing)?|recommend(?:ing)?|suggest(?:ing)?|repeat(?:ing)?|"
     r"ask(?:ing)? me)\b",
     re.IGNORECASE,
@@ -54,11 +56,11 @@ _FOR_GOOD = re.compile(
 #: "Whenever I ask for code, use Python".
 _ON_REQUEST = re.compile(
     rf"^(?:whenever|every time|each time|when|if) (?:i|we) (?:ask|say|write|send|mention|tell|request|want|paste|share)\b"
-    rf".{{1,80}}?, (?:then )?{_PLEASE}(?:always |never |only |do not )?{_ACTS}",
+    rf".{{1,80}}?, (?:then )?{PLEASE}(?:always |never |only |do not )?{_ACTS}",
     re.IGNORECASE,
 )
 #: At the end of a request, which makes it hold from then on.
-_ENDING = re.compile(rf"^{_PLEASE}(?:only |do not |just )?{_ACTS}.{{1,120}}? {_FROM_NOW}$", re.IGNORECASE)
+_ENDING = re.compile(rf"^{PLEASE}(?:only |do not |just )?{_ACTS}.{{1,120}}? {_FROM_NOW}$", re.IGNORECASE)
 #: A sentence in which the speaker tells of something: "in the future I am going to".
 _NARRATED = re.compile(
     r"^(?:in (?:the )?future|every time|next time|going forward),? (?:i|we|he|she|they|it)\b", re.IGNORECASE
@@ -75,24 +77,6 @@ _HARMLESS = re.compile(
     r"\b(?:ask|check|confirm|warn)(?: me| with me)? (?:first|before)\b",
     re.IGNORECASE,
 )
-#: Signs of a text by another author: headers of mails, quoted lines, tags, code, log lines, a signature.
-_PASTED = re.compile(
-    r"^(?:from|to|subject|sent|date|cc|von|an|betreff|re|fwd?): |^>|```|</?[a-z][\w-]{0,40}[ />]|^\[?\d{4}-\d\d-\d\d[ T]\d\d:|"
-    r"^(?:dear|hi|hello) [^\n]{1,60},\s*$|^(?:system|assistant|user|human|ai|instructions?|important|note to (?:the )?(?:ai|assistant))\s*:|"
-    r"\b(?:best|kind|warm) regards\b|\bunsubscribe\b|\bignore (?:all |any )?(?:previous|prior|earlier) instructions\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-#: A task on a text, which follows: `translate this into German: …`.
-_TASK_ON_TEXT = re.compile(
-    rf"^{_PLEASE}(?:translate|summari[sz]e|proofread|rephrase|rewrite|paraphrase|review|correct|shorten|simplify|explain|"
-    r"analy[sz]e|check|fix|improve|answer|read)\b[^\n:]{0,80}(?::|\n)",
-    re.IGNORECASE,
-)
-_ROLE_PLAY = re.compile(
-    r"\b(?:let(?:'s|’s| us) (?:play|pretend)|pretend (?:to be|you|that|we)|imagine (?:you|that you|we) (?:are|were)|"
-    r"role-?\s?play(?:ing)?|act as|you are (?:now )?(?:a|an|the|my) \w{1,30}(?:,| and\b|\.)|in this (?:game|story|scene))",
-    re.IGNORECASE,
-)
 #: What makes an instruction hold for every conversation.
 _PERMANENT = re.compile(
     r"\b(?:always|never|from now|from (?:today|here) on|in (?:the )?future|going forward|any ?more|every|each|whenever|all|"
@@ -101,8 +85,6 @@ _PERMANENT = re.compile(
 )
 #: Characters from which on a message is mostly about one task.
 _TASK_CHARS_MIN = 250
-#: Characters of a message that is the user's own; longer ones are mostly pasted.
-_OWN_CHARS_MAX = 1_500
 #: The topics of instructions that exclude each other: a newer one replaces the older one.
 _TOPICS = (
     ("form of address", re.compile(r"\b(?:call|address) me\b", re.IGNORECASE)),
@@ -129,6 +111,12 @@ _TOPICS = (
 )
 _FORMATTING = frozenset(("bullet points", "emojis", "tables", "markdown", "units"))
 _KEY_WORDS_MAX = 8
+#: Sentences that a copied page runs together: `in English.Share`.
+_RUN_ON = re.compile(r"[a-z]\.(?!NET\b|JS\b)[^\W\d_a-z]")
+#: Words for what is spoken of: the prohibition ends with the task.
+_OF_THE_TASK = re.compile(r"\b(?:it|this|that|them|these|those)\b|, just\b", re.IGNORECASE)
+#: Words of an instruction that needs no word for `always`; a longer one describes a task.
+_BRIEF_WORDS_MAX = 8
 
 
 class StandingInstruction(NamedTuple):
@@ -141,21 +129,6 @@ class StandingInstruction(NamedTuple):
     category: str | None
     #: Whether it needs the consent of the caller, so that it is kept and not obeyed.
     is_risky: bool
-
-
-def is_pasted(text: str) -> bool:
-    """Return whether a message has signs of a text that its sender did not write."""
-    return len(text) > _OWN_CHARS_MAX or _PASTED.search(text) is not None or is_task_on_text(text)
-
-
-def is_task_on_text(text: str) -> bool:
-    """Return whether a message asks to do something with the text after its first line or colon."""
-    return _TASK_ON_TEXT.match(text) is not None
-
-
-def is_role_play(text: str) -> bool:
-    """Return whether a message gives the assistant or its sender a role, whose words hold for the play alone."""
-    return _ROLE_PLAY.search(text) is not None
 
 
 def is_risky(text: str) -> bool:
@@ -172,11 +145,13 @@ def find_instruction(sentence: Sentence, *, message_chars: int = 0) -> StandingI
     text = sentence.text
     if message_chars > _TASK_CHARS_MIN and _PERMANENT.search(text) is None:
         return None
-    if sentence.is_question or '"' in text or _NARRATED.match(text):
+    if sentence.is_question or '"' in text or _NARRATED.match(text) or _RUN_ON.search(text):
+        return None
+    if len(text.split()) > _BRIEF_WORDS_MAX and _TASK_FORM.match(text) and _PERMANENT.search(text) is None:
         return None
     topic = next((name for name, pattern in _TOPICS if pattern.search(text)), None)
     if not any(form.match(text) for form in (_INSTRUCTION, _ON_REQUEST, _ENDING)):
-        is_for_good = topic is not None or _FOR_GOOD.search(text) is not None
+        is_for_good = (topic is not None or _FOR_GOOD.search(text) is not None) and not _OF_THE_TASK.search(text)
         if not is_for_good or _PROHIBITION.match(text) is None:
             return None
     if topic is not None:

@@ -6,8 +6,11 @@ import re
 from collections.abc import Sequence
 
 from recollect.jobs.extraction import vocabulary
+from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.frames import is_common_word
-from recollect.jobs.extraction.rules import WHO, is_name
+from recollect.jobs.extraction.name_lexicon import gender_of, is_first_name, word_class
+from recollect.jobs.extraction.rules import WHO, clause_begins, is_name
+from recollect.jobs.extraction.sentences import sentences
 from recollect.projections.queries.knowledge_queries import PriorStatement
 
 _NOUNS = "|".join(sorted(vocabulary.SUBJECT_NOUNS, key=len, reverse=True))
@@ -33,10 +36,8 @@ _FEMALE = frozenset(
     """mother mom mum sister wife girlfriend fiancée fiancee daughter aunt niece grandmother grandma stepmother granddaughter
     stepdaughter mother-in-law sister-in-law daughter-in-law ex-wife ex-girlfriend landlady missus mommy""".split()
 )
-_PLURAL = frozenset(
-    """kids children parents sons daughters brothers sisters siblings grandparents friends uncles aunts cousins twins in-laws
-    grandkids grandchildren dogs cats""".split()
-)
+#: A person without a name, whom the next pronoun means.
+_UNNAMED = re.compile(r"\b(?:someone|somebody|a (?:\w{2,12} )?(?:guy|girl|man|woman|lady|dude|bloke))\b", re.IGNORECASE)
 #: Statements of the conversation in which the last person is searched: a pronoun refers to what was said just before.
 _STATEMENTS_MAX = 4
 _PRONOUN_GENDERS = {"he": "m", "his": "m", "she": "f", "her": "f", "they": "p", "their": "p"}
@@ -56,13 +57,25 @@ def subject_name(speaker: str, words: str) -> str:
 class Antecedents:
     """The people that pronouns refer to, for each gender, in the order of the sentences of a message."""
 
-    def __init__(self, speaker: str, session_id: str | None, before: Sequence[PriorStatement]) -> None:
+    def __init__(
+        self, speaker: str, session_id: str | None, before: Sequence[PriorStatement], conversation: Conversation
+    ) -> None:
         self._speaker = speaker
+        self._conversation = conversation
         #: The words for the last person of each gender: m, f, and p for several people.
         self._last: dict[str, str] = {}
         recent = [prior for prior in before[-100:] if prior.speaker == speaker and prior.session_id == session_id]
         for prior in recent[-_STATEMENTS_MAX:]:
             self.state(prior.subject, prior.predicate, prior.object)
+        for text in conversation.take_unread(speaker):
+            for sentence in sentences(text):
+                self.mention(sentence.text)
+        self._last |= conversation.people(speaker)
+
+    @property
+    def last_people(self) -> dict[str, str]:
+        """Return the words for the last person of each gender."""
+        return self._last
 
     def resolved(self, sentence: str) -> str:
         """Return a sentence whose pronouns at the beginnings of clauses are replaced by the people they refer to."""
@@ -78,18 +91,33 @@ class Antecedents:
     def mention(self, sentence: str) -> None:
         """Note the people whom a sentence mentions."""
         self._mention_relatives(sentence)
-        subject = WHO.match(sentence)
-        if subject is not None and subject["who"][0].isupper() and is_name(subject["who"], at_start=True):
-            words = subject["who"].strip(" ,")
-            is_verb = " " not in words and is_common_word(words.casefold())
-            if words not in ("I", "We") and not is_verb and _RELATION.match(words) is None:
-                self._note(words, "")
+        for begin in clause_begins(sentence):
+            subject = WHO.match(sentence, begin.end())
+            is_first = begin.end() == 0
+            if subject is not None and subject["who"][0].isupper() and is_name(subject["who"], at_start=is_first):
+                words = subject["who"].strip(" ,")
+                is_verb = " " not in words and is_common_word(words.casefold())
+                if words not in ("I", "We") and not is_verb and _RELATION.match(words) is None:
+                    self._note_named(words, is_subject=is_first)
 
     def _mention_relatives(self, text: str) -> None:
-        """Note the relatives and pets that a text mentions."""
+        """Note the relatives and pets that a text mentions; after `I am seeing someone`, a pronoun is the unnamed person."""
         for match in _MENTION.finditer(text):
             relation = match["relation"]
             self._note(match["name"] or f"my {relation}", relation)
+        if _UNNAMED.search(text):
+            self._last.pop("m", None)
+            self._last.pop("f", None)
+
+    def _note_named(self, words: str, *, is_subject: bool) -> None:
+        """Note a person by name; within a sentence, only a name that is surely that of a man or a woman."""
+        gender = gender_of(words.split(maxsplit=1)[0])
+        if gender is not None:
+            self._last[gender] = words
+        elif is_subject and (
+            is_first_name(words.split(maxsplit=1)[0]) or word_class(words.split(maxsplit=1)[0]) in ("name", "unknown")
+        ):
+            self._note(words, "")
 
     def state(self, subject: str, predicate: str, object: str) -> None:
         """Note the people of a statement."""
@@ -102,7 +130,7 @@ class Antecedents:
     def _note(self, words: str, relation: str) -> None:
         """Note a person; one of unknown gender may be he or she, unless the name is noted already."""
         relation = relation.rpartition("'s ")[2]
-        if relation in _PLURAL:
+        if relation in vocabulary.PLURAL_NOUNS:
             self._last["p"] = words
         elif relation in _MALE:
             self._last["m"] = words
@@ -114,8 +142,16 @@ class Antecedents:
     def _replacement(self, match: re.Match[str]) -> str:
         """Return the person that a pronoun refers to, or the pronoun."""
         pronoun = match["pronoun"].casefold()
-        words = self._last.get(_PRONOUN_GENDERS[pronoun])
+        gender = _PRONOUN_GENDERS[pronoun]
+        words = self._last.get(gender) or self._participant(gender)
         if words is None:
             return match.group()
         possessive = "'s" if pronoun in ("his", "her", "their") else ""
         return f"{match['before']}{words}{possessive} "
+
+    def _participant(self, gender: str) -> str | None:
+        """Return the other participant of two, if the name has this gender and no other such person was mentioned."""
+        other = self._conversation.other_than(self._speaker)
+        if other is None or gender_of(other.split()[0]) != gender or gender in self._conversation.people(other):
+            return None
+        return other

@@ -12,6 +12,11 @@ Form = Literal["base", "third", "past", "participle", "gerund"]
 _CONSONANT_Y = re.compile(r"[^aeiou]y$")
 #: A short verb whose last consonant is doubled: `plan`, `win`.
 _DOUBLED = re.compile(r"^[^aeiou]*[aeiou][bdgklmnprt]$")
+#: The plural of the verbs that the predicates of `rules.toml` begin with.
+_PLURALS = {
+    "lives": "live", "works": "work", "comes": "come", "studies": "study", "has": "have", "speaks": "speak",
+    "plays": "play", "drives": "drive", "owns": "own", "uses": "use", "needs": "need",
+}  # fmt: skip
 _THIRD_PERSONS = {"be": "is", "have": "has"}
 
 
@@ -56,6 +61,12 @@ def third_person(verb: str) -> str:
     if _CONSONANT_Y.search(verb):
         return verb[:-1] + "ies"
     return verb + ("es" if verb.endswith(("s", "sh", "ch", "x", "o", "z")) else "s")
+
+
+def plural_predicate(predicate: str) -> str:
+    """Return a predicate as it is said of several people: `live in` of `lives in`, `are allergic to` stays as it is."""
+    verb, _, rest = predicate.partition(" ")
+    return f"{_PLURALS.get(verb, verb)} {rest}".strip()
 
 
 def _past(verb: str) -> str:

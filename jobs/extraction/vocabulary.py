@@ -21,6 +21,12 @@ SUBJECT_NOUNS = [
     """.split(),
 ]
 
+#: Those of `SUBJECT_NOUNS` who are several.
+PLURAL_NOUNS = frozenset(
+    """kids children parents sons daughters brothers sisters siblings grandparents friends uncles aunts cousins twins in-laws
+    grandkids grandchildren dogs cats""".split()
+)
+
 #: Pets.
 PETS = """
     dog puppy cat kitten rabbit hamster parrot turtle tortoise snake horse goldfish lizard bird

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import InvalidInput, short_text
 from recollect.events.storage.bounded_cache import BoundedCache
+from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.job_settings import LlmSettings
 from recollect.jobs.llm.breaker import Breaker, Failure
 from recollect.jobs.llm.shared_pause import Pause, SharedPause
@@ -182,6 +183,7 @@ class LlmClient:
     def _failed(self, namespace: str, error: BaseException) -> None:
         """Record a failed request; log it when it begins a pause."""
         failure = _failure(error)
+        # Health shows it to operators. The log does not: a server may quote the text that it was sent.
         reason = short_text(error)
         seconds = self._settings.llm_pause_seconds
         is_new = self._breaker.failed(namespace, failure)
@@ -189,15 +191,14 @@ class LlmClient:
             self._shared_pause.begin(seconds, reason)
         if is_new:
             _logger.warning(
-                "The language model %s is paused for %.0f s, and rules do its work: %s", self.name, seconds, reason
+                "The language model %s is paused for %.0f s, and rules do its work: %s", self.name, seconds, failure
             )
         elif failure == "unusable":
             _logger.warning(
-                "The language model %s gives no usable answer for namespace %r; rules do its work there for %.0f s: %s",
+                "The language model %s gives no usable answer for namespace %.12s; rules do its work there for %.0f s",
                 self.name,
-                namespace,
+                folder_name(namespace),
                 seconds,
-                reason,
             )
 
     async def _close(self) -> None:

@@ -15,6 +15,7 @@ import dramatiq
 
 from recollect.events.envelope import now_us
 from recollect.events.errors import RecollectError
+from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.registry import LIVE_JOBS, SCHEDULED_JOBS
 from recollect.jobs.queue.run_store import RunStore
@@ -101,7 +102,7 @@ def _process_namespace(
         events = SCHEDULED_JOBS[job].work(context, namespace, scheduled_at_us)
         run_store.record_progress(job, scheduled_at_us, now_us(), events=events)
     except RecollectError as error:
-        _logger.warning("%s failed for namespace %r", job, namespace, exc_info=True)
+        _logger.warning("%s failed for namespace %.12s", job, folder_name(namespace), exc_info=True)
         run_store.record_progress(job, scheduled_at_us, now_us(), error=f"{namespace}: {error}")
 
 

@@ -63,7 +63,7 @@ def _is_redis(url: str) -> bool:
     if url.startswith(("redis://", "rediss://", "unix://")):
         return True
     if url != "memory://":
-        raise InvalidInput(f"no broker for {url!r}; use memory:// or redis://host:port/0", field="broker")
+        raise InvalidInput("no broker for this URL; use memory:// or redis://host:port/0", field="broker")
     return False
 
 

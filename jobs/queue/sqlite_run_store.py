@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from recollect.events.storage.database import connect, storage_errors
+from recollect.events.storage.private_files import make_private_folder
 from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, DeadLetter, Heartbeat, Run
 
 #: Runs of a job that are stored: a month of nightly runs.
@@ -46,7 +47,7 @@ class SqliteRunStore:
         self._path = path
         self._lock = threading.Lock()
         with storage_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             self._connection = connect(path)
             # NORMAL may lose the last rows at a power cut. The work is then done again, which appends nothing.
             self._connection.pragma("synchronous", "NORMAL")

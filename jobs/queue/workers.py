@@ -11,6 +11,7 @@ import dramatiq
 
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import RecollectError
+from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.actors import QUEUES, declare_actors
 from recollect.jobs.queue.backlog import BacklogMonitor
@@ -160,7 +161,7 @@ class Workers:
             self.actors.project.send(namespace)
         except Exception:
             # The broker cannot be reached. The sweep sends the message later, and reads never depend on it.
-            _logger.warning("could not notify the workers of namespace %r", namespace, exc_info=True)
+            _logger.warning("could not notify the workers of namespace %.12s", folder_name(namespace), exc_info=True)
             return False
         return True
 

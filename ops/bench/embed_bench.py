@@ -19,8 +19,10 @@ import texts
 from table import heading
 
 from recollect.projections.embeddings.embedder import SentenceEmbedder
-from recollect.projections.embeddings.model_runtime import OpenVinoRuntime, TorchRuntime, load_runtime
+from recollect.projections.embeddings.model_loading import load_runtime
+from recollect.projections.embeddings.openvino_runtime import OpenVinoRuntime
 from recollect.projections.embeddings.stretches import Stretch
+from recollect.projections.embeddings.torch_runtime import TorchRuntime
 from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
 
 QUERIES = 200
@@ -45,7 +47,7 @@ def run(folder: Path) -> None:  # noqa: ARG001 -- as every part's
     heading(f"Embedding, {DEFAULT_MODEL} (floor: the runtime's forward pass alone)")
     choices: list[RuntimeChoice] = ["torch"]
     if find_spec("openvino") is None:
-        print("openvino is not installed: pip install 'recollect[fast]'")
+        print("openvino is not installed: pip install openvino")
     else:
         choices.append("openvino")
     parts = [_part(choice) for choice in choices]
@@ -78,18 +80,16 @@ def _part(choice: RuntimeChoice) -> Part:
 
 
 def _openvino_pass(runtime: OpenVinoRuntime, texts: list[str]) -> Pass:
-    features = _features(runtime.tokenizer, texts, runtime.tokens_max, "np")
+    features = runtime.features(runtime.tokenizer.encode_batch(texts))
     return partial(runtime.compiled, features, share_inputs=True, share_outputs=True)
 
 
 def _torch_pass(runtime: TorchRuntime, texts: list[str]) -> Pass:
     torch: Any = import_module("torch")
-    features = _features(runtime.tokenizer, texts, runtime.tokens_max, "pt")
+    features = dict(
+        runtime.tokenizer(texts, padding=True, truncation=True, max_length=runtime.tokens_max, return_tensors="pt")
+    )
     return torch.inference_mode()(partial(runtime.model[0].auto_model, **features))
-
-
-def _features(tokenizer: Any, texts: list[str], tokens_max: int | None, kind: str) -> dict[str, Any]:
-    return dict(tokenizer(texts, padding=True, truncation=True, max_length=tokens_max, return_tensors=kind))
 
 
 def _measure(parts: list[Part], batches: list[list[str]]) -> dict[str, tuple[list[float], list[float]]]:

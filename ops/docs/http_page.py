@@ -32,8 +32,10 @@ def routes() -> str:
     for path, methods in openapi()["paths"].items():
         for method, route in methods.items():
             parameters = [f"`{one['name']}`" for one in route.get("parameters", []) if one["in"] == "query"]
-            rows.append((method.upper(), f"`{path}`", _meaning(route), ", ".join(parameters), _body(route)))
-    return table(("method", "path", "what it does", "query parameters", "body"), rows)
+            rows.append(
+                (method.upper(), f"`{path}`", _meaning(route), _scopes(route), ", ".join(parameters), _body(route))
+            )
+    return table(("method", "path", "what it does", "scopes", "query parameters", "body"), rows)
 
 
 def request() -> str:
@@ -64,6 +66,14 @@ def filters() -> str:
 
 def _meaning(route: dict[str, Any]) -> str:
     return " ".join(route.get("description", route.get("summary", "")).split())
+
+
+def _scopes(route: dict[str, Any]) -> str:
+    """Return the scopes that a token needs; a route about the whole server needs them for all namespaces."""
+    if not route["security"]:
+        return "none, and no token"
+    scopes = ", ".join(f"`{scope}`" for scope in route["security"][0]["token"])
+    return f"{scopes} of `*`" if route["x-extent"] == "server" else scopes
 
 
 def _body(route: dict[str, Any]) -> str:

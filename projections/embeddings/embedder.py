@@ -11,12 +11,13 @@ from typing import Literal, Protocol
 import numpy as np
 
 from recollect.events.errors import short_text
+from recollect.projections.embeddings.model_cache import read_basis, write_basis
 from recollect.projections.embeddings.model_files import ModelUnavailable, model_fingerprint
+from recollect.projections.embeddings.model_loading import load_runtime
 from recollect.projections.embeddings.model_runtime import (
     Runtime,
     RuntimeName,
     RuntimeRefused,
-    load_runtime,
 )
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector, principal_directions
@@ -198,7 +199,17 @@ class SentenceEmbedder:
 
         The vocabulary gives the same texts on every machine, and the basis contains nothing of the users' texts.
         """
-        words = sorted(word for word in self._ready().tokenizer.get_vocab() if word.isalpha() and len(word) > 2)
+        cached = read_basis(self.fingerprint)
+        if cached is not None and len(cached) == self.dimensions:
+            return cached
+        basis = self._fitted_basis()
+        write_basis(self.fingerprint, basis)
+        return basis
+
+    def _fitted_basis(self) -> Vector:
+        # Without the marks by which some tokenizers tell that a piece begins a word.
+        pieces = {piece.lstrip("▁Ġ") for piece in self._ready().tokenizer.get_vocab()}
+        words = sorted(word for word in pieces if word.isalpha() and len(word) > 2)
         step = max(1, len(words) // _BASIS_WORDS)
         chosen = words[::step]
         # Alphabetical neighbours are related words, so each text takes words at a distance.

@@ -24,6 +24,7 @@ from recollect.events.errors import ForeignFile, RecollectError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import write_once
 from recollect.events.storage.database import storage_errors
+from recollect.events.storage.namespace_folder import folder_name
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.model_runtime import normalised
 from recollect.projections.embeddings.passages import (
@@ -394,13 +395,13 @@ class Vectors:
         try:
             return VectorStore(path, self.embedder.fingerprint, source)
         except ForeignFile as problem:
-            _logger.warning("the vectors of namespace %r are embedded again: %s", namespace, problem)
+            _logger.warning("the vectors of namespace %.12s are embedded again: %s", folder_name(namespace), problem)
             remove_database(path)
             return VectorStore(path, self.embedder.fingerprint, source)
 
     def _remove_damaged(self, namespace: str) -> None:
         """Remove the file; the next use embeds its texts again."""
-        _logger.warning("the vectors of namespace %r are damaged and are embedded again", namespace)
+        _logger.warning("the vectors of namespace %.12s are damaged and are embedded again", folder_name(namespace))
         with self._stores.lock:
             self._stores.drop(namespace)
             remove_database(self._path(namespace))

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from recollect.events.envelope import RecordedEvent
+from recollect.events.intake.recalled_context import strip_recalled
 from recollect.projections.text.importance import NEUTRAL_IMPORTANCE, importance_of
-from recollect.projections.text.prompt_fence import strip_recalled
 
 #: Values of JSON data that are read, and characters of the text that they give: enough for an error with its cause.
 _VALUES_MAX = 256

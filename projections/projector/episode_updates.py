@@ -65,7 +65,7 @@ SELECT version, (
 ) FROM episode_sources AS own WHERE id = ? AND version < ? ORDER BY version
 """
 _FORGET_SUMMARY = "UPDATE episodes SET status = 'forgotten', terms = NULL WHERE version = ?"
-Status = Literal["active", "stale", "superseded", "invalidated", "rejected"]
+Status = Literal["active", "stale", "superseded", "invalidated", "rejected", "quarantined", "echo"]
 
 
 class EpisodeUpdates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -10,16 +11,18 @@ import apsw
 import orjson
 
 from recollect.projections.projector.predicates import canonical, normalised
-from recollect.projections.projector.stated_fact import StatedFact
+from recollect.projections.projector.stated_fact import StatedMemory
 from recollect.projections.text.stems import content_stems
 
-#: Facts of one subject that an ending is compared with, newest first: it bounds the time of one ending.
+#: Facts and preferences of one subject that an ending is compared with, newest first: it bounds the time of an ending.
 FACTS_MAX = 2_000
 #: Endings of one subject that a fact is compared with, newest first.
 ENDINGS_MAX = 100
 #: Share of the content words of the ending or of the object, whichever has fewer, that both must have.
 SHARED_MIN = 0.7
 
+#: The predicate of a fact such as `does not eat`.
+_NEGATED = re.compile(r"\b(?:not|never|no)\b")
 #: Types of facts that end; an event or a commit is over when it is stated.
 _ENDABLE_TYPES = ("fact", "decision", "problem", "task")
 
@@ -28,23 +31,24 @@ INSERT INTO fact_endings (id, subject, predicates, types, about, kind, at_us, so
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 _AFTER = """
-SELECT id, subject, predicates, types, about, kind, at_us, source_events FROM fact_endings
+SELECT key, id, subject, predicates, types, about, kind, at_us, source_events FROM fact_endings
 WHERE subject = ? AND at_us >= ? ORDER BY at_us DESC, key DESC LIMIT ?
 """
 _OF_SOURCE = """
 SELECT key, id, source_events FROM fact_endings
 WHERE EXISTS (SELECT 1 FROM json_each(fact_endings.source_events) WHERE value = ?)
 """
-_REOPEN = """
-UPDATE {table} SET status = 'active', ended_by = NULL WHERE ended_by = ? AND status IN ('ended', 'invalidated')
+_REOPEN_RELATIONSHIPS = """
+UPDATE relationships SET status = 'active', ended_by = NULL
+WHERE ended_by = ? AND status IN ('ended', 'invalidated')
 """
 _FACTS_OF_SUBJECT = """
 SELECT topic, predicate, type, value, conflict_key FROM facts
 WHERE topic >= ? AND topic < ? AND status <> 'rejected' ORDER BY key DESC LIMIT ?
 """
-_PREFERENCES_BEFORE = """
-SELECT id, name || ' ' || value FROM preferences
-WHERE subject IN (?, '') AND status IN ('active', 'stale') AND updated_at_us <= ?
+# Preferences without a subject are the user's.
+_PREFERENCES_OF_SUBJECT = """
+SELECT id, name || ' ' || value FROM preferences WHERE subject IN (?, '') ORDER BY key DESC LIMIT ?
 """
 _RELATIONSHIPS_BEFORE = """
 SELECT r.id, r.type, target.name FROM relationships AS r
@@ -114,6 +118,19 @@ class Ending:
         # `Forget my phone number` names the predicate.
         return self.kind == "retract" and shares_words(self.about, predicate)
 
+    def spares(self, predicate: str, sources: Sequence[str]) -> bool:
+        """Return whether it ends nothing of a fact that it matches, since one message states both.
+
+        In `I quit my job. I work at Bosch now` the ending is about what was said before, and in `I don't eat meat any
+        more` the negated fact begins. What the ending names is over: `My dog is called Rex. Rex died`.
+
+        Parameters:
+            predicate: of the fact.
+            sources: the events that state the fact.
+        """
+        is_other = not self.about or _NEGATED.search(predicate) is not None
+        return self.kind == "end" and is_other and not set(self.source_events).isdisjoint(sources)
+
     def ends_preference(self, text: str) -> bool:
         """Return whether it ends a preference with this name and value."""
         return not self.types and not self.predicates and bool(self.about) and shares_words(self.about, text)
@@ -130,6 +147,8 @@ class FactEndings:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        #: The endings that were read, by key: the endings of a subject are compared with each of its facts.
+        self._read: dict[int, Ending] = {}
 
     def add(self, ending: Ending) -> None:
         """Store an ending for facts that were said earlier and arrive later."""
@@ -137,16 +156,10 @@ class FactEndings:
         *texts, sources = [orjson.dumps(list(values)).decode() for values in lists]
         self._connection.execute(_ADD, (ending.id, ending.subject, *texts, ending.kind, ending.at_us, sources))
 
-    def apply_to_other_kinds(self, ending: Ending) -> None:
-        """End the preferences and relationships that an ending speaks of; `Facts.end` ends the facts."""
+    def end_relationships(self, ending: Ending) -> None:
+        """End the relationships that an ending speaks of."""
         status = "invalidated" if ending.kind == "retract" else "ended"
         before = (ending.subject, ending.at_us)
-        preferences: list[Any] = self._connection.execute(_PREFERENCES_BEFORE, before).fetchall()
-        for id, text in preferences:
-            if ending.ends_preference(text):
-                self._connection.execute(
-                    "UPDATE preferences SET status = ?, ended_by = ? WHERE id = ?", (status, ending.id, id)
-                )
         relationships: list[Any] = self._connection.execute(_RELATIONSHIPS_BEFORE, before).fetchall()
         for id, kind, target in relationships:
             if ending.ends_relation(kind, target):
@@ -158,44 +171,57 @@ class FactEndings:
     def forget(self, source_id: str) -> list[str]:
         """Remove the endings that only the event `source_id` states, and return their ids.
 
-        The preferences and relationships that they ended are active again; the caller does the same with facts.
+        The relationships that they ended are active again; the caller does the same with facts and preferences.
         """
         rows: list[Any] = self._connection.execute(_OF_SOURCE, (source_id,)).fetchall()
         removed_ids = [id for _, id, sources in rows if set(orjson.loads(sources)) == {source_id}]
         for id in removed_ids:
             self._connection.execute("DELETE FROM fact_endings WHERE id = ?", (id,))
-            for table in ("preferences", "relationships"):
-                self._connection.execute(_REOPEN.format(table=table), (id,))
+            self._connection.execute(_REOPEN_RELATIONSHIPS, (id,))
         return removed_ids
 
-    def after(self, said_us: int, fact: StatedFact) -> list[Ending]:
-        """Return the endings at or after a time that end a fact of that time."""
+    def of_fact(self, fact: StatedMemory) -> list[Ending]:
+        """Return the endings, said at the same time or later, that end a fact."""
+        predicate: str = fact.payload["predicate"]
         stated = FactOfSubject(
             topic=fact.topic,
-            predicate=fact.payload["predicate"],
+            predicate=predicate,
             type=fact.payload.get("type", "fact"),
             value=fact.value,
             conflict_key=fact.conflict_key,
         )
-        endings = self.since(fact.payload["subject"], said_us)
-        return [ending for ending in endings if ending.matches(stated)]
+        return [
+            ending
+            for ending in self.since(fact.payload["subject"], fact.said_us)
+            if ending.matches(stated) and not ending.spares(predicate, fact.sources)
+        ]
+
+    def of_preference(self, preference: StatedMemory) -> list[Ending]:
+        """Return the endings, said at the same time or later, that end a preference."""
+        payload = preference.payload
+        text = f"{payload['key']} {payload['value']}"
+        endings = self.since(payload.get("subject") or "", preference.said_us)
+        return [ending for ending in endings if ending.ends_preference(text)]
 
     def since(self, subject: str, at_us: int) -> list[Ending]:
         """Return the endings of a subject at or after a time, newest first."""
         rows: list[Any] = self._connection.execute(_AFTER, (normalised(subject), at_us, ENDINGS_MAX)).fetchall()
-        return [
-            Ending(
-                id=id,
-                subject=subject,
-                predicates=tuple(orjson.loads(predicates)),
-                types=tuple(orjson.loads(types)),
-                about=frozenset(orjson.loads(about)),
-                kind=kind,
-                at_us=at_us,
-                source_events=tuple(orjson.loads(sources)),
-            )
-            for id, subject, predicates, types, about, kind, at_us, sources in rows
-        ]
+        return [self._read.get(row[0]) or self._remembered(row) for row in rows]
+
+    def _remembered(self, row: tuple[Any, ...]) -> Ending:
+        """Return the ending of a row, whose columns are those of `_AFTER`, and keep it."""
+        key, id, subject, predicates, types, about, kind, at_us, sources = row
+        ending = self._read[key] = Ending(
+            id=id,
+            subject=subject,
+            predicates=tuple(orjson.loads(predicates)),
+            types=tuple(orjson.loads(types)),
+            about=frozenset(orjson.loads(about)),
+            kind=kind,
+            at_us=at_us,
+            source_events=tuple(orjson.loads(sources)),
+        )
+        return ending
 
     def matching_facts(self, ending: Ending) -> list[FactOfSubject]:
         """Return the facts of its subject that it ends, of any status."""
@@ -203,6 +229,11 @@ class FactEndings:
         rows: list[Any] = self._connection.execute(_FACTS_OF_SUBJECT, topics).fetchall()
         facts = dict.fromkeys(FactOfSubject(*row) for row in rows)
         return [fact for fact in facts if ending.matches(fact)]
+
+    def matching_preferences(self, ending: Ending) -> list[str]:
+        """Return the ids of the preferences of its subject that it ends, of any status."""
+        rows: list[Any] = self._connection.execute(_PREFERENCES_OF_SUBJECT, (ending.subject, FACTS_MAX)).fetchall()
+        return [id for id, text in rows if ending.ends_preference(text)]
 
 
 def shares_words(about: frozenset[str], object: str) -> bool:

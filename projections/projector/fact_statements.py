@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 import apsw
@@ -18,7 +17,7 @@ STATEMENTS_MAX = 200
 #: Rank of the kinds that act on other statements of the same time.
 ACT_RANK = 9
 
-_COLUMNS = tuple(field.name for field in fields(Statement))
+_COLUMNS = Statement._fields
 _ADD = """
 INSERT INTO fact_statements (
     group_key, id, kind, value, at_us, from_us, until_us, is_assistant, rank, fact_id, confidence, source_type,
@@ -53,8 +52,7 @@ class FactStatements:
 
     def add(self, group: str, statement: Statement, *, confidence: float, source_type: str, sources: list[str]) -> None:
         """Add a statement to a group; its key is the next one."""
-        bindings: dict[str, Any] = {name: getattr(statement, name) for name in _COLUMNS if name != "key"}
-        bindings |= {
+        bindings: dict[str, Any] = statement._asdict() | {
             "group_key": group,
             "is_assistant": int(statement.is_assistant),
             "confidence": confidence,
@@ -72,10 +70,15 @@ class FactStatements:
     def of_group(self, group: str, topic: str) -> list[Statement]:
         """Return the statements of a group, and the corrections of its whole topic."""
         rows: list[tuple[Any, ...]] = self._connection.execute(_GROUP, (group, topic)).fetchall()
-        statements = [Statement(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+        statements = [Statement._make(row) for row in rows]
         if len(statements) > STATEMENTS_MAX:
             self._connection.execute(_DROP_OLDEST, (group, len(statements) - STATEMENTS_MAX))
         return statements
+
+    def sources_at(self, group: str, at_us: int) -> list[str]:
+        """Return the source events of what was stated in a group at a time."""
+        query = "SELECT source_events FROM fact_statements WHERE group_key = ? AND at_us = ? AND kind = 'state'"
+        return [id for (sources,) in self._connection.execute(query, (group, at_us)) for id in orjson.loads(sources)]
 
     def assign(self, group: str, statement_id: str, fact_id: str) -> None:
         """Set the fact that a statement belongs to."""
@@ -134,7 +137,7 @@ def acting_on(statements: Sequence[Statement], group: str, topic: str) -> list[S
     for statement in statements:
         if statement.kind == "correct" and statement.rank == ACT_RANK:
             if group != group_of(topic, statement.value or "", None):
-                acting.append(replace(statement, kind="end", value=None))
+                acting.append(statement._replace(kind="end", value=None))
         else:
             acting.append(statement)
     return acting

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 #: state: the value holds. past: the value held before the statement. correct: the value holds, and what was said before
 #: is wrong. end: the value no longer holds. retract: the value never held.
 Kind = Literal["state", "past", "correct", "end", "retract"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """A statement about the facts of one group, which have the same subject and predicate."""
+class Statement(NamedTuple):
+    """A statement about the facts of one group, which have the same subject and predicate.
+
+    A tuple, since all statements of a group are read for each new one.
+    """
 
     #: The id of the event, with a number when the event has several statements.
     id: str

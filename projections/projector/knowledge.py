@@ -1,18 +1,17 @@
-"""Knowledge: writes preferences, procedures, relationships, documents, observations and ratings."""
+"""Knowledge: writes procedures, relationships, documents, observations and ratings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
 from recollect.projections.projector.fact_endings import FactEndings
-from recollect.projections.projector.fact_rows import SOURCE_RANKS, SOURCES_MAX
-from recollect.projections.projector.predicates import normalised
-from recollect.projections.projector.stated_fact import combined_confidence
+from recollect.projections.projector.fact_rows import SOURCES_MAX
+from recollect.projections.projector.stated_fact import combined_confidence, said_us
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.chunks import chunks
 from recollect.projections.text.tokens import estimate_tokens
@@ -29,9 +28,10 @@ RELATION_WEIGHTS = {
     "mentions": 0.35,
     "contradicts": 0.0,
 }
-#: Relationships of which a person has one at a time.
-PARTNER_TYPES = frozenset(
-    ("partner", "boyfriend", "girlfriend", "husband", "wife", "fiancé", "fiancée", "fiance", "fiancee")
+#: Relationships of which a person has one at a time, in groups: a new husband takes the place of a boyfriend.
+_EXCLUSIVE_TYPES = (
+    frozenset(("partner", "boyfriend", "girlfriend", "husband", "wife", "fiancé", "fiancée", "fiance", "fiancee")),
+    frozenset(("boss", "manager", "supervisor", "line manager")),
 )
 #: Weight of any other type.
 RELATION_WEIGHT_DEFAULT = 0.5
@@ -42,19 +42,6 @@ RATING_SCORES = {"useful": 1.0, "noise": -0.5, "misleading": -1.0}
 #: Tables of memories with a status and a pin.
 _MEMORY_TABLES = ("facts", "preferences", "procedures", "relationships")
 
-_ACTIVE_PREFERENCE = """
-SELECT id, value, source_type, updated_at_us FROM preferences
-WHERE subject = ? AND category = ? AND name = ? AND status = 'active'
-"""
-_ADD_PREFERENCE = """
-INSERT OR IGNORE INTO preferences (
-    id, version, subject, category, name, value, strength, standing, source_type, status, pinned, superseded_by,
-    ended_by, evidence_count, source_events, stale_at_us, created_at_us, updated_at_us
-) VALUES (
-    :id, :version, :subject, :category, :name, :value, :strength, :standing, :source_type, :status, 0, :superseded_by,
-    :ended_by, 1, :source_events, :stale_at_us, :occurred_at_us, :occurred_at_us
-)
-"""
 _ACTIVE_PROCEDURE = "SELECT id, steps FROM procedures WHERE name = ? COLLATE NOCASE AND status = 'active'"
 _ADD_PROCEDURE = """
 INSERT OR IGNORE INTO procedures (
@@ -68,13 +55,18 @@ INSERT OR IGNORE INTO procedures (
 _RELATIONSHIP = """
 SELECT id, status, updated_at_us FROM relationships WHERE source_id = ? AND type = ? AND target_id = ?
 """
+_STRENGTHEN_RELATIONSHIP = """
+UPDATE relationships SET confidence = ?, evidence_count = evidence_count + 1, source_events = ?, status = 'active',
+    updated_at_us = max(updated_at_us, ?), stale_at_us = max(stale_at_us, ?)
+WHERE id = ?
+"""
 _END_RELATIONSHIP = """
 UPDATE relationships SET status = 'ended', ended_by = ? WHERE status IN ('active', 'stale') AND updated_at_us <= ?
 AND source_id = ? AND type = ? AND target_id = ?
 """
-_ACTIVE_PARTNERS = f"""
+_ACTIVE_OF_TYPES = """
 SELECT id, target_id, updated_at_us FROM relationships
-WHERE source_id = ? AND status = 'active' AND type IN ({", ".join("?" * len(PARTNER_TYPES))})
+WHERE source_id = ? AND status = 'active' AND type IN (SELECT value FROM json_each(?))
 ORDER BY updated_at_us DESC, key DESC
 """
 _ADD_RELATIONSHIP = """
@@ -110,62 +102,12 @@ ON CONFLICT (memory_id) DO UPDATE SET rating = rating + excluded.rating
 """
 
 
-class _ActivePreference(NamedTuple):
-    """The active preference of a category and name; its fields are the columns of `_ACTIVE_PREFERENCE`."""
-
-    id: str
-    value: str
-    #: inferred, stated or corrected.
-    source_type: str
-    updated_at_us: int
-
-    def rank(self) -> tuple[bool, int]:
-        """Return whether a person stated it, and when: the greater one of two preferences is active."""
-        return preference_rank(self.source_type, self.updated_at_us)
-
-
 class Knowledge:
-    """The tables of knowledge except facts, updated in the order of the log."""
+    """The tables of knowledge except facts and preferences, updated in the order of the log."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, endings: FactEndings) -> None:
         self._connection = connection
-        self._endings = FactEndings(connection)
-
-    # -- preferences --------------------------------------------------------------------------------------------------
-
-    def upsert_preference(self, event: RecordedEvent, id: str, payload: dict[str, Any], source_type: str) -> None:
-        """Add a preference, strengthen the same one, or let the better or newer one supersede the other."""
-        category, name = payload.get("category", "other"), payload["key"]
-        subject = normalised(payload.get("subject") or "")
-        row = self._row(_ACTIVE_PREFERENCE, subject, category, name)
-        active = None if row is None else _ActivePreference(*row)
-        if active is not None and active.value == payload["value"]:
-            self._strengthen(event, "preferences", "strength", active.id, payload, payload.get("strength", 0.5))
-            return
-        at_us = _said_us(event, payload)
-        wins = active is None or preference_rank(source_type, at_us) >= active.rank()
-        endings = self._endings.since(subject, at_us)
-        ended_by = next((ending.id for ending in endings if ending.ends_preference(f"{name} {payload['value']}")), None)
-        bindings = {
-            "id": id,
-            "version": event.version,
-            "subject": subject,
-            "category": category,
-            "name": name,
-            "value": payload["value"],
-            "strength": payload.get("strength", 0.5),
-            "standing": int(payload.get("standing", False)),
-            "source_type": source_type,
-            "status": "superseded" if not wins else "active" if ended_by is None else "ended",
-            "superseded_by": None if active is None or wins else active.id,
-            "ended_by": ended_by,
-            "source_events": _sources(event, payload),
-            "stale_at_us": at_us + TTL_DAYS["preference"] * DAY_US,
-            "occurred_at_us": at_us,
-        }
-        self._connection.execute(_ADD_PREFERENCE, bindings)
-        if active is not None and wins:
-            self._supersede(at_us, "preferences", active.id, id)
+        self._endings = endings
 
     # -- procedures ---------------------------------------------------------------------------------------------------
 
@@ -215,24 +157,25 @@ class Knowledge:
         self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
     ) -> None:
         """Add a relationship of two entities, or strengthen the existing one."""
-        kind, at_us = relation_type(payload["type"]), _said_us(event, payload)
+        kind, at_us = relation_type(payload["type"]), said_us(event, payload)
         row = self._row(_RELATIONSHIP, source_id, kind, target_id)
         if row is None:
             self._add_relationship(event, id, payload, source_id, target_id)
         elif row[1] != "ended" or at_us > row[2]:
-            self._strengthen(event, "relationships", "confidence", row[0], payload, payload.get("confidence", 1.0))
+            self._strengthen(event, row[0], payload)
         endings = self._endings.since(payload["source"], at_us)
         ended_by = next((ending.id for ending in endings if ending.ends_relation(kind, payload["target"])), None)
         if ended_by is not None:
             self._connection.execute(_END_RELATIONSHIP, (ended_by, at_us, source_id, kind, target_id))
-        if kind in PARTNER_TYPES:
-            self._keep_newest_partner(source_id)
+        for types in _EXCLUSIVE_TYPES:
+            if kind in types:
+                self._keep_newest(source_id, types)
 
     def _add_relationship(
         self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
     ) -> None:
         """Add the row of a relationship."""
-        kind, at_us = relation_type(payload["type"]), _said_us(event, payload)
+        kind, at_us = relation_type(payload["type"]), said_us(event, payload)
         bindings = {
             "id": id,
             "version": event.version,
@@ -247,12 +190,13 @@ class Knowledge:
         }
         self._connection.execute(_ADD_RELATIONSHIP, bindings)
 
-    def _keep_newest_partner(self, source_id: int) -> None:
-        """Supersede all but the newest active partner of a person."""
-        partners: list[Any] = self._connection.execute(_ACTIVE_PARTNERS, (source_id, *sorted(PARTNER_TYPES))).fetchall()
-        for id, target_id, at_us in partners[1:]:
-            if target_id != partners[0][1]:
-                self._supersede(at_us, "relationships", id, partners[0][0])
+    def _keep_newest(self, source_id: int, types: frozenset[str]) -> None:
+        """Supersede all but the newest active relationship of these types of a person."""
+        bindings = (source_id, orjson.dumps(sorted(types)).decode())
+        active: list[Any] = self._connection.execute(_ACTIVE_OF_TYPES, bindings).fetchall()
+        for id, target_id, at_us in active[1:]:
+            if target_id != active[0][1]:
+                self._supersede(at_us, "relationships", id, active[0][0])
 
     # -- documents ----------------------------------------------------------------------------------------------------
 
@@ -376,41 +320,24 @@ class Knowledge:
             (by, at_us, memory_id),
         )
 
-    def _strengthen(
-        self, event: RecordedEvent, table: str, column: str, memory_id: str, payload: dict[str, Any], confidence: float
-    ) -> None:
-        """Raise the confidence, in `column`, of a memory that was stated again, unless the sources are the same."""
-        row = self._row(f"SELECT {column}, source_events FROM {table} WHERE id = ?", memory_id)
+    def _strengthen(self, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+        """Raise the confidence of a relationship that was stated again, unless the sources are the same."""
+        row = self._row("SELECT confidence, source_events FROM relationships WHERE id = ?", id)
         if row is None:
-            raise LookupError(f"{table} has no row {memory_id!r} to strengthen")
+            raise LookupError(f"there is no relationship {id!r} to strengthen")
         old_confidence, old_sources_json = row
         old_sources: list[str] = orjson.loads(old_sources_json)
         new_sources = [id for id in payload.get("source_events") or [event.id] if id not in old_sources]
         if new_sources:
-            at_us = _said_us(event, payload)
-            kind = "preference" if table == "preferences" else "relationship"
-            self._connection.execute(
-                f"UPDATE {table} SET {column} = ?, evidence_count = evidence_count + 1, source_events = ?, "
-                "status = 'active', updated_at_us = max(updated_at_us, ?), stale_at_us = max(stale_at_us, ?) "
-                "WHERE id = ?",
-                (
-                    combined_confidence(old_confidence, confidence),
-                    orjson.dumps([*old_sources, *new_sources][:SOURCES_MAX]).decode(),
-                    at_us,
-                    at_us + TTL_DAYS[kind] * DAY_US,
-                    memory_id,
-                ),
+            at_us = said_us(event, payload)
+            bindings = (
+                combined_confidence(old_confidence, payload.get("confidence", 1.0)),
+                orjson.dumps([*old_sources, *new_sources][:SOURCES_MAX]).decode(),
+                at_us,
+                at_us + TTL_DAYS["relationship"] * DAY_US,
+                id,
             )
-
-
-def preference_rank(source_type: str, at_us: int) -> tuple[bool, int]:
-    """Return whether a person stated a preference, and when: of two, the greater one is active."""
-    return SOURCE_RANKS[source_type] > SOURCE_RANKS["inferred"], at_us
-
-
-def _said_us(event: RecordedEvent, payload: dict[str, Any]) -> int:
-    """Return when a memory was said: the time of the message, not of the batch that it was read in."""
-    return parse_rfc3339(payload.get("stated_at")) or event.occurred_at_us
+            self._connection.execute(_STRENGTHEN_RELATIONSHIP, bindings)
 
 
 def _sources(event: RecordedEvent, payload: dict[str, Any]) -> str:

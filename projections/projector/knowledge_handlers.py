@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
+from recollect.projections.projector.episode_updates import Status
 from recollect.projections.projector.fact_endings import Ending
 from recollect.projections.projector.knowledge import relation_type
-from recollect.projections.projector.stated_fact import StatedFact
+from recollect.projections.projector.stated_fact import StatedMemory, said_us, stated_fact, stated_preference
 from recollect.projections.projector.write_batch import WriteBatch
 
 #: Applies one event, given its payload, to a batch.
@@ -48,7 +49,7 @@ def _facts_decayed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, A
 
 def _preference_stated(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Upsert a preference."""
-    _upsert_preference(batch, event, event.id, payload)
+    _upsert_preference(batch, event, event.id, payload, extracted=False)
 
 
 def _entity_described(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -117,7 +118,7 @@ def _facts_extracted(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
     for number, ending in enumerate(payload.get("endings", ())):
         _end_facts(batch, event, f"{event.id}#e{number}", ending)
     for number, preference in enumerate(payload.get("preferences", ())):
-        _upsert_preference(batch, event, f"{event.id}#p{number}", preference)
+        _upsert_preference(batch, event, f"{event.id}#p{number}", preference, extracted=True)
     for number, relationship in enumerate(payload.get("relationships", ())):
         _upsert_relationship(batch, event, f"{event.id}#l{number}", relationship)
     for number, procedure in enumerate(payload.get("procedures", ())):
@@ -145,10 +146,10 @@ def _memory_pinned(batch: WriteBatch, event: RecordedEvent, payload: dict[str, A
 
 
 def _memory_invalidated(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    """Set the status of a memory; a fact is also retracted, so that extraction does not add it again."""
+    """Set the status of a memory; a fact or preference is also retracted: extraction does not add it again."""
     memory_id: str = payload["memory_id"]
     batch.episode_updates.set_status(event, [memory_id], "invalidated")
-    batch.deferred.add(event, lambda: batch.facts.retract(event, memory_id))
+    batch.deferred.add(event, lambda: _retract(batch, event, memory_id))
     batch.deferred.add(event, lambda: batch.knowledge.set_status(event, memory_id, "invalidated"))
 
 
@@ -161,12 +162,15 @@ def _memory_unpinned(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
 def _memory_ended(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """End a memory, which was true until then."""
     ended_at_us = parse_rfc3339(payload.get("ended_at")) or event.occurred_at_us
-    batch.deferred.add(event, lambda: batch.facts.end_fact(event, payload["memory_id"], ended_at_us))
+    for timelines in batch.timelines:
+        batch.deferred.add(
+            event, lambda timelines=timelines: timelines.end_row(event, payload["memory_id"], ended_at_us)
+        )
     batch.deferred.add(event, lambda: batch.care.end(event, payload["memory_id"]))
 
 
 def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    """Hide a memory and what was derived from it; a forgotten fact is also retracted."""
+    """Hide a memory and what was derived from it; a forgotten fact or preference is also retracted."""
     memory_id: str = payload["memory_id"]
     kind = payload.get("kind", "memory")
     if kind == "entity":
@@ -182,8 +186,8 @@ def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str
     if event.session_id is not None:
         batch.session(event, is_activity=False).summary = None
     batch.episode_updates.forget(event, memory_id)
-    batch.deferred.add(event, lambda: batch.facts.retract(event, memory_id))
-    batch.deferred.add(event, lambda: batch.facts.forget_source(event, memory_id))
+    batch.deferred.add(event, lambda: _retract(batch, event, memory_id))
+    batch.deferred.add(event, lambda: _forget_source(batch, event, memory_id))
     batch.deferred.add(event, lambda: batch.care.forget(event, memory_id))
     batch.deferred.add(event, lambda: batch.entities.forget_source(memory_id))
 
@@ -192,6 +196,24 @@ def _memory_status_changed(batch: WriteBatch, event: RecordedEvent, payload: dic
     """Set the status of a memory."""
     batch.episode_updates.set_status(event, [payload["memory_id"]], payload["status"])
     batch.deferred.add(event, lambda: batch.knowledge.set_status(event, payload["memory_id"], payload["status"]))
+
+
+def _memory_quarantined(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Hold a memory back until it is reviewed; of a document, retrieval leaves out the instructions."""
+    memory_id: str = payload["memory_id"]
+    batch.deferred.add(event, lambda: batch.care.quarantine(event, payload))
+    if payload.get("kind", "memory") == "memory":
+        batch.episode_updates.set_status(event, [memory_id], "quarantined")
+        batch.deferred.add(event, lambda: batch.knowledge.set_status(event, memory_id, "quarantined"))
+
+
+def _memory_reviewed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Set the status of a memory in quarantine by the decision."""
+    memory_id: str = payload["memory_id"]
+    status: Status = "active" if payload["decision"] == "approve" else "rejected"
+    batch.deferred.add(event, lambda: batch.care.review(memory_id, payload["decision"]))
+    batch.episode_updates.set_status(event, [memory_id], status)
+    batch.deferred.add(event, lambda: batch.knowledge.set_status(event, memory_id, status))
 
 
 def _memories_merged(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -203,16 +225,10 @@ def _memories_merged(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
 
 def _stated_fact(
     batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any], *, extracted: bool
-) -> StatedFact:
+) -> StatedMemory:
     """Return the fact of a payload; its subject becomes an entity."""
     entity_id = batch.entity_id(event, payload["subject"])
-    return StatedFact(
-        id=id,
-        entity_id=entity_id,
-        payload=payload,
-        source_type=payload.get("source_type", "stated"),
-        extracted=extracted,
-    )
+    return stated_fact(event, id, payload, entity_id=entity_id, extracted=extracted)
 
 
 def _upsert_fact(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any], *, extracted: bool) -> None:
@@ -223,15 +239,43 @@ def _upsert_fact(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict
 
 def _end_facts(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
     """End the facts, preferences and relationships that an ending speaks of, later in the batch."""
-    at_us = parse_rfc3339(payload.get("stated_at")) or event.occurred_at_us
-    ending = Ending.from_payload(id, payload, at_us)
-    batch.deferred.add(event, lambda: batch.facts.end(event, ending))
+    ending = Ending.from_payload(id, payload, said_us(event, payload))
+    batch.deferred.add(event, lambda: _end(batch, event, ending))
 
 
-def _upsert_preference(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+def _end(batch: WriteBatch, event: RecordedEvent, ending: Ending) -> None:
+    """End what an ending speaks of, also what was said earlier and arrives later."""
+    batch.endings.add(ending)
+    batch.endings.end_relationships(ending)
+    batch.facts.end(event, ending)
+    batch.preferences.end(event, ending)
+
+
+def _retract(batch: WriteBatch, event: RecordedEvent, memory_id: str) -> None:
+    """Invalidate a fact or a preference; what was said up to now does not add it again."""
+    for timelines in batch.timelines:
+        timelines.retract(event, memory_id)
+
+
+def _forget_source(batch: WriteBatch, event: RecordedEvent, source_id: str) -> None:
+    """Undo what only the message `source_id` states, replaces or ends; the facts and preferences before it hold again.
+
+    What no other event states keeps its status: `MemoryCare.forget` hides it. Nothing is undone for the id of a fact or
+    a preference, since a user who forgets a correction does not want the wrong value back.
+    """
+    if any(timelines.rows.select("id = ?", source_id) for timelines in batch.timelines):
+        return
+    groups = batch.facts.statements.forget(source_id, batch.endings.forget(source_id))
+    for timelines in batch.timelines:
+        timelines.refresh_groups(event, groups)
+
+
+def _upsert_preference(
+    batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any], *, extracted: bool
+) -> None:
     """Upsert a preference later in the batch."""
-    source_type = payload.get("source_type", "stated")
-    batch.deferred.add(event, lambda: batch.knowledge.upsert_preference(event, id, payload, source_type))
+    preference = stated_preference(event, id, payload, extracted=extracted)
+    batch.deferred.add(event, lambda: batch.preferences.upsert(event, preference))
 
 
 def _upsert_relationship(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
@@ -276,6 +320,8 @@ KNOWLEDGE_HANDLERS: dict[str, Handler] = {
     "memory.invalidated": _memory_invalidated,
     "memory.forgotten": _memory_forgotten,
     "memory.status_changed": _memory_status_changed,
+    "memory.quarantined": _memory_quarantined,
+    "memory.reviewed": _memory_reviewed,
     "memories.merged": _memories_merged,
     "retrieval.rated": _retrieval_rated,
 }

@@ -16,6 +16,8 @@ from recollect.events.envelope import RecordedEvent
 
 #: Tables of memories with a status, a pin and source events.
 _TABLES = ("facts", "preferences", "procedures", "relationships")
+#: Those whose rows follow no timeline; the caller changes the others.
+_TABLES_WITHOUT_TIMELINE = ("procedures", "relationships")
 #: The lists of a payload whose items name their source events.
 _DERIVED_ITEMS = (
     "facts",
@@ -46,7 +48,7 @@ WHERE id = :id AND status IN ('active', 'stale')
 """
 _REPLACED = """
 SELECT id FROM {table} WHERE superseded_by = ? AND status = 'superseded'
-ORDER BY {rank} updated_at_us DESC, key DESC
+ORDER BY updated_at_us DESC, key DESC
 """
 # Later properties of the same relationship replace earlier ones with the same name.
 _SET_PROPERTIES = """
@@ -84,9 +86,9 @@ class MemoryCare:
             self._connection.execute(f"UPDATE {table} SET pinned = 0 WHERE id = ?", (memory_id,))
 
     def end(self, event: RecordedEvent, memory_id: str) -> None:
-        """End an active or stale memory that is not a fact."""
+        """End an active or stale procedure or relationship."""
         bindings = {"id": memory_id, "occurred_at_us": event.occurred_at_us}
-        for table in _TABLES[1:]:
+        for table in _TABLES_WITHOUT_TIMELINE:
             self._connection.execute(_END.format(table=table), bindings)
 
     def forget(self, event: RecordedEvent, memory_id: str) -> None:
@@ -110,6 +112,19 @@ class MemoryCare:
                 f"WHERE version < ?2 AND {condition}",
                 (at_us, before, entity_id),
             )
+
+    def quarantine(self, event: RecordedEvent, payload: dict[str, Any]) -> None:
+        """Add a memory to the quarantine; a document that was reviewed in an older form waits again."""
+        reasons = orjson.dumps(payload["reasons"]).decode()
+        self._connection.execute(
+            "INSERT OR REPLACE INTO quarantine (memory_id, kind, reasons, status, version, at_us) "
+            "VALUES (?, ?, ?, 'waiting', ?, ?)",
+            (payload["memory_id"], payload.get("kind", "memory"), reasons, event.version, event.occurred_at_us),
+        )
+
+    def review(self, memory_id: str, decision: str) -> None:
+        """Set the decision on a memory in quarantine."""
+        self._connection.execute("UPDATE quarantine SET status = ? WHERE memory_id = ?", (decision, memory_id))
 
     def set_properties(self, source_id: int, kind: str, target_id: int, properties: dict[str, Any]) -> None:
         """Add the properties of a relationship, whose type is `kind`."""
@@ -135,15 +150,14 @@ class MemoryCare:
                 )
                 continue
             self._connection.execute(_FORGET.format(table=table), (event.occurred_at_us, memory_id))
-            if table != "facts":
+            if table in _TABLES_WITHOUT_TIMELINE:
                 self._reopen_replaced(table, memory_id)
             if table in _FORGET_ENTITIES:
                 self._connection.execute(_FORGET_ENTITIES[table], (memory_id,))
 
     def _reopen_replaced(self, table: str, memory_id: str) -> None:
-        """Let the newest memory that `memory_id` replaced hold again; what a person stated comes first."""
-        rank = "source_type = 'inferred'," if table == "preferences" else ""
-        query = _REPLACED.format(table=table, rank=rank)
+        """Let the newest memory that `memory_id` replaced hold again."""
+        query = _REPLACED.format(table=table)
         ids = [id for (id,) in self._connection.execute(query, (memory_id,))]
         for position, id in enumerate(ids):
             newest = (ids[0], id) if position else (None, id)

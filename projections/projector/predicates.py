@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+from recollect.projections.text.stems import content_stems
 
 #: Spellings of one predicate in each line; facts are compared by the first spelling.
 _SPELLINGS = """
@@ -56,6 +59,7 @@ def normalised(text: str) -> str:
     return _SEPARATORS.sub(" ", text.casefold()).strip(_EDGES)
 
 
+@lru_cache(maxsize=4_096)
 def canonical(predicate: str) -> str:
     """Return the canonical spelling of `predicate`, by which facts are compared."""
     name = normalised(predicate)
@@ -83,6 +87,11 @@ def counted_noun(value: str) -> str | None:
     noun = match["noun"].strip()
     singular = noun.removesuffix("s") if not noun.endswith("ss") else noun
     return _SAME_NOUNS.get(singular, singular)
+
+
+def attribute_stems(predicate: str) -> frozenset[str]:
+    """Return the stems of a canonical predicate that names an attribute, such as `shoe size is`; none for others."""
+    return content_stems(predicate.removesuffix(" is")) if predicate.endswith(" is") else frozenset()
 
 
 def is_listed(predicate: str) -> bool:

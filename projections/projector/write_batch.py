@@ -15,9 +15,11 @@ from recollect.projections.projector.entity_evidence import EntityEvidence
 from recollect.projections.projector.entity_resolution import resolve_entities
 from recollect.projections.projector.episode_events import Episode
 from recollect.projections.projector.episode_updates import EpisodeUpdates
+from recollect.projections.projector.fact_endings import FactEndings
 from recollect.projections.projector.facts import Facts
 from recollect.projections.projector.knowledge import Knowledge
 from recollect.projections.projector.memory_care import MemoryCare
+from recollect.projections.projector.preferences import Preferences
 from recollect.projections.projector.session_rows import (
     SAVE_SESSION,
     SELECT_SESSION,
@@ -158,8 +160,12 @@ class WriteBatch:
         self.entities = EntityEvidence(connection)
         #: Speakers with a name in this batch.
         self._speakers: set[int] = set()
-        self.facts = Facts(connection)
-        self.knowledge = Knowledge(connection)
+        self.endings = FactEndings(connection)
+        self.facts = Facts(connection, self.endings)
+        self.preferences = Preferences(connection, self.endings)
+        #: The tables whose rows follow timelines.
+        self.timelines = (self.facts, self.preferences)
+        self.knowledge = Knowledge(connection, self.endings)
         self.care = MemoryCare(connection)
         #: Ids of the memories that were forgotten before the next event.
         self.forgotten: set[str] = set() if new else {id for (id,) in connection.execute("SELECT id FROM forgotten")}

@@ -234,12 +234,14 @@ class EntityQueries:
         """Return the versions of the newest episodes that name an entity, newest first."""
         return fetch_values(self._connection, _EPISODES_NAMING, (entity_id, limit))
 
-    def any_named_before(self, entity_ids: Sequence[int], version: int) -> bool:
-        """Return whether an episode before `version` names one of these entities."""
-        members = f"SELECT entity_id FROM entity_groups WHERE group_id IN ({placeholders(len(entity_ids))})"
-        condition = f"version < ? AND entity_id IN ({members})"
-        statement = f"SELECT EXISTS (SELECT 1 FROM mentions WHERE {condition})"
-        return bool(fetch_value(self._connection, statement, (version, *entity_ids)))
+    def named_before(self, entity_ids: Sequence[int], version: int) -> set[int]:
+        """Return those of these entities that an episode before `version` names."""
+        groups = placeholders(len(entity_ids))
+        statement = (
+            f"SELECT DISTINCT group_id FROM entity_groups WHERE group_id IN ({groups}) "
+            "AND EXISTS (SELECT 1 FROM mentions WHERE mentions.entity_id = entity_groups.entity_id AND version < ?)"
+        )
+        return set(fetch_values(self._connection, statement, (*entity_ids, version)))
 
     def relations(self, entity_ids: Sequence[int], *, limit: int) -> list[tuple[str, str, str]]:
         """Return source, type and target of the strongest relationships of these entities."""

@@ -18,8 +18,8 @@ from recollect.projections.queries.records import (
 
 #: Condition of a live episode: raw, and not stale, superseded, invalidated or rejected.
 _LIVE = "episodes.tier = 'raw' AND episodes.status = 'active'"
-#: Condition of a live turn: a live episode that is a message of a conversation.
-_LIVE_TURN = f"{_LIVE} AND episodes.type = 'conversation'"
+#: Condition of a live turn: a message of a conversation, of which one that repeats a recalled memory is a part as well.
+_LIVE_TURN = "episodes.tier = 'raw' AND episodes.status IN ('active', 'echo') AND episodes.type = 'conversation'"
 #: Condition of an episode that is not the source of a summary.
 _UNSUMMARISED = "NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = episodes.version)"
 #: Columns of `EpisodeRow`.
@@ -97,7 +97,8 @@ _PINNED_VERSIONS = """
 SELECT version FROM episodes WHERE pinned = 1 AND status = 'active' AND version <= ? ORDER BY version DESC LIMIT ?
 """
 _DETAILS = """
-SELECT version, id, text, caption, occurred_at_us, session_id, speaker, tier, role FROM episodes WHERE version = ?
+SELECT version, id, text, caption, occurred_at_us, session_id, speaker, tier, role, short
+FROM episodes WHERE version = ?
 """
 # Input of `EpisodeArrays`. The length is that of the indexed texts; search terms count for summaries only, since those
 # of other episodes repeat the text.
@@ -187,6 +188,7 @@ class EpisodeDetails:
     #: raw, compressed or distilled.
     tier: str
     role: str | None
+    short: str | None = None
     #: The id of the summary that has the episode as a source, once the episode has expired; None before.
     summary_id: str | None = None
 

@@ -10,7 +10,7 @@ import apsw
 import orjson
 
 from recollect.events.envelope import DAY_US
-from recollect.projections.queries.grouped_facts import newest_values, subject_with_role
+from recollect.projections.queries.grouped_facts import subject_with_role
 from recollect.projections.queries.records import fetch_dicts, fetch_records, fetch_tuples, fetch_values
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.statement_lines import fact_line, preference_line, relationship_line
@@ -22,11 +22,11 @@ Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "doc
 # `stale_at_us`.
 _FACTS = """
 SELECT id, subject, predicate, object, confidence, status, pinned, source_type, source_events, version, updated_at_us,
-    valid_from_us, valid_until_us, group_id AS entity_id, topic, type, layer, conflict_key = topic AS has_one_value,
+    valid_from_us, valid_until_us, group_id AS entity_id, topic, type, layer,
     stale_at_us - ttl_days * ? AS confirmed_at_us,
     (SELECT aliases FROM entities WHERE id = group_id AND aliases <> '[]') AS aliases,
     (SELECT name FROM entities WHERE id = group_id) AS name
-FROM facts JOIN entity_groups USING (entity_id) WHERE status IN ('active', 'stale') ORDER BY key
+FROM current_facts JOIN entity_groups USING (entity_id) WHERE status IN ('active', 'stale') ORDER BY key
 """
 # An entity that is described by a relationship that ended is left out: `Ann's boyfriend`.
 _ENTITIES = """
@@ -86,12 +86,15 @@ SELECT a.id AS id, a.title AS title, a.authority AS authority,
 FROM document_relations AS r JOIN authorities AS a ON a.id = r.document_id JOIN authorities AS b ON b.id = r.target
 WHERE r.type = 'contradicts' AND a.id <> b.id ORDER BY r.document_id, r.target
 """
-# Source events of facts that ended or were replaced, and of relationships that ended. A fact that was merged into an
-# equal one has no end of validity; a fact that was over when it was said (`I used to live in Oslo`) is not outdated.
+# Source events of facts and preferences that ended or were replaced, and of relationships that ended. A fact that was
+# merged into an equal one has no end of validity; one that was over when it was said (`I used to live in Oslo`) is not
+# outdated.
 _OUTDATED_SOURCES = """
-SELECT DISTINCT source.value FROM facts, json_each(facts.source_events) AS source
+SELECT DISTINCT source.value FROM current_facts, json_each(current_facts.source_events) AS source
 WHERE status = 'invalidated' OR (status = 'superseded' AND valid_until_us IS NOT NULL)
 OR (status = 'ended' AND valid_until_us > created_at_us)
+UNION SELECT source.value FROM preferences, json_each(preferences.source_events) AS source
+WHERE status IN ('invalidated', 'ended') OR (status = 'superseded' AND valid_until_us IS NOT NULL)
 UNION SELECT source.value FROM relationships, json_each(relationships.source_events) AS source WHERE status = 'ended'
 """
 _OUTDATED_VERSIONS = f"SELECT version FROM episodes WHERE id IN ({_OUTDATED_SOURCES}) ORDER BY version"
@@ -282,7 +285,7 @@ class KnowledgeQueries:
 
 def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
     """Yield the active and stale facts."""
-    for row in newest_values(fetch_dicts(connection, _FACTS, (DAY_US,))):
+    for row in fetch_dicts(connection, _FACTS, (DAY_US,)):
         subject = subject_with_role(row["subject"], row["name"], row["aliases"])
         line = fact_line(subject, row["predicate"], row["object"])
         yield KnowledgeItem(

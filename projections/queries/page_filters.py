@@ -154,6 +154,14 @@ FILTERS: Mapping[str, Mapping[str, Filter]] = {
         **_memory_filters("facts"),
     },
     "preferences": {
+        "subject": Filter(
+            summary="whose it is, by any of the person's names",
+            condition="preferences.subject IN (SELECT name FROM entity_names WHERE entity_id IN ("
+            "SELECT entity_id FROM entity_groups WHERE group_id IN ("
+            "SELECT group_id FROM entity_names JOIN entity_groups USING (entity_id) "
+            "WHERE entity_names.name IN ({values}))))",
+            kind="name",
+        ),
         "category": _equals("category", "its category", choices=get_args(PreferenceCategory)),
         "name": _equals("preferences.name", "its name: the key of the event"),
         "standing": _equals("standing", "whether it is an instruction for every conversation", kind="flag"),

@@ -57,6 +57,17 @@ id, name, type, description, aliases, importance, metadata,
 )) FROM entity_merges JOIN entities AS e ON e.id = entity_id WHERE into_id = entities.id) AS merged"""
 
 
+#: The name of the entity that is the subject of a preference; empty: the preference is the user's.
+PREFERENCE_SUBJECT = """
+coalesce((
+    SELECT e.name FROM entity_names JOIN entities AS e ON e.id = entity_names.entity_id
+    WHERE entity_names.name = preferences.subject
+), preferences.subject)"""
+
+
+_TOTALS = "SELECT count(*) FILTER (WHERE status = 'active'), count(*) FILTER (WHERE status <> 'active') FROM {source}"
+
+
 # Episodes with a value of metadata, and the summaries of such episodes.
 _WITH_METADATA = "SELECT version FROM episode_metadata WHERE name = ? AND value IN ({values})"
 _SUMMARIES_WITH_METADATA = "SELECT DISTINCT version FROM episode_sources WHERE source IN ({versions})"
@@ -143,9 +154,12 @@ LISTS: Mapping[str, PageStatement] = {
         "facts",
         "id, subject, predicate, object, type, layer, confidence, source_type, valid_from_us, valid_until_us, "
         f"conflict_key, evidence_count, {_STATE}",
+        "current_facts AS facts",
     ),
     "preferences": _keyed(
-        "preferences", f"id, subject, category, name, value, strength, standing, source_type, evidence_count, {_STATE}"
+        "preferences",
+        f"id, {PREFERENCE_SUBJECT} AS subject, category, name, value, strength, standing, source_type, valid_from_us, "
+        f"valid_until_us, evidence_count, {_STATE}",
     ),
     "procedures": _keyed(
         "procedures",
@@ -245,6 +259,14 @@ class PageQueries:
         statement = _WITH_METADATA.format(values=placeholders(len(selection.values)))
         statement = _SUMMARIES_WITH_METADATA.format(versions=statement) if summaries else statement
         return fetch_values(self._connection, statement, (selection.label, *selection.values))
+
+    def totals(self) -> dict[str, tuple[int, int]]:
+        """Return how many active rows and how many others each list with a status has, by list; not of episodes."""
+        totals: dict[str, tuple[int, int]] = {}
+        for name in ("facts", "preferences", "procedures", "relationships"):
+            rows: list[Any] = self._connection.execute(_TOTALS.format(source=LISTS[name].source)).fetchall()
+            totals[name] = rows[0]
+        return totals
 
     def entity_name(self, name: str) -> str | None:
         """Return the name of the entity with this name, alias or number; None when there is none."""

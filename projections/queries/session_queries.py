@@ -37,6 +37,17 @@ ORDER BY version DESC LIMIT ?
 # The active observations of a session.
 _OBSERVATIONS = "SELECT event_id, text FROM observations WHERE session_id = ? AND status = 'active' ORDER BY key"
 
+# The newest messages in which a user asks something. Those after the last extracted question may not be read yet, so
+# their text decides.
+_ASKING = """
+WITH last (version) AS (
+    SELECT coalesce(max(version), 0) FROM episodes WHERE id IN (SELECT event_id FROM questions)
+)
+SELECT id FROM episodes, last WHERE episodes.version > last.version AND role = 'user' AND text LIKE '%?%'
+UNION ALL SELECT event_id FROM (SELECT DISTINCT event_id FROM questions ORDER BY key DESC)
+LIMIT ?
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationRow:
@@ -106,3 +117,7 @@ class SessionQueries:
     def observations(self, session_id: str) -> list[ObservationRow]:
         """Return the active observations of a session, in order."""
         return fetch_records(self._connection, ObservationRow, _OBSERVATIONS, (session_id,))
+
+    def asking_messages(self, *, limit: int) -> list[str]:
+        """Return the ids of messages in which a user asks something, of expired ones too; the newest at most."""
+        return fetch_values(self._connection, _ASKING, (limit,))

@@ -18,6 +18,7 @@ from recollect.projections.queries.knowledge_queries import KnowledgeQueries
 from recollect.projections.queries.memory_id_queries import MemoryIdQueries
 from recollect.projections.queries.page_queries import PageQueries
 from recollect.projections.queries.progress_queries import ProgressQueries
+from recollect.projections.queries.quarantine_queries import QuarantineQueries
 from recollect.projections.queries.session_queries import SessionQueries
 from recollect.projections.schema.content_hash import content_hash
 
@@ -81,6 +82,11 @@ class Snapshot:
     def pages(self) -> PageQueries:
         """Return the queries for pages of the lists."""
         return PageQueries(self._connection)
+
+    @cached_property
+    def quarantine(self) -> QuarantineQueries:
+        """Return the queries on memories in quarantine."""
+        return QuarantineQueries(self._connection)
 
     @cached_property
     def progress(self) -> ProgressQueries:

@@ -15,6 +15,7 @@ from recollect.events.envelope import now_us
 from recollect.events.errors import StorageError
 from recollect.events.storage.database import connect, rename_database, storage_errors
 from recollect.events.storage.file_lock import file_lock
+from recollect.events.storage.private_files import make_private_folder
 from recollect.projections.read_models.layout import generation_path, generations, remove_database
 from recollect.projections.schema.schema import read_state
 
@@ -47,7 +48,7 @@ def building(folder: Path) -> Generator[Path]:
 def empty_path(folder: Path) -> Path:
     """Return a new path for an empty generation before it is published; remove the files of dead processes."""
     with storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         for file in folder.glob("empty-*.db"):
             if time.time() - file.stat().st_mtime > _ABANDONED_SECONDS:
                 remove_database(file)

@@ -26,6 +26,7 @@ from recollect.events.envelope import microseconds, now_us
 from recollect.events.errors import InvalidInput, StillBuilding, StorageError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import storage_errors
+from recollect.events.storage.private_files import make_private_folder
 from recollect.projections.projection_settings import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import folder_named, namespace_folder, remove_database
@@ -271,7 +272,7 @@ class History:
                 on_progress(done, total)
 
         with storage_errors(unfinished):
-            file.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(file.path.parent)
             # Remove the file of a killed build, and a damaged one.
             remove_database(unfinished)
             remove_database(file.path)

@@ -17,6 +17,7 @@ from recollect.events.backends.log import EventLog
 from recollect.events.errors import ForeignFile, LogRewound, ProjectionFailed, StorageError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import BUSY_TIMEOUT_MS, connect, storage_errors
+from recollect.events.storage.namespace_folder import folder_name
 from recollect.projections.projection_settings import OPEN_MODELS_MAX
 from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
 from recollect.projections.queries.snapshot import Snapshot
@@ -309,7 +310,7 @@ class ReadModels:
                 self.replay(namespace)
             except ProjectionFailed:
                 # A catch-up projects the events before the failing one and parks the namespace.
-                _logger.warning("namespace %r cannot be replayed", namespace, exc_info=True)
+                _logger.warning("namespace %.12s cannot be replayed", folder_name(namespace), exc_info=True)
 
     def _project(self, read_model: _OpenReadModel, head: int, deadline: float | None) -> None:
         """Project events up to `head` in batches, until `deadline`."""
@@ -378,7 +379,9 @@ class ReadModels:
 
     def _replace_live(self, namespace: str, problem: str) -> None:
         """Publish an empty generation over the live one; the next catch-up projects the log into it."""
-        _logger.warning("the read model of namespace %r is built again from the log: %s", namespace, problem)
+        _logger.warning(
+            "the read model of namespace %.12s is built again from the log: %s", folder_name(namespace), problem
+        )
         self._open_files.drop(namespace)
         self._begin_generation(namespace, namespace_folder(self._data, namespace))
 

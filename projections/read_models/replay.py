@@ -17,6 +17,7 @@ from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync_file
+from recollect.events.storage.private_files import make_private
 from recollect.projections.projector.event_handlers import apply_event
 from recollect.projections.projector.write_batch import EntityNames, WriteBatch, index_episodes
 from recollect.projections.schema.schema import create_indexes, create_search, create_tables
@@ -57,6 +58,7 @@ def build_read_model(
     """
     connection = apsw.Connection(str(path))
     try:
+        make_private(path)
         # No connection reads the file before it is complete, so the build needs neither a journal nor durability.
         for name, value in _BULK_PRAGMAS.items():
             connection.pragma(name, value)

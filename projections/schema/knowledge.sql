@@ -31,8 +31,35 @@ CREATE TABLE facts (
 ) STRICT;
 CREATE INDEX facts_by_topic ON facts (topic, value);
 CREATE INDEX facts_by_conflict ON facts (conflict_key) WHERE conflict_key IS NOT NULL;
+CREATE INDEX facts_by_entity ON facts (entity_id);
 
--- What was said about each group of facts: those that cannot both hold, or else those of one value.
+-- Facts with one value at a time that were stated about two names of one entity: of `Daniel lives in` and `Daniel
+-- Dennett lives in` the newest holds. Rows are compared here and not when they are written, since a merge of names can
+-- be undone.
+CREATE VIEW facts_of_other_names AS
+SELECT id, newest_id, newest_from_us FROM (
+    SELECT
+        id, first_value(id) OVER newest AS newest_id,
+        first_value(coalesce(valid_from_us, created_at_us)) OVER newest AS newest_from_us
+    FROM facts JOIN (
+        SELECT entity_id, into_id FROM entity_merges UNION SELECT into_id, into_id FROM entity_merges
+    ) USING (entity_id)
+    WHERE status IN ('active', 'stale') AND conflict_key = topic
+    WINDOW newest AS (
+        PARTITION BY into_id, substr(topic, instr(topic, '|'))
+        ORDER BY source_type = 'inferred', stale_at_us - ttl_days * 86400000000 DESC, key DESC
+    )
+) WHERE id <> newest_id;
+CREATE VIEW current_facts AS
+SELECT
+    facts.key, facts.id, version, entity_id, subject, predicate, object, type, layer, confidence, source_type,
+    iif(newest_id IS NULL, status, 'superseded') AS status, pinned, coalesce(newest_id, superseded_by) AS superseded_by,
+    conflict_key, valid_from_us, coalesce(newest_from_us, valid_until_us) AS valid_until_us, evidence_count,
+    source_events, ttl_days, stale_at_us, created_at_us, updated_at_us, topic, value
+FROM facts LEFT JOIN facts_of_other_names USING (id);
+
+-- What was said about each group of facts: those that cannot both hold, or else those of one value. The preferences of
+-- a subject, category and name are a group, too.
 CREATE TABLE fact_statements (
     key           INTEGER PRIMARY KEY,
     group_key     TEXT    NOT NULL,      -- conflict key, or topic and value; the topic for a correction of all values
@@ -80,14 +107,15 @@ CREATE TABLE preferences (
     status         TEXT    NOT NULL,
     pinned         INTEGER NOT NULL,
     superseded_by  TEXT,
-    ended_by       TEXT,                 -- id of the ending in fact_endings
+    valid_from_us  INTEGER,
+    valid_until_us INTEGER,              -- NULL: still valid
     evidence_count INTEGER NOT NULL,
     source_events  TEXT    NOT NULL,
     stale_at_us    INTEGER NOT NULL,
     created_at_us  INTEGER NOT NULL,
     updated_at_us  INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX preferences_by_name ON preferences (subject, category, name) WHERE status = 'active';
+CREATE INDEX preferences_by_name ON preferences (subject, category, name);
 
 -- Procedures: the steps of a task, with the outcomes of their uses.
 CREATE TABLE procedures (

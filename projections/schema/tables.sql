@@ -67,6 +67,16 @@ CREATE TABLE forgotten (
     id TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
+-- Memories that look like instructions by others than the user: retrieval leaves them out until they are reviewed.
+CREATE TABLE quarantine (
+    memory_id TEXT PRIMARY KEY,
+    kind      TEXT    NOT NULL,         -- memory, document
+    reasons   TEXT    NOT NULL,         -- JSON list
+    status    TEXT    NOT NULL,         -- waiting, or the decision: approve, reject, redact
+    version   INTEGER NOT NULL,         -- of the event that put it there
+    at_us     INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- The entities that a forgotten memory named. Lists hide them unless something else names them.
 CREATE TABLE forgotten_entities (
     entity_id INTEGER PRIMARY KEY

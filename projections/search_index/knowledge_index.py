@@ -16,10 +16,11 @@ from hashlib import sha256
 import numpy as np
 
 from recollect.events.storage.bounded_cache import BoundedCache
+from recollect.projections.projector.predicates import attribute_stems, canonical
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import Ints
-from recollect.projections.search_index.knowledge_graph import KnowledgeGraph, build_graph
+from recollect.projections.search_index.knowledge_graph import KnowledgeGraph, Node, build_graph
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import distinct_words
 
@@ -55,6 +56,25 @@ class KnowledgeIndex:
             for term in terms:
                 rows.setdefault(term, []).append(row)
         return rows
+
+    @cached_property
+    def active_facts(self) -> Mapping[str, Mapping[Node, Sequence[int]]]:
+        """Return the rows of the active facts, by canonical predicate and by the entity of the subject."""
+        rows: dict[str, dict[Node, list[int]]] = {}
+        for row, item in enumerate(self.items):
+            if item.kind == "fact" and item.status == "active" and item.entities:
+                rows.setdefault(canonical(item.predicate), {}).setdefault(item.entities[0], []).append(row)
+        return rows
+
+    @cached_property
+    def attributes(self) -> Mapping[str, Sequence[str]]:
+        """Return the predicates of active facts that name an attribute, such as `shoe size is`, by their least stem."""
+        predicates: dict[str, list[str]] = {}
+        for predicate in self.active_facts:
+            stems = attribute_stems(predicate)
+            if stems:
+                predicates.setdefault(min(stems), []).append(predicate)
+        return predicates
 
     @cached_property
     def digests(self) -> Sequence[bytes]:

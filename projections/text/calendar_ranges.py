@@ -9,8 +9,9 @@ from typing import Literal
 
 #: A time range: its start and its end, exclusive.
 Range = tuple[datetime, datetime]
-#: Whether a text is about what was or about what will be; None when its words do not say so.
-Tense = Literal["past", "future"] | None
+#: Whether a text is about what was or about what will be. Weaker signs: its verbs are in the present, or it announces
+#: something without a verb. None when its words do not say so.
+Tense = Literal["past", "future", "present", "announced"] | None
 
 #: The first months of the seasons, of the northern hemisphere.
 SEASONS = {"spring": 3, "summer": 6, "fall": 9, "autumn": 9, "winter": 12}
@@ -78,15 +79,26 @@ def nearest(ranges: Iterable[Range], today: datetime, tense: Tense) -> Range | N
     """
     if tense == "past":
         return max((item for item in ranges if item[0] <= today), default=None)
-    if tense == "future":
+    if tense in ("future", "present"):
         return min((item for item in ranges if item[1] > today), default=None)
     return min(ranges, key=lambda item: abs(item[0] + (item[1] - item[0] - timedelta(days=1)) / 2 - today))
 
 
 def of_nearest_year(in_year: Callable[[int], Range | None], today: datetime, tense: Tense) -> Range | None:
-    """Return the range `in_year(year)` of the year that a text means when it names none."""
+    """Return the range `in_year(year)` of the year that a text means when it names none.
+
+    Weak signs of a plan do not mean the next year when the range is hardly over: "concert 14 August", on 16 August.
+    """
     years = range(max(1, today.year - _YEARS_AROUND), min(9998, today.year + _YEARS_AROUND) + 1)
-    return nearest([item for year in years if (item := in_year(year)) is not None], today, tense)
+    ranges = [item for year in years if (item := in_year(year)) is not None]
+    if tense in ("present", "announced"):
+        since = today - _HARDLY_OVER
+        return min((item for item in ranges if item[1] > since), default=None)
+    return nearest(ranges, today, tense)
+
+
+#: How long ago something may be that only weak signs make a plan.
+_HARDLY_OVER = timedelta(days=14)
 
 
 def _easter(year: int) -> datetime:

@@ -85,7 +85,7 @@ def weekday(match: re.Match[str], reading: Reading) -> Range:
     ahead = (weekday_number(match["weekday"]) - today.weekday()) % 7
     if tense == "past":
         return days(today + timedelta(days=ahead - 7))
-    if tense == "future":
+    if tense in ("future", "present"):
         return days(today + timedelta(days=ahead or 7))
     return days(today + timedelta(days=ahead if ahead <= 3 else ahead - 7))
 

@@ -1,7 +1,7 @@
 """Date ranges: finds the dates in a text as time ranges: `last Friday` is one day, `in May` is a month.
 
 Dates count from the time of the message. A date without a year, such as `in September`, is the next one in a sentence
-about the future and the last one in a sentence about the past (`tense`).
+about the future and the last one in a sentence about the past (`tense`). Without a verb, what is announced is about the future.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from recollect.projections.text.date_words import (
 from recollect.projections.text.folding import fold
 from recollect.projections.text.foreign_dates import FOREIGN_DATES, foreign_tense
 from recollect.projections.text.sentence_language import Language, language_of
-from recollect.projections.text.tense import tense_around
+from recollect.projections.text.tense import is_announced, tense_around
 
 #: Every date has one of these words or figures; the patterns of dates are tried around them only, since there are many.
 _HINT = re.compile(
@@ -127,7 +127,8 @@ def _meant_range(
 
     def tense() -> Tense:
         if language is None:
-            return tense_around(match.string, *match.span()) or default
+            announced: Tense = "announced" if default is None and is_announced(match.string, *match.span()) else default
+            return tense_around(match.string, *match.span()) or announced
         return foreign_tense(language, fold(match.string), *match.span()) or default
 
     reading = Reading(sent_at, tense)

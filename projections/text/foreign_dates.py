@@ -250,13 +250,28 @@ _HAN_MONTH = r"(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八�
 _HAN_COUNT = r"(?P<count>\d{1,3}|[一二两三四五六七八九十几数]{1,3})"
 
 
+class _Placeholders(NamedTuple):
+    """The patterns of the words that dates of a language with spaces are made of."""
+
+    number: str
+    weekday: str
+    month: str
+
+
+def _placeholders(language: Language) -> _Placeholders:
+    """Return the patterns of the words of a language."""
+    words = _WORDS[language]
+    return _Placeholders(
+        number=rf"(?P<count>\d{{1,3}}|{_any(words.counts)})",
+        weekday=f"(?P<weekday>{_any(words.weekdays)})",
+        month=f"(?P<month>{_any(words.months)})",
+    )
+
+
 def _german() -> list[tuple[str, Meaning]]:
-    words = _WORDS["de"]
+    count, weekday, month = _placeholders("de")
     side = r"(?P<side>letzt|vergangen|vorig|dies|nächst|kommend)e[nrsm]?"
-    count = rf"(?P<count>\d{{1,3}}|{_any(words.counts)})"
     unit = r"(?P<unit>tag|woche|monat|jahr)(?:en|e|n)?"
-    weekday = f"(?P<weekday>{_any(words.weekdays)})"
-    month = f"(?P<month>{_any(words.months)})"
     return [
         (rf"(?:am |seit |bis |ab )?{side} {weekday}", _weekday_meaning("de", of_week=False)),
         (rf"vor {count} {unit}", _away("de", -1)),
@@ -268,13 +283,10 @@ def _german() -> list[tuple[str, Meaning]]:
 
 
 def _spanish() -> list[tuple[str, Meaning]]:
-    words = _WORDS["es"]
-    count = rf"(?P<count>\d{{1,3}}|{_any(words.counts)})"
+    count, weekday, month = _placeholders("es")
     unit = "(?P<unit>dia|semana|mes|ano|fin de semana|finde)(?:s|es)?"
     after = r"(?P<after>pasad[oa]|que viene|que entra|próxim[oa]|siguiente)"
     side = r"(?P<side>últim[oa]|próxim[oa]|pasad[oa]|est[ea])"
-    weekday = f"(?P<weekday>{_any(words.weekdays)})"
-    month = f"(?P<month>{_any(words.months)})"
     return [
         ("anteayer|antes de ayer|antier", simple(-2)),
         ("pasado mañana", simple(2)),
@@ -298,13 +310,10 @@ def _spanish() -> list[tuple[str, Meaning]]:
 
 
 def _french() -> list[tuple[str, Meaning]]:
-    words = _WORDS["fr"]
-    count = rf"(?P<count>\d{{1,3}}|{_any(words.counts)})"
+    count, weekday, month = _placeholders("fr")
     unit = "(?P<unit>jour|semaine|mois|année|an|week-end|weekend|week end)s?"
     after = r"(?P<after>dernière?|passée?|prochaine?|qui vient)"
     side = r"(?P<side>cet?te|cet|ce)"
-    weekday = f"(?P<weekday>{_any(words.weekdays)})"
-    month = f"(?P<month>{_any(words.months)})"
     return [
         ("avant-hier|avant hier", simple(-2)),
         ("après-demain|après demain", simple(2)),

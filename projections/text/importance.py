@@ -7,6 +7,7 @@ be remembered count most; corrections, numbers, names and feelings add; greeting
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 #: A score without any sign.
 NEUTRAL_IMPORTANCE = 5
@@ -18,7 +19,8 @@ _FILLER_WORDS_MAX = 3
 
 _NUMBER = re.compile(r"\d")
 #: A capitalised word inside a sentence, which is mostly a name.
-_NAME = re.compile(r"[a-zà-ÿ,;:] [A-ZÀ-Þ][a-zà-ÿ]")
+# A pattern that begins with a literal is searched twice as fast.
+_NAME = re.compile(r" (?<=[a-zà-ÿ,;:] )[A-ZÀ-Þ][a-zà-ÿ]")
 _DECISION = re.compile(
     r"\b(?:decid\w+|agreed|we(?:'ll| will) go with|settled on|signed|booked|bought|sold|hired|fired|quit|"
     r"resigned|engaged|married|divorced|born|pregnant|died|passed away|diagnos\w+|allerg\w+|promoted|accepted|"
@@ -35,6 +37,41 @@ _FEELING = re.compile(
     r"\b(?:love|hate|afraid|scared|proud|happy|sad|angry|worried|excited|ashamed|lonely|grateful|heartbroken|"
     r"terrified|devastated|thrilled|favou?rite|dream)\b",
 )
+_WORD = re.compile(r"\w+")
+
+
+class _Sign(NamedTuple):
+    """A sign of content, with what tells quickly that a message does not have it."""
+
+    points: int
+    pattern: re.Pattern[str]
+    #: Words and beginnings of words; every match of the pattern has one of them. Most messages have none, and comparing
+    #: their words takes a fifth of the time of the patterns.
+    words: frozenset[str]
+    stems: tuple[str, ...] = ()
+
+
+_SIGNS = (
+    _Sign(
+        2,
+        _DECISION,
+        frozenset(
+            "agreed go settled signed booked bought sold hired fired quit resigned engaged married divorced born "
+            "pregnant died passed promoted accepted canceled cancelled moved now deadline".split()
+        ),
+        ("decid", "diagnos", "allerg"),
+    ),
+    _Sign(2, _WISH, frozenset("remember forget note mind remind important record always never".split())),
+    _Sign(1, _CORRECTION, frozenset("actually correction meant wrong true longer more anymore instead".split())),
+    _Sign(
+        1,
+        _FEELING,
+        frozenset(
+            "love hate afraid scared proud happy sad angry worried excited ashamed lonely grateful heartbroken "
+            "terrified devastated thrilled favourite favorite dream".split()
+        ),
+    ),
+)
 
 
 def importance_of(text: str, role: str) -> int:
@@ -50,8 +87,11 @@ def importance_of(text: str, role: str) -> int:
     score = NEUTRAL_IMPORTANCE + has_number + has_name
     # Patterns that ignore case take four times as long.
     read = read.lower()
-    score += 2 * (_DECISION.search(read) is not None) + 2 * (_WISH.search(read) is not None)
-    score += (_CORRECTION.search(read) is not None) + (_FEELING.search(read) is not None)
+    words = _WORD.findall(read)
+    for sign in _SIGNS:
+        may_match = not sign.words.isdisjoint(words) or any(map(read.__contains__, sign.stems))
+        if may_match and sign.pattern.search(read) is not None:
+            score += sign.points
     if read.rstrip().endswith("?"):
         score -= 2
     if role != "user":

@@ -15,7 +15,7 @@ _END = re.compile(
     rf"(?:(?<=[{END_SIGNS}])|(?<=[.!?…][\"'”’)\]]))(?<!\b[A-Z]\.)"
     rf"(?<!\d\.(?=\s(?:{_GERMAN_MONTHS})\b))(?<!\bam \d\.(?=\s(?:{_SHARED_MONTHS})))"
     rf"(?<!\bam \d\d\.(?=\s(?:{_SHARED_MONTHS})))"
-    r"(?<!\b(?:Mr|Ms|Dr|St|Sr|vs)\.)(?<!\b(?:Mrs|Dra|Sra|etc|e\.g|i\.e)\.)\s+"
+    r"(?<!\b(?:Mr|Ms|Dr|St|Sr|mr|ms|dr|vs)\.)(?<!\b(?:Mrs|mrs|Dra|Sra|etc|e\.g|i\.e)\.)\s+"
     r"|\n+|(?<=[。！？])"
 )
 #: Characters before the first word of a sentence, a clause or a quotation, except white space. A change of this set

@@ -10,6 +10,7 @@ from support.command_line import recollect
 from support.events import message
 
 from recollect import Recollect
+from recollect.api.analytics.memory_tables import MEMORY_TABLES
 from recollect.api.retrieval.answer.trace_store import TraceStore, trace_files
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.settings import load_settings
@@ -57,6 +58,22 @@ def test_episodes_and_traces_can_be_joined(data: Path) -> None:
     assert all(row["query"] == "tea?" and "I like tea" in str(row["text"]) for row in found)
     assert ask(data, "SELECT tier, count(*) AS n FROM episodes GROUP BY tier") == [{"tier": "raw", "n": 32}]
     assert ask(data, "SELECT count(*) AS n FROM traces WHERE latency_ms > 0 AND namespace = 'ann'") == [{"n": 2}]
+
+
+def test_what_is_known_can_be_queried_too(data: Path) -> None:
+    assert {"facts", "entities", "sessions", "events"} <= {str(row["name"]) for row in ask(data, "SHOW TABLES")}
+    assert ask(data, "SELECT count(*) AS n FROM facts") == [{"n": 0}]
+    stated = {"type": "fact.stated", "payload": {"subject": "Ann", "predicate": "lives in", "object": "Lisbon"}}
+    with Recollect(settings=load_settings(data=data, embedding_model="none"), workers=False) as memory:
+        memory.append("ann", {**stated, "occurred_at": "2026-03-03T10:00:00Z"})
+    facts = ask(
+        data, "SELECT namespace, object, status, valid_until, updated_at FROM facts WHERE predicate = 'lives in'"
+    )
+    assert [(fact["namespace"], fact["object"], fact["status"], fact["valid_until"]) for fact in facts] == [
+        ("ann", "Lisbon", "active", None)
+    ]
+    every_table = " UNION ALL ".join(f"SELECT count(*) AS n FROM {table}" for table in MEMORY_TABLES)
+    assert len(ask(data, every_table)) == len(MEMORY_TABLES)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +140,7 @@ def test_stats_count_what_is_there(data: Path) -> None:
     assert {"day": "2026-03-01", "events": 30} in found["by_day"]
     assert found["by_namespace"][0]["namespace"] == "ann"
     assert found["tiers"][0]["episodes"] == 32
+    assert found["knowledge"][0] == {"kind": "facts", "active": 0, "others": 0}
     assert found["lag"] == [{"namespace": "bob", "behind": 1, "problem": None}]
     assert found["sizes"]["sealed_events"] == 30
     assert found["sizes"]["sealed_bytes_an_event"] > 0

@@ -154,6 +154,11 @@ def test_a_moment_that_is_none_or_not_there_yet_is_exit_2_and_named(tmp_path: Pa
 
 #: Every command with its options and arguments; a command that is added, removed or renamed is changed here too.
 COMMANDS = {
+    "token create": "--name --namespace --scope --days",
+    "token list": "--json",
+    "token rotate": "id --overlap-hours",
+    "token revoke": "id",
+    "audit": "--namespace --token --limit --json",
     "serve": "--host --port --workers",
     "worker": "",
     "scheduler": "",
@@ -167,9 +172,11 @@ COMMANDS = {
     "end": "namespace memory_id --ended-at --reason",
     "forget": "namespace memory_id --reason",
     "separate": "namespace memory_id alias --reason",
-    "retrieve": "namespace query --limit --budget-tokens --as-of --also --format --explain --json --server",
+    "retrieve": "namespace query --limit --budget-tokens --as-of --also --format --explain --no-store --json --server",
     "settle": "namespace --server",
-    "export": "--namespace --output",
+    "export": "--namespace --output --subject --format",
+    "quarantine": "namespace --status --after",
+    "review": "namespace memory_id decision --reason",
     "embed": "--model --namespace --undo",
     "replay": "--namespace --check --as-of --processes",
     "compact": "--namespace --now --dry-run",

@@ -110,14 +110,28 @@ def test_an_ending_ends_what_was_said_earlier_and_arrives_later(memory: Recollec
     assert fact["valid_until"].startswith("2026-01-06")
 
 
+@pytest.mark.parametrize(
+    ("messages", "facts"),
+    [
+        (["I work at Siemens.", "I quit my job. I work at Bosch now."], {"works at Bosch"}),
+        (["I don't eat meat anymore."], {"does not eat meat"}),
+        (["I have a dog named Rex. Rex died last night."], set[str]()),
+    ],
+)
+def test_an_ending_comes_before_what_its_own_message_states(
+    messages: list[str], facts: set[str], memory: Recollect
+) -> None:
+    assert active(memory, *(said(day, message) for day, message in enumerate(messages, 1))) == facts
+
+
 def test_an_ending_of_one_person_ends_nothing_of_another(memory: Recollect) -> None:
     ben = said(2, "I work at Siemens.", name="Ben")
     assert active(memory, said(1, "I work at Siemens."), ben, said(9, "I quit my job.")) == {"works at Siemens"}
 
 
-def test_a_new_partner_takes_the_place_of_the_one_before(memory: Recollect) -> None:
-    days = [said(1, "My boyfriend Radu made soup."), said(9, "My boyfriend Joaquín is a baker.")]
-    active(memory, *days)
+@pytest.mark.parametrize("role", ["boyfriend", "boss"])
+def test_a_new_partner_or_boss_takes_the_place_of_the_one_before(role: str, memory: Recollect) -> None:
+    active(memory, said(1, f"My {role} Radu made soup."), said(9, f"My {role} Joaquín is a baker."))
     rows = memory.list("a", "relationships")["items"]
     assert [(row["target"], row["status"]) for row in rows] == [("Radu", "superseded"), ("Joaquín", "active")]
 

@@ -130,7 +130,7 @@ def test_a_pronoun_is_the_last_fitting_person_of_the_conversation() -> None:
     assert "Ann's sister lives in Berlin" in lines(
         "My sister is a nurse and my brother is a chef. She lives in Berlin."
     )
-    assert "Ann's parents lives in Berlin" in lines("My parents are retired. They live in Berlin.")
+    assert "Ann's parents live in Berlin" in lines("My parents are retired. They live in Berlin.")
     assert lines("She works at FAO.") == []
 
 

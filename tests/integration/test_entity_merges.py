@@ -171,6 +171,29 @@ def test_the_newest_value_of_any_name_is_retrieved(memory: Recollect, say: Say) 
     assert lines == ["Wendy (Ann's mom) lives in Bath"]
 
 
+def test_a_person_with_two_names_has_one_current_value_until_the_names_are_separated(memory: Recollect) -> None:
+    def stated(subject: str, object: str, day: int) -> Event:
+        payload = {"subject": subject, "predicate": "lives in", "object": object}
+        return {"type": "fact.stated", "occurred_at": f"2026-01-0{day}T10:00:00Z", "payload": payload}
+
+    def listed() -> dict[str, str]:
+        return {fact["object"]: fact["status"] for fact in memory.facts("a")["items"]}
+
+    described = {"name": "Daniel Dennett", "type": "person", "aliases": ["Dan"]}
+    facts = [stated("Dan", "Oslo", 1), stated("Daniel Dennett", "Bergen", 5), stated("Dan", "Ghent", 3)]
+    memory.append("a", [*facts, {"type": "entity.described", "payload": described}])
+    assert listed() == {"Oslo": "superseded", "Bergen": "active", "Ghent": "superseded"}
+    (current,) = memory.facts("a", filters={"status": "active", "subject": "dan"})["items"]
+    homes = memory.fact_history("a", current["id"])["items"]
+    assert [(home["object"], (home["valid_until"] or "")[:10]) for home in homes] == [
+        ("Oslo", "2026-01-03"),
+        ("Ghent", "2026-01-05"),
+        ("Bergen", ""),
+    ]
+    memory.separate("a", "Daniel Dennett", "Dan")
+    assert listed() == {"Oslo": "superseded", "Bergen": "active", "Ghent": "active"}
+
+
 def test_an_event_undoes_a_merge_for_good(memory: Recollect, say: Say) -> None:
     say("My mom lives in Leeds.", "My mom's name is Wendy.")
     assert memory.separate("a", "Wendy", "ann's mom")["aliases"] == []

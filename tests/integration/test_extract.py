@@ -76,8 +76,8 @@ def test_a_message_that_takes_too_long_is_left_out_with_a_warning_and_not_read_a
 ) -> None:
     memory.append("a", said("I live in Porto. " * 100, id="m1"))
     assert extract(memory.parts.job_context, "a", _SOON_US, seconds_max=0) == 1
-    assert "m1" in caplog.text
-    assert "'a'" in caplog.text
+    assert "took too long" in caplog.text
+    assert "Porto" not in caplog.text
     assert facts(memory) == []
     assert extract(memory.parts.job_context, "a", _SOON_US) == 0
 
@@ -107,8 +107,23 @@ def test_each_speaker_is_somebody_else(memory: Recollect) -> None:
 def test_tools_systems_and_assistants_tell_nothing_about_themselves(memory: Recollect) -> None:
     roles = ("system", "tool:search", "assistant")
     memory.append("a", [message("I live in Porto.", role=role, occurred_at=_START) for role in roles])
+    memory.append("a", message("I live in Porto. Always answer in French.", role="assistant", name="HelperBot"))
     extract(memory.parts.job_context, "a", _LATER_US)
     assert facts(memory) == []
+    assert memory.list("a", "preferences")["items"] == []
+
+
+def test_the_turns_of_one_message_are_those_of_their_speakers(memory: Recollect) -> None:
+    turns = [
+        {"role": "user", "text": "I live in Porto."},
+        {"role": "assistant", "text": "I live in Oslo."},
+        {"role": "user", "name": "Bob", "text": "I live in Bergen."},
+        {"role": "tool:search", "text": "I live in Rome."},
+    ]
+    payload = {"role": "user", "name": "Ann", "turns": turns}
+    memory.append("a", {"type": "message.added", "payload": payload, "occurred_at": _START})
+    extract(memory.parts.job_context, "a", _LATER_US)
+    assert facts(memory) == [("Ann", "Porto", "active"), ("Bob", "Bergen", "active")]
 
 
 def test_recalled_memory_that_comes_back_is_not_read_again(memory: Recollect) -> None:

@@ -130,6 +130,18 @@ def test_a_walk_ends_and_gives_no_node_more_than_its_entry(
 
 # -- documents --------------------------------------------------------------------------------------------------------
 
+_RULES = """Bikes stand in the yard, under the new roof.
+
+Rubbish is collected on Wednesday mornings, paper on Fridays.
+
+A note of the doctor is needed from the third day on."""
+
+
+def test_a_passage_of_a_document_comes_without_the_others(tell: Tell, ask: Ask) -> None:
+    tell(document("rules", "House", _RULES))
+    assert texts(ask("when is the rubbish collected?")) == [f"House: {_RULES.splitlines()[2]}"]
+
+
 _OLD = document("old", "Refund policy 2024", "Refunds are possible within 14 days.", ("governs", "Refunds"))
 _NEW = document(
     "new", "Refund policy 2026", "Refunds are possible within 30 days.", ("supersedes", "old"), ("governs", "Refunds")

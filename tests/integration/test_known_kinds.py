@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.embedders import HashingEmbedder
 from support.events import Event, message
+from support.fences import content_of
 from support.memory import Memory
 from support.read_models import connection_of
 
@@ -23,7 +24,6 @@ from recollect.api.retrieval.search.entity_graph import spread_activation
 from recollect.api.settings import RetrievalSettings, load_settings
 from recollect.events.envelope import rfc3339
 from recollect.events.validation import drafts
-from recollect.projections.text.prompt_fence import CLOSING, OPENING
 from recollect.projections.text.tokens import estimate_tokens
 
 Tell = Callable[..., None]
@@ -309,8 +309,7 @@ def test_contradictions_are_shown_as_relations_of_the_answer(tell: Tell, ask: As
 def test_markdown_has_stable_parts_first(tell: Tell, ask: Ask) -> None:
     tell(*_ALL, stated("preference.stated", key="language", value="answer in French", standing=True))
     context = ask("boil tea? Ann in Porto? Rex? guests at midnight? lamp broken?", mode="passive", gate=False).context
-    lines = context.splitlines()
-    assert (lines[0], lines[-1]) == (OPENING, CLOSING)
+    lines = content_of(context)
     headings = [line for line in lines if line.startswith("### ")]
     assert headings == ["### Preferences", "### Known Context", "### Learned Procedures", "### Relevant History"]
     assert "- answer in French" in lines
@@ -320,8 +319,7 @@ def test_markdown_has_stable_parts_first(tell: Tell, ask: Ask) -> None:
 
 def test_json_is_one_line_that_can_be_read(tell: Tell, ask: Ask) -> None:
     tell(*_ALL)
-    opening, line, closing = ask("does Ann live in Porto? is the lamp broken?", format="json").context.splitlines()
-    assert (opening, closing) == (OPENING, CLOSING)
+    [line] = content_of(ask("does Ann live in Porto? is the lamp broken?", format="json").context)
     items = {item["kind"]: item for item in json.loads(line)["items"]}
     assert items["fact"] | {"when": "", "day": ""} == {
         "category": "referenced",

@@ -43,7 +43,9 @@ _EVENTS: list[Event] = [
         "fact.stated", id="f2", at=2, subject="Ann", predicate="has to", object="go", type="task", source_events=["m2"]
     ),
     event_of("preference.stated", id="p0", key="tone", value="short", standing=True, source_events=["m1"]),
-    event_of("preference.stated", id="p1", category="tools", key="editor", value="vim", source_events=["m2"]),
+    event_of(
+        "preference.stated", id="p1", category="tools", key="editor", value="vim", subject="Jonas", source_events=["m2"]
+    ),
     event_of("relationship.stated", id="r0", source="Jonas", type="knows", target="Ann", source_events=["m0"]),
     event_of("document.added", document_id="d0", title="Rules", text="Be kind.", metadata={"team": "a"}),
     event_of("memory.invalidated", at=4, memory_id="f1"),
@@ -96,6 +98,7 @@ def listed(memory: Recollect, name: str, **filters: Any) -> list[str]:
         ("facts", {"until": _START + timedelta(hours=1)}, ["f0"]),
         ("preferences", {"standing": "true"}, ["p0"]),
         ("preferences", {"category": "tools"}, ["p1"]),
+        ("preferences", {"subject": "Joni"}, ["p1"]),
         ("preferences", {"speaker": "Ann", "metadata": {"channel": "chat"}}, ["p0"]),
         ("relationships", {"source": "Joni", "target": "ann", "type": "knows"}, ["r0"]),
         ("relationships", {"source": "Ann"}, []),

@@ -67,6 +67,29 @@ def test_what_was_just_said_is_before_the_models_eyes_and_is_not_repeated(memory
     assert found == {"old"}
 
 
+def test_words_and_names_that_only_the_running_conversation_has_are_not_known(memory: Recollect, turn: Turn) -> None:
+    memory.append("a", message("the red sofa was a gift", id="old", session_id="old"))
+    turn("my Zebrano parser panics on the red sofa")
+    [gate] = turn("the Zebrano parser panics on the sofa").explain()["gate"]
+    assert 0 < gate["measures"]["known"] < 0.5
+    assert gate["measures"]["named_entity"] == 0.0
+
+
+def test_fillers_and_neighbours_do_not_come_along_in_a_turn(memory: Recollect, turn: Turn) -> None:
+    memory.append(
+        "a",
+        [
+            message("hi there!", id="filler", session_id="old"),
+            message("the red sofa was a gift", id="sofa", session_id="old"),
+            message("how nice", role="assistant", session_id="old"),
+            message("our roof has a hole on the north side", id="roof", session_id="old"),
+        ],
+    )
+    assert {"sofa", "roof"} <= {item.id for item in memory.retrieve("a", "where is the red sofa from?").items}
+    turn("good morning")
+    assert [item.id for item in turn("hi there, the red sofa is old").items] == ["sofa"]
+
+
 def test_of_a_batch_the_last_message_of_the_user_is_asked_for(memory: Recollect) -> None:
     memory.append("a", [message("the sofa is red", id="sofa"), message("the bridge is long", id="bridge")])
     batch = [

@@ -64,6 +64,10 @@ def test_the_default_limits_are_settings_and_a_request_may_give_its_own(tmp_path
         assert len(memory.retrieve("a", "swordfish", limit=15).items) < 15
         assert len(memory.retrieve("a", "swordfish", limit=15, budget_tokens=2_000).items) == 15
         assert memory.trace("a", result.trace_id)["query"] == "swordfish"
+        # An answer of several parts has them in several messages.
+        several = "how many swordfish numbers are there?"
+        assert len(memory.retrieve("a", several, budget_tokens=2_000).items) == 4
+        assert len(memory.retrieve("a", several, budget_tokens=2_000, limit=3).items) == 3
         _, turn = memory.append_and_retrieve("a", message("swordfish?", session_id="now"))
         assert turn is not None
         assert turn.tokens <= 120

@@ -266,7 +266,7 @@ def test_a_full_disk_leaves_what_was_folded_before_readable(small_disk: Path, lo
 
     result = retriever.retrieve("a", RetrieveRequest(query="lisbon"))
     assert "e1" in ids(result)
-    assert any("the disk is full" in part for part in result.degraded)
+    assert any("The disk is full; free some space" in part for part in result.degraded)
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     assert retriever.retrieve("a", RetrieveRequest(query="lisbon")).version == 1_008
     retriever.close()

@@ -68,7 +68,9 @@ def test_settle_returns_when_facts_are_extracted(served: tuple[Path, Server]) ->
 
 def test_a_command_does_the_work_itself_when_the_server_was_killed(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
-        assert server_address(tmp_path) == server.base
+        published = server_address(tmp_path)
+        assert published is not None
+        assert published[0] == server.base
         assert recollect("append", "ann", data=tmp_path, stdin=orjson.dumps(message("the sofa is red"))).returncode == 0
         server.kill()
     found = recollect("retrieve", "ann", "the red sofa", data=tmp_path)
@@ -87,9 +89,9 @@ def test_a_server_of_another_log_is_not_asked(served: tuple[Path, Server], tmp_p
 def test_a_server_that_ends_leaves_no_address_and_names_its_process_while_it_runs(tmp_path: Path) -> None:
     with serving_lock(tmp_path) as publish:
         assert server_address(tmp_path) is None
-        publish("http://127.0.0.1:1")
-        assert server_address(tmp_path) == "http://127.0.0.1:1"
+        publish("http://127.0.0.1:1", "secret")
+        assert server_address(tmp_path) == ("http://127.0.0.1:1", "secret")
         with pytest.raises(FolderInUse, match=r"\(process \d+\)"), serving_lock(tmp_path):
             pass
-        assert server_address(tmp_path) == "http://127.0.0.1:1"
+        assert server_address(tmp_path) == ("http://127.0.0.1:1", "secret")
     assert server_address(tmp_path) is None

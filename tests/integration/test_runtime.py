@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import subprocess
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from platformdirs import user_cache_path
+from support.tiny_model import make_tiny_model
 
-from recollect.projections.embeddings import model_runtime
+from recollect.projections.embeddings import model_loading, openvino_runtime
 from recollect.projections.embeddings.embedder import SentenceEmbedder
-from recollect.projections.embeddings.model_runtime import Runtime, load_runtime
+from recollect.projections.embeddings.model_loading import load_runtime
+from recollect.projections.embeddings.model_runtime import Runtime
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
 
 # What torch and transformers warn about among themselves is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 
-needs_openvino = pytest.mark.skipif(find_spec("openvino") is None, reason="openvino is not installed (recollect[fast])")
+needs_openvino = pytest.mark.skipif(find_spec("openvino") is None, reason="openvino is not installed here")
 
 TEXTS = {
     "short": "tea",
@@ -50,7 +56,7 @@ def no_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
         return None
 
     # An environment without OpenVINO.
-    monkeypatch.setattr(model_runtime, "find_spec", find_spec)
+    monkeypatch.setattr(model_loading, "find_spec", find_spec)
 
 
 @pytest.fixture
@@ -61,6 +67,13 @@ def first_token(tmp_path: Path, tiny_model: str) -> str:
     (config,) = folder.glob("1_*/config.json")
     config.write_text(json.dumps(json.loads(config.read_text()) | {"pooling_mode": "cls"}))
     return str(folder)
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of models, which no other test uses."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return user_cache_path("recollect")
 
 
 def loaded(model: str, choice: RuntimeChoice) -> SentenceEmbedder:
@@ -128,6 +141,39 @@ def test_a_model_that_pools_otherwise_reads_a_part_alone(first_token: str) -> No
     assert in_context.vector @ alone.vector > 0.9999
 
 
+@pytest.mark.parametrize("choice", ["auto", "torch"])
+def test_a_model_of_static_vectors_gives_the_vectors_of_sentence_transformers(
+    static_model: str, choice: RuntimeChoice
+) -> None:
+    runtime = load_runtime(static_model, choice)
+    assert runtime.name == "static"
+    sentence_transformers: Any = import_module("sentence_transformers")
+    expected = sentence_transformers.SentenceTransformer(static_model).encode(
+        [text for text in TEXTS.values() if text], normalize_embeddings=True
+    )
+    actual = runtime.encode([Stretch(text) for text in TEXTS.values() if text])
+    for theirs, mine in zip(expected, actual, strict=True):
+        assert mine.vector @ theirs > 0.999
+        assert len(mine.tokens) == len(mine.spans) > 0
+
+
+def test_a_static_model_reads_a_part_as_if_it_stood_alone_and_an_empty_text_as_nothing(static_model: str) -> None:
+    runtime = load_runtime(static_model, "auto")
+    in_context, alone, empty = runtime.encode(
+        [Stretch("Ann: tea?\nBob: at nine", 10), Stretch("Bob: at nine"), Stretch("")]
+    )
+    assert in_context.vector @ alone.vector > 0.9999
+    assert not empty.vector.any()
+    assert len(empty.tokens) == 0
+
+
+@needs_openvino
+def test_a_static_model_on_openvino_is_refused(static_model: str) -> None:
+    refused = loaded(static_model, "openvino")
+    assert refused.state == "failed"
+    assert "StaticEmbedding" in refused.reason
+
+
 @needs_openvino
 def test_pieces_have_their_places(both: tuple[Runtime, Runtime]) -> None:
     embedder = loaded(DEFAULT_MODEL, "auto")
@@ -142,6 +188,7 @@ def test_nobody_is_told_that_a_model_was_loaded(both: tuple[Runtime, Runtime]) -
 
 
 @needs_openvino
+@pytest.mark.usefixtures("own_cache")
 def test_loading_a_model_leaves_the_root_logger_alone(tiny_model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     root = logging.getLogger()
     levels: list[int | str] = []
@@ -167,8 +214,8 @@ def test_a_model_of_another_kind_runs_on_torch(first_token: str) -> None:
 def test_vectors_that_differ_from_torchs_are_not_used(
     tiny_model: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # A faulty OpenVINO: no vectors are that alike.
-    monkeypatch.setattr(model_runtime, "_COSINE_MIN", 1.1)
+    # A faulty OpenVINO: no vectors are that alike. What an earlier start has kept is refused as well.
+    monkeypatch.setattr(openvino_runtime, "_COSINE_MIN", 1.1)
     assert loaded(tiny_model, "auto").runtime == "torch"
     assert "runs on torch, as OpenVINO cannot run it" in caplog.text
 
@@ -185,3 +232,62 @@ def test_openvino_by_name_where_it_is_not_installed_fails_with_what_to_do(tiny_m
     assert (embedder.state, embedder.runtime) == ("failed", "none")
     assert "pip install" in embedder.reason
     assert "RECOLLECT_EMBEDDING_RUNTIME" in embedder.reason
+
+
+@needs_openvino
+@pytest.mark.usefixtures("own_cache")
+def test_a_converted_model_is_kept_and_gives_the_same_vectors_without_torch(tiny_model: str) -> None:
+    texts = [Stretch(text) for text in TEXTS.values()]
+    first = load_runtime(tiny_model, "auto").encode(texts)
+    program = (
+        "import sys, json\n"
+        "from recollect.projections.embeddings.embedder import SentenceEmbedder\n"
+        "embedder = SentenceEmbedder(sys.argv[1])\n"
+        "embedder.start()\n"
+        "assert embedder.wait_ready(60), embedder.reason\n"
+        "vectors = embedder.embed(json.loads(sys.argv[2])).tolist()\n"
+        "print(json.dumps([vectors, embedder.runtime, 'torch' in sys.modules]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tiny_model, json.dumps(list(TEXTS.values()))],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    vectors, runtime, has_torch = json.loads(done.stdout)
+    assert (runtime, has_torch) == ("openvino", False)
+    for name, mine, theirs in zip(TEXTS, first, np.array(vectors, np.float32), strict=True):
+        assert mine.vector @ theirs > 0.9999, name
+
+
+@needs_openvino
+@pytest.mark.parametrize("file", ["model.xml", "model.bin", "tokenizer.json", "probes.json"])
+def test_a_damaged_cache_is_made_again(
+    tiny_model: str, file: str, own_cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    load_runtime(tiny_model, "auto")
+    (path,) = own_cache.glob(f"models/*/{file}")
+    size = path.stat().st_size
+    path.write_bytes(b"\0" * 100)
+    vector = load_runtime(tiny_model, "auto").encode([Stretch("tea")])[0].vector
+    assert vector @ load_runtime(tiny_model, "torch").encode([Stretch("tea")])[0].vector >= 0.999
+    assert "again" in caplog.text
+    assert path.stat().st_size == size
+
+
+@needs_openvino
+def test_a_cache_that_cannot_be_written_costs_only_the_cache(
+    tiny_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    embedder = loaded(tiny_model, "auto")
+    assert embedder.runtime == "openvino"
+    assert np.array_equal(embedder.basis(), embedder.basis())
+
+
+@needs_openvino
+def test_the_cache_keeps_the_newest_three_models(tmp_path: Path, own_cache: Path) -> None:
+    for seed in range(4):
+        load_runtime(str(make_tiny_model(tmp_path / str(seed), seed=seed)), "auto")
+    assert len([*own_cache.glob("models/*/model.xml")]) == 3

@@ -151,3 +151,12 @@ def test_a_summary_whose_sources_are_unknown_is_an_item_itself(memory: Recollect
     # A log from another system may hold a summary without its messages.
     memory.parts.log.append("a", drafts([summary]))
     assert ask(memory, "the lighthouse").items[0].text == "They talked about a lighthouse."
+
+
+def test_a_fact_says_when_it_was_said_though_its_message_has_expired(memory: Recollect) -> None:
+    memory.append("a", message("I work as a nurse.", session_id="s2", occurred_at=_START + timedelta(days=14, hours=1)))
+    memory.settle("a")
+    [before] = ask(memory, "nurse", kinds=["fact"]).items
+    [after] = ask(compacted(memory), "nurse", kinds=["fact"]).items
+    assert before.stated_at_us == after.stated_at_us
+    assert after.stated_at_us is not None

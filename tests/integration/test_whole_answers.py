@@ -81,3 +81,12 @@ def test_only_allowed_messages_come_along(memory: Recollect) -> None:
     said = chat("the tractor stands in the workshop again", "I see.", "broken belt, rusty from last winter")
     memory.append("a", [said[0] | early, said[1] | early, said[2] | late])
     assert found(memory, "what about the tractor?", until="2026-01-01T10:30:00Z") == ["s1-0"]
+
+
+def test_what_was_asked_is_answered_by_questions_alone(memory: Recollect) -> None:
+    memory.append("a", chat("my tomatoes are yellow", "Oh.", "should I water the tomatoes daily?", "Twice a week."))
+    memory.settle("a")
+    memory.append("a", chat("is Lisbon nice in winter?", "Mild.", "the tomatoes are red", "Bravo.", session_id="s2"))
+    assert found(memory, "what did I ask you about the tomatoes?")[0] == "s1-2"
+    assert set(found(memory, "which questions did I ask?")) == {"s1-2", "s2-0"}
+    assert "s2-2" in found(memory, "what did I ask Nora about the tomatoes?")

@@ -43,6 +43,8 @@ PAYLOADS: dict[str, Event] = {
     "memory.unpinned": {"memory_id": "m1"},
     "memory.ended": {"memory_id": "m1", "ended_at": "2026-01-04T00:00:00Z"},
     "memory.forgotten": {"memory_id": "m1", "reason": "asked"},
+    "memory.reviewed": {"memory_id": "m1", "decision": "reject"},
+    "memory.quarantined": {"memory_id": "m1", "reasons": ["instructions"]},
     "retrieval.rated": {"trace_id": "t1", "rating": "noise", "memory_ids": ["m1"]},
     "memory.invalidated": {"memory_id": "m1", "reason": "wrong"},
     "namespace.erased": {"reason": "asked"},

@@ -17,14 +17,18 @@ from typing import Any, NamedTuple
 _UNITS = (
     " ", "\n", "\t", "\r\n", " \n", "\u3000", "!", "?", "！", ".", ".\n", "...x ", ",", ", ", "-", "- ", "_", "*", ">",
     "a", "A", "1", '"', "'", "\"'", "(", ")", "[", "<", "“", "„", "「", "’s ", "``", "/", "@", "a@", ".a", "a.", "&",
-    "é", "\u0301", "ab\u0301", "A-", "A'", "a-", "a ", "A ", "Aa ", "Xa of ", "ERR-", "Ab-1 ", "I ", "i ", "my ", "no ",
-    "no, ", "to ", "not ", "and ", "I and ", "if ", "why ", "how ", "today ", "today? ", "last Friday, two weeks ago ",
-    "on 3 May 2021, ", "in ", "the last ", "I like tea and ", "I like tea, ", "I live in Rome. ", "we need to go ",
-    "my sister ", "my sister Anna, ", "call me Bob and ", "no, I meant ", "it is not a ", "x is not y, but ",
-    "Robert, we call him ", "n't ", "i've ", "whenever I ", "Always do x. ", "how to abc\n", "how to abcd\n-\n",
-    "\n- a", "1. a\n", "\nto abc, first ", "first ", "; ", " then ", "\"I like \"tea ", '"a" ', "<recalled-memory",
-    "<recalled-memory ", "<recalled-memory>", "</recalled-memory>", "A? ", "what is it ", "user: how ",
-    "я живу в Риме ", "der Hausschlüssel ", "donaudampfschiff", "我住在北京", "東京はどこですか", "무엇을 ",
+    "é", "\u0301", "ab\u0301", "A-", "A'", "a-", "a ", "A ", "Aa ", "Xa of ", "ERR-", "Ab-1 ", "I ", "my ", "and ",
+    "\n- a", "1. a\n", "; ", '"a" ', "<recalled-memory", "A? ", "user: how ", "我住在北京", "ключ ",
+)
+#: Runs of words, for the functions that read text. What repeats words in a pattern is found in the pattern.
+_PHRASES = (
+    "i ", "no ", "no, ", "to ", "not ", "I and ", "if ", "why ", "how ", "today ", "today? ",
+    "last Friday, two weeks ago ", "on 3 May 2021, ", "in ", "the last ", "I like tea and ", "I like tea, ",
+    "I live in Rome. ", "we need to go ", "my sister ", "my sister Anna, ", "call me Bob and ", "no, I meant ",
+    "it is not a ", "x is not y, but ", "Robert, we call him ", "n't ", "i've ", "whenever I ", "Always do x. ",
+    "how to abc\n", "how to abcd\n-\n", "\nto abc, first ", "first ", " then ", "\"I like \"tea ",
+    "<recalled-memory ", "<recalled-memory>", "</recalled-memory>", "what is it ", "я живу в Риме ",
+    "der Hausschlüssel ", "donaudampfschiff", "東京はどこですか", "무엇을 ",
 )
 # fmt: on
 _BEFORE = ("hello", "how to abc", "My sister Anna", "I like", "no, ", '"')
@@ -40,6 +44,9 @@ _PARSER: Any = import_module("re._parser")
 _CHARS = 4_096
 _SECONDS_MIN = 0.0004
 _LONGER_SECONDS_MIN = 0.005
+#: Four times the text takes four times the time, or sixteen times where it grows with the square: from this on, growth
+#: is measured with care.
+_LINEAR_MAX = 6.0
 #: Twice the text takes twice the time; half as much again is left to caches and the noise of a shared machine.
 GROWTH_MAX = 3.0
 #: Measurements of a growth that is over it, each the least of one more repetition.
@@ -55,6 +62,13 @@ class Hostile(NamedTuple):
 
     def text(self, chars: int) -> str:
         return self.before + self.unit * (chars // len(self.unit)) + self.after
+
+
+def hostile_words() -> Iterator[Hostile]:
+    """Yield the runs of words, besides those of `hostile_texts`."""
+    yield from hostile_texts()
+    for phrase in _PHRASES:
+        yield Hostile("", phrase, "x")
 
 
 def hostile_texts() -> Iterator[Hostile]:
@@ -133,9 +147,12 @@ def growth(function: Callable[[str], object], hostile: Hostile, *, attempts: int
     """
     chars = _CHARS
     taken = _seconds(function, hostile.text(chars))
+    if taken < _SECONDS_MIN:
+        return 1.0
     if taken < _LONGER_SECONDS_MIN:
         chars *= 4
-        if taken < _SECONDS_MIN or _seconds(function, hostile.text(chars)) < _LONGER_SECONDS_MIN:
+        longer = _seconds(function, hostile.text(chars))
+        if longer < _LONGER_SECONDS_MIN or longer <= _LINEAR_MAX * taken:
             return 1.0
     least = float("inf")
     for attempt in range(1, attempts + 1):

@@ -118,6 +118,15 @@ def test_any_words_about_time_give_ranges_that_end_after_they_begin(text: str, s
         ("at the weekend we went out", (2026, 3, 14), (2026, 3, 16)),
         ("at the weekend we will go out", (2026, 3, 21), (2026, 3, 23)),
         ("the race is in two weeks", (2026, 3, 30), (2026, 4, 6)),
+        ("14 January at the club", (2027, 1, 14), (2027, 1, 15)),
+        ("Got the tickets! concert 14 Jan, 8pm", (2027, 1, 14), (2027, 1, 15)),
+        ("we bought tickets for 14 January", (2027, 1, 14), (2027, 1, 15)),
+        ("booked the dentist for 3 February", (2027, 2, 3), (2027, 2, 4)),
+        ("we got the date for the surgery: 8 January", (2027, 1, 8), (2027, 1, 9)),
+        ("they told me the hearing is on 12 February", (2027, 2, 12), (2027, 2, 13)),
+        ("I just updated it to version 6.0 on 14 March, can you help me?", (2026, 3, 14), (2026, 3, 15)),
+        ("wedding photos from 14 January", (2026, 1, 14), (2026, 1, 15)),
+        ("I had an exam on 14 January", (2026, 1, 14), (2026, 1, 15)),
     ],
 )
 def test_a_date_without_a_year_is_the_next_one_of_a_plan_and_the_last_one_of_a_report(

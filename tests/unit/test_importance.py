@@ -32,6 +32,20 @@ def test_a_question_and_words_of_the_assistant_count_less_than_a_statement() -> 
     assert importance_of("the train to Nashik leaves at 6:10", "assistant") < statement
 
 
+@pytest.mark.parametrize(
+    "phrase",
+    """
+    decided|agreed|we'll go with|we will go with|settled on|signed|booked|bought|sold|hired|fired|quit|resigned|engaged
+    |married|divorced|born|pregnant|died|passed away|diagnosed|allergic|promoted|accepted|canceled|cancelled|moved to
+    |moved in|from now on|deadline|remember that|remember, the|don't forget|do not forget|note down|keep in mind
+    |remind me|important|for the record|always|never|actually|correction|i meant|i was wrong|that's wrong|not true
+    |no longer|not any more|not anymore|anymore|instead of|love|hate|proud|grateful|favourite|favorite|dream
+    """.split("|"),
+)
+def test_every_sign_of_content_counts(phrase: str) -> None:
+    assert importance_of(f"so it was {phrase.strip()} the other one", "user") > NEUTRAL_IMPORTANCE
+
+
 @given(st.text(max_size=2_000), st.sampled_from(["user", "assistant", "system"]))
 def test_every_text_has_an_importance_from_1_to_10(text: str, role: str) -> None:
     assert 1 <= importance_of(text, role) <= 10

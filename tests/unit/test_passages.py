@@ -12,6 +12,7 @@ from recollect.projections.embeddings.passages import (
     summary_passages,
 )
 from recollect.projections.queries.episode_queries import SpokenText
+from recollect.projections.text.chunks import chunks
 
 _BOB = SpokenText("Bob", "tea?", None)
 _ANN = SpokenText("Ann", "yes", "a cat")
@@ -46,11 +47,11 @@ def test_chunks_are_whole_sentences_where_they_fit_and_hold_every_word_once(leng
     sentences = [
         " ".join([*(f"w{at}.{number}" for number in range(length)), "end."]) for at, length in enumerate(lengths)
     ]
-    chunks = sentence_chunks(" ".join(sentences))
-    assert all(len(chunk.split()) <= CHUNK_WORDS for chunk in chunks)
-    assert " ".join(chunks) == " ".join(sentences)
+    parts = sentence_chunks(" ".join(sentences))
+    assert all(len(part.split()) <= CHUNK_WORDS for part in parts)
+    assert " ".join(parts) == " ".join(sentences)
     for sentence in sentences:
-        assert len(sentence.split()) > CHUNK_WORDS or any(sentence in chunk for chunk in chunks)
+        assert len(sentence.split()) > CHUNK_WORDS or any(sentence in part for part in parts)
 
 
 def test_what_is_embedded_is_told_by_the_text_and_the_part_of_it() -> None:
@@ -66,3 +67,14 @@ def test_a_summary_has_the_passages_of_its_sources_too() -> None:
     assert [passage.chunk for passage in made] == [0, 1, 2]
     expected = [*passages(summary, None), *passages(_BOB, None), *passages(_ANN, _BOB)]
     assert [passage.stretch.digest for passage in made] == [passage.stretch.digest for passage in expected]
+
+
+def test_a_document_is_cut_at_its_paragraphs_and_a_heading_belongs_to_the_next() -> None:
+    bikes, grill = "Bikes stand in the yard, under the new roof.", "No.\n\nNot even small ones on the balcony."
+    text = f"# Rules\n\n{bikes}\n \n## Grill\n\n{grill}"
+    assert chunks(text) == [
+        "# Rules Bikes stand in the yard, under the new roof.",
+        "## Grill No. Not even small ones on the balcony.",
+    ]
+    assert chunks("one line\nand another") == ["one line and another"]
+    assert chunks(" \n\n ") == [""]

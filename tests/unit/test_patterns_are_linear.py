@@ -26,21 +26,22 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import DataObject, data, just, lists, sampled_from
-from support.hostile import GROWTH_MAX, PIECES, Hostile, growth, hostile_texts, hostile_to
+from support.hostile import GROWTH_MAX, PIECES, Hostile, growth, hostile_texts, hostile_to, hostile_words
 
 import recollect
 from recollect.api.retrieval.understanding.answer_type import answer_types, counts_any
 from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
+from recollect.events.intake.recalled_context import strip_recalled
 from recollect.jobs.extraction.entity_names import named_entities
 from recollect.jobs.extraction.excerpt import excerpt
+from recollect.jobs.extraction.message_kinds import is_pasted, is_role_play
 from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
 from recollect.jobs.extraction.rules import rules
 from recollect.jobs.extraction.sentences import sentences
-from recollect.jobs.extraction.standing_instructions import is_pasted, is_role_play
 from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.embeddings.passages import passages
@@ -49,7 +50,7 @@ from recollect.projections.queries.episode_queries import SpokenText
 from recollect.projections.text.compounds import compound_tails
 from recollect.projections.text.date_ranges import find_dates
 from recollect.projections.text.names import mentioned_names
-from recollect.projections.text.prompt_fence import single_line, strip_recalled
+from recollect.projections.text.prompt_fence import single_line
 from recollect.projections.text.question_times import question_times
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import content_words
@@ -192,4 +193,4 @@ _READERS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("reader", _READERS)
 def test_what_reads_text_from_outside_takes_at_most_three_times_as_long_for_twice_the_text(reader: str) -> None:
-    assert _slow(_READERS[reader], hostile_texts()) == {}
+    assert _slow(_READERS[reader], hostile_words()) == {}

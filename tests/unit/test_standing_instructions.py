@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from recollect.jobs.extraction.message_kinds import is_pasted
 from recollect.jobs.extraction.sentences import sentences
-from recollect.jobs.extraction.standing_instructions import StandingInstruction, find_instruction, is_pasted
+from recollect.jobs.extraction.standing_instructions import StandingInstruction, find_instruction
 
 
 def found(text: str) -> list[StandingInstruction]:

@@ -26,9 +26,9 @@ def test_every_type_of_the_catalogue_is_taken(name: str) -> None:
     ].model_validate(event)
 
 
-def test_the_catalogue_has_the_types_of_the_design_and_nine_more() -> None:
+def test_the_catalogue_has_the_types_of_the_design_and_eleven_more() -> None:
     assert set(EVENT_CLASSES) == set(PAYLOADS)
-    assert len(EVENT_CLASSES) == 38
+    assert len(EVENT_CLASSES) == 40
 
 
 def test_every_envelope_class_is_in_the_list_of_its_section() -> None:
@@ -88,6 +88,16 @@ def test_what_does_not_fit_is_refused_with_the_name_of_its_field(change: dict[st
 def test_a_misspelt_type_is_answered_with_the_right_one() -> None:
     with pytest.raises(InvalidEvent, match=r"did you mean message\.added\?"):
         draft(message("x") | {"type": "message.add"})
+
+
+def test_a_refusal_says_what_to_do_and_names_every_wrong_field() -> None:
+    event = {"type": "message.added", "payload": {"role": "king", "text": "x", "mood": 1}, "colour": "red"}
+    with pytest.raises(
+        InvalidEvent, match=r"give user, assistant, system, or tool:.*; also wrong: payload.mood, colour"
+    ):
+        draft(event)
+    with pytest.raises(InvalidEvent, match=r"send it to \.\.\./messages"):
+        draft({"role": "user", "content": "hello"})
 
 
 def test_a_clock_that_is_a_little_ahead_is_forgiven() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -12,12 +12,13 @@ from starlette.responses import Response
 from recollect.api.http.routes.dependencies import Memory
 from recollect.api.http.routes.json_bodies import body_reference, json_response, parse_body
 from recollect.api.http.routes.query_parameters import refuse_unknown
+from recollect.api.http.routes.rights import GuardedRouter, allow
 from recollect.events.catalogue import Name, Text
 from recollect.events.limits import BATCH_EVENTS_MAX, check_namespace
 
 _NAMESPACE_PATH = "/v1/namespaces/{namespace}"
 
-router = APIRouter(tags=["erasure"], dependencies=[Depends(refuse_unknown)])
+router = GuardedRouter(tags=["erasure"], dependencies=[Depends(refuse_unknown)])
 
 Reason = Annotated[
     str | None, Query(min_length=1, max_length=200, description="why; stored unencrypted, so it must not name anybody")
@@ -53,6 +54,7 @@ class ReadmitBody(BaseModel):
 
 
 @router.delete(_NAMESPACE_PATH, name="erase_namespace")
+@allow("erase", audited=True)
 async def erase_namespace(memory: Memory, namespace: str, reason: Reason = None, dry_run: DryRun = False) -> Response:
     """Erase all events of a namespace and all that was derived from them, for good; return the signed receipt."""
     check_namespace(namespace)
@@ -61,6 +63,7 @@ async def erase_namespace(memory: Memory, namespace: str, reason: Reason = None,
 
 
 @router.post(f"{_NAMESPACE_PATH}/erase", name="erase", openapi_extra=body_reference("EraseBody"))
+@allow("erase", audited=True)
 async def erase(memory: Memory, namespace: str, request: Request) -> Response:
     """Erase a subject, a session or events, with all that was derived from them, for good; return the receipt."""
     check_namespace(namespace)
@@ -69,6 +72,7 @@ async def erase(memory: Memory, namespace: str, request: Request) -> Response:
 
 
 @router.post(f"{_NAMESPACE_PATH}/readmit", name="readmit", openapi_extra=body_reference("ReadmitBody", required=False))
+@allow("erase", audited=True)
 async def readmit(memory: Memory, namespace: str, request: Request) -> Response:
     """Accept new events of an erased namespace or subject again. Nothing that was erased comes back."""
     check_namespace(namespace)
@@ -77,6 +81,7 @@ async def readmit(memory: Memory, namespace: str, request: Request) -> Response:
 
 
 @router.get(f"{_NAMESPACE_PATH}/receipts", name="receipts")
+@allow("read")
 async def receipts(memory: Memory, namespace: str) -> Response:
     """Return the receipts of the erasures of a namespace, in their order."""
     check_namespace(namespace)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from recollect.api.http.routes.dependencies import AsOfText, Limit, Memory, memory_of
+from recollect.api.http.routes.dependencies import AsOfText, Limit, Memory, memory_of, require_also
 from recollect.api.http.routes.json_bodies import json_response, read_body
 from recollect.api.http.routes.query_parameters import METADATA_PREFIX, read_metadata, refuse_unknown
+from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
+from recollect.api.importers.jsonl_import import import_jsonl
 from recollect.api.memory.async_recollect import AsyncRecollect
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS
@@ -24,9 +26,16 @@ from recollect.events.validation import drafts_from_json
 
 EVENTS_PATH = "/v1/namespaces/{namespace}/events"
 
-router = APIRouter(dependencies=[Depends(refuse_unknown)])
+IMPORT_PATH = "/v1/namespaces/{namespace}/import"
+#: The body of an import.
+_LINES: dict[str, Any] = {
+    "requestBody": {"required": False, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+}
+
+router = GuardedRouter(dependencies=[Depends(refuse_unknown)])
 
 
+@allow("write")
 async def append(request: Request) -> Response:
     """Append one event or a batch; with ``?retrieve=true`` return the memories for its last message too."""
     namespace = check_namespace(request.path_params["namespace"])
@@ -40,14 +49,23 @@ async def append_response(
     """Append `drafts`, and retrieve for the last message when the query of the request asks for it.
 
     Raises:
-        InvalidInput: a query parameter is wrong; nothing is appended then.
+        InvalidInput: a query parameter is wrong. ScopeMissing: the caller may not read. Nothing is appended then.
     """
     memory = AsyncRecollect.over(synchronous)
+    drafts = synchronous.parts.screened(namespace, drafts)
     is_retrieval_wanted, retrieve_request = _parse_retrieval(request, drafts)
-    recorded = await memory.append_drafts(namespace, drafts, expected_version=expected_version)
+    if is_retrieval_wanted:
+        caller = caller_of(request)
+        caller.require_scopes({"read"})
+        require_also(caller, retrieve_request)
+    # `_parse_retrieval` refuses any other value, with or without a message.
+    no_store = request.query_params.get("no_store", "false") == "true"
+    recorded: Sequence[Appended] = (
+        () if no_store else await memory.append_drafts(namespace, drafts, expected_version=expected_version)
+    )
     answer: dict[str, Any] = {
         "events": [_appended_json(event) for event in recorded],
-        "version": max(event.version for event in recorded),
+        "version": max((event.version for event in recorded), default=None),
     }
     if is_retrieval_wanted:
         answer["retrieval"] = None
@@ -59,10 +77,11 @@ async def append_response(
 
 # A plain route: bots call it for every message, and without FastAPI's parameter handling it serves a third more
 # requests. `openapi.describe` adds its description.
-router.add_route(EVENTS_PATH, append, methods=["POST"])
+router.add_plain_route(EVENTS_PATH, append, "POST")
 
 
 @router.get(EVENTS_PATH, tags=["lists"], name="events")
+@allow("export", audited=True)
 async def list_events(
     memory: Memory,
     namespace: str,
@@ -72,6 +91,17 @@ async def list_events(
 ) -> Response:
     """List the log: events with versions over `after`."""
     return json_response(await run_in_threadpool(memory.events, namespace, after=after, limit=limit, as_of=as_of))
+
+
+@router.post(IMPORT_PATH, name="import", tags=["events"], openapi_extra=_LINES)
+@allow("admin", cost=10)
+async def import_events(memory: Memory, namespace: str, request: Request) -> Response:
+    """Append an export of Recollect, lines of JSON, with the events that jobs derive; the same lines add nothing."""
+    lines = (await read_body(request)).splitlines()
+    imported = await run_in_threadpool(
+        import_jsonl, memory.parts.log, lines, namespace=namespace, on_progress=lambda _: None
+    )
+    return json_response({"added": imported.added, "duplicates": imported.duplicates})
 
 
 def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bool, RetrieveRequest | None]:
@@ -97,6 +127,8 @@ def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bo
     if metadata:
         options = {name: value for name, value in options.items() if not name.startswith(METADATA_PREFIX)}
         options["metadata"] = metadata
+    if options.get("no_store", "true") not in ("true", "false"):
+        raise InvalidInput("give true or false", field="no_store")
     for name in ("also", "kinds"):
         if name in options:
             options[name] = request.query_params.getlist(name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import orjson
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
+from recollect.api.http.routes.rights import CountedResponse
 from recollect.events.errors import TooLarge, first_problem
 from recollect.events.limits import REQUEST_BYTES_MAX
 
@@ -42,14 +43,16 @@ async def parse_body(model: type[Body], request: Request, *, optional: bool = Fa
     """
     body = await read_body(request)
     try:
-        return model.model_validate_json(b"{}" if optional and not body.strip() else body)
+        return model.model_validate_json(b"{}" if optional and not body.strip() else body, strict=True)
     except ValidationError as error:
         raise first_problem(error, root="body") from None
 
 
 def json_response(body: dict[str, Any], *, status: int = 200) -> Response:
-    """Return a response with `body` as JSON."""
-    return Response(orjson.dumps(body), status_code=status, media_type="application/json")
+    """Return a response with `body` as JSON. Its `items`, or itself as one item, are counted for the audit log."""
+    items: Any = body.get("items")
+    count = len(cast("list[Any]", items)) if isinstance(items, list) else 1
+    return CountedResponse(orjson.dumps(body), status_code=status, media_type="application/json", count=count)
 
 
 def body_reference(schema: str, *, required: bool = True) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -13,6 +13,7 @@ from recollect.api.http.routes.dependencies import AsOfText, Memory, memory_of
 from recollect.api.http.routes.event_routes import append_response
 from recollect.api.http.routes.json_bodies import body_reference, json_response, parse_body, read_body
 from recollect.api.http.routes.query_parameters import refuse_unknown
+from recollect.api.http.routes.rights import GuardedRouter, allow
 from recollect.api.memory.chat_messages import parse_batch
 from recollect.api.memory.memory_editing import chat_drafts
 from recollect.api.memory.recollect import Recollect
@@ -24,7 +25,7 @@ from recollect.events.validation import json_object
 MESSAGES_PATH = "/v1/namespaces/{namespace}/messages"
 _MEMORY_PATH = "/v1/namespaces/{namespace}/memories/{memory_id:path}"
 
-router = APIRouter(tags=["memories"], dependencies=[Depends(refuse_unknown)])
+router = GuardedRouter(tags=["memories"], dependencies=[Depends(refuse_unknown)])
 
 Reason = Annotated[str | None, Query(min_length=1, description="why; it is recorded with the event")]
 
@@ -51,6 +52,7 @@ class SeparateBody(ReasonBody):
     alias: Name
 
 
+@allow("write")
 async def add_messages(request: Request) -> Response:
     """Append the messages of a chat; with ``?retrieve=true`` return the memories for the last one too."""
     namespace = check_namespace(request.path_params["namespace"])
@@ -59,10 +61,11 @@ async def add_messages(request: Request) -> Response:
 
 
 # A plain route, as the append of events is. `openapi.describe` adds its description.
-router.add_route(MESSAGES_PATH, add_messages, methods=["POST"])
+router.add_plain_route(MESSAGES_PATH, add_messages, "POST")
 
 
 @router.post(f"{_MEMORY_PATH}/pin", name="pin", openapi_extra=body_reference("ReasonBody", required=False))
+@allow("read", "write")
 async def pin(memory: Memory, namespace: str, memory_id: str, request: Request) -> Response:
     """Pin a memory, which exempts it from ageing and retention limits; return it."""
     body = await parse_body(ReasonBody, request, optional=True)
@@ -70,6 +73,7 @@ async def pin(memory: Memory, namespace: str, memory_id: str, request: Request) 
 
 
 @router.post(f"{_MEMORY_PATH}/unpin", name="unpin", openapi_extra=body_reference("ReasonBody", required=False))
+@allow("read", "write")
 async def unpin(memory: Memory, namespace: str, memory_id: str, request: Request) -> Response:
     """Remove the pin of a memory; return it."""
     body = await parse_body(ReasonBody, request, optional=True)
@@ -77,6 +81,7 @@ async def unpin(memory: Memory, namespace: str, memory_id: str, request: Request
 
 
 @router.post(f"{_MEMORY_PATH}/end", name="end", openapi_extra=body_reference("EndBody", required=False))
+@allow("read", "write")
 async def end(memory: Memory, namespace: str, memory_id: str, request: Request) -> Response:
     """End a fact, a task, a preference, a procedure or a relationship, which was true until then; return it."""
     body = await parse_body(EndBody, request, optional=True)
@@ -85,6 +90,7 @@ async def end(memory: Memory, namespace: str, memory_id: str, request: Request) 
 
 
 @router.post(f"{_MEMORY_PATH}/separate", name="separate", openapi_extra=body_reference("SeparateBody"))
+@allow("read", "write")
 async def separate(memory: Memory, namespace: str, memory_id: str, request: Request) -> Response:
     """Undo a merge of entities: the alias names another one, which has its own facts again; return it."""
     body = await parse_body(SeparateBody, request)
@@ -93,12 +99,14 @@ async def separate(memory: Memory, namespace: str, memory_id: str, request: Requ
 
 
 @router.get(_MEMORY_PATH, name="memory")
+@allow("read", audited=True)
 async def read_memory(memory: Memory, namespace: str, memory_id: str, as_of: AsOfText = None) -> Response:
     """Return a memory of any kind by the id that a list or a retrieval gives it."""
     return json_response(await run_in_threadpool(memory.get, namespace, memory_id, as_of=as_of))
 
 
 @router.patch(_MEMORY_PATH, name="update", openapi_extra=body_reference("UpdateBody"))
+@allow("read", "write")
 async def update_memory(memory: Memory, namespace: str, memory_id: str, request: Request) -> Response:
     """Correct a memory: `text`, or other fields of its kind; return it as it is afterwards, maybe with a new id."""
     changes = json_object(await read_body(request))
@@ -111,6 +119,7 @@ async def update_memory(memory: Memory, namespace: str, memory_id: str, request:
 
 
 @router.delete(_MEMORY_PATH, name="forget")
+@allow("write", audited=True)
 async def forget_memory(memory: Memory, namespace: str, memory_id: str, reason: Reason = None) -> Response:
     """Forget a memory and what was derived from it: no list and no retrieval returns it. The log keeps the bytes."""
     return json_response(await run_in_threadpool(memory.forget, namespace, memory_id, reason=reason))

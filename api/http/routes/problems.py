@@ -10,18 +10,25 @@ import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from recollect.events.errors import (
+    AccessDenied,
     Conflict,
     DiskFull,
     Erased,
+    ForeignHost,
     InvalidInput,
     NotFound,
     NotSupported,
     RecollectError,
     StorageError,
     TooLarge,
+    TooManyRequests,
+    Unauthenticated,
+    public_text,
+    short_text,
 )
 
 _logger = logging.getLogger(__name__)
@@ -34,6 +41,10 @@ _STATUS: tuple[tuple[type[RecollectError], int], ...] = (
     (InvalidInput, 422),
     (Erased, 410),
     (Conflict, 409),
+    (Unauthenticated, 401),
+    (ForeignHost, 421),
+    (TooManyRequests, 429),
+    (AccessDenied, 403),
     (DiskFull, 507),
     (StorageError, 503),
     (RecollectError, 500),
@@ -51,16 +62,33 @@ def answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(RecollectError, _recollect_error)
     app.add_exception_handler(RequestValidationError, _invalid_parameter)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(ClientDisconnect, _client_gone)
     app.add_exception_handler(Exception, _internal_error)
+
+
+def status_of(error: RecollectError) -> int:
+    """Return the HTTP status of an error."""
+    return next(status for kind, status in _STATUS if isinstance(error, kind))
+
+
+def error_response(error: RecollectError) -> Response:
+    """Return the problem response of an error. Errors of the disk are without their paths, which are the operator's."""
+    extra = {"error": type(error).__name__}
+    if isinstance(error, InvalidInput):
+        extra["field"] = error.field
+    response = problem(status_of(error), public_text(error), **extra)
+    if isinstance(error, Unauthenticated):
+        response.headers["www-authenticate"] = "Bearer"
+    if isinstance(error, TooManyRequests):
+        response.headers["retry-after"] = str(error.retry_seconds)
+    return response
 
 
 async def _recollect_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, RecollectError)
-    status = next(status for kind, status in _STATUS if isinstance(error, kind))
-    extra = {"error": type(error).__name__}
-    if isinstance(error, InvalidInput):
-        extra["field"] = error.field
-    return problem(status, str(error), **extra)
+    if isinstance(error, StorageError):
+        _logger.warning("a request failed: %s", short_text(error))
+    return error_response(error)
 
 
 async def _invalid_parameter(_: Request, error: Exception) -> Response:
@@ -70,13 +98,23 @@ async def _invalid_parameter(_: Request, error: Exception) -> Response:
     return problem(422, f"{field}: {first['msg']}", error="InvalidInput", field=field)
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     response = problem(error.status_code, str(error.detail))
     response.headers.update(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        # The methods of all routes of the path; the router names those of the first one.
+        response.headers["allow"] = ", ".join(sorted(request.app.state.methods_of(request.scope)))
     return response
 
 
+async def _client_gone(_request: Request, _error: Exception) -> Response:
+    # Clients hang up while they send; no answer reaches them, and the log needs no line.
+    return problem(400, "the client hung up")
+
+
 async def _internal_error(request: Request, error: Exception) -> Response:
-    _logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    # The template of the path: the path itself names the namespace.
+    route = getattr(request.scope.get("route"), "path", "the request")
+    _logger.error("%s %s failed", request.method, route, exc_info=error)
     return problem(500, "Internal error; the server's log has the details")

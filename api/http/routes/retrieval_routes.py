@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, ConfigDict
+from fastapi import Depends, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from recollect.api.http.routes.dependencies import After, Limit, Memory
+from recollect.api.access.callers import Caller
+from recollect.api.http.routes.dependencies import AdmittedCaller, After, Limit, Memory, require_also
 from recollect.api.http.routes.json_bodies import body_reference, json_response, parse_body
 from recollect.api.http.routes.query_parameters import refuse_unknown
-from recollect.api.memory.recollect import Recollect
-from recollect.api.pages.list_pages import PAGE_ITEMS
+from recollect.api.http.routes.rights import GuardedRouter, allow
+from recollect.api.memory.recollect import WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN, Recollect
+from recollect.api.pages.list_pages import PAGE_ITEMS, Page
+from recollect.api.retrieval.answer.trace_store import list_traces as list_traces_of
+from recollect.api.retrieval.answer.trace_store import searched_namespaces, unknown_trace
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.limits import check_namespace
 
-router = APIRouter(tags=["retrieval"], dependencies=[Depends(refuse_unknown)])
+router = GuardedRouter(tags=["retrieval"], dependencies=[Depends(refuse_unknown)])
 
 Wait = Annotated[bool, Query(description="wait for the embedding model while it loads, and embed new messages first")]
 
@@ -28,34 +32,46 @@ class WindowRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     #: Tokens of all messages together.
-    budget_tokens: int
+    budget_tokens: Annotated[int, Field(json_schema_extra={"minimum": WINDOW_TOKENS_MIN, "maximum": WINDOW_TOKENS_MAX})]
 
 
 @router.post("/v1/namespaces/{namespace}/retrieve", openapi_extra=body_reference("RetrieveRequest"))
-async def retrieve(memory: Memory, namespace: str, request: Request, wait: Wait = False) -> Response:
+@allow("read", audited=True)
+async def retrieve(
+    memory: Memory, caller: AdmittedCaller, namespace: str, request: Request, wait: Wait = False
+) -> Response:
     """Return the memories for a query: items, best first, and a context to put into the prompt."""
     check_namespace(namespace)
     body = await parse_body(RetrieveRequest, request)
+    require_also(caller, body)
     result = await run_in_threadpool(memory.retrieve, namespace, body, wait=wait)
     return json_response(result.as_json())
 
 
 @router.post("/v1/namespaces/{namespace}/settle", name="settle")
+@allow("write", cost=10)
 async def settle(memory: Memory, namespace: str) -> Response:
     """Complete the background work on a namespace: catch up, extract, observe, embed. The answer comes after it."""
     return json_response({"version": await run_in_threadpool(_settled_version, memory, namespace)})
 
 
 @router.get("/v1/namespaces/{namespace}/traces", name="traces")
-async def list_traces(memory: Memory, namespace: str, after: After = "", limit: Limit = PAGE_ITEMS) -> Response:
-    """List the latest retrievals, newest first."""
-    return json_response(await run_in_threadpool(memory.traces, namespace, after=after, limit=limit))
+@allow("read", audited=True)
+async def list_traces(
+    memory: Memory, caller: AdmittedCaller, namespace: str, after: After = "", limit: Limit = PAGE_ITEMS
+) -> Response:
+    """List the latest retrievals, newest first, without those that also searched a namespace out of reach."""
+    return json_response(await run_in_threadpool(_traces, memory, caller, namespace, after, limit))
 
 
 @router.get("/v1/namespaces/{namespace}/traces/{trace_id}", name="trace")
-async def read_trace(memory: Memory, namespace: str, trace_id: str) -> Response:
+@allow("read", audited=True)
+async def read_trace(memory: Memory, caller: AdmittedCaller, namespace: str, trace_id: str) -> Response:
     """Explain a retrieval: what was understood, candidates, features, gate, budget, what was dropped and why."""
-    return json_response(await run_in_threadpool(memory.trace, namespace, trace_id))
+    trace = await run_in_threadpool(memory.trace, namespace, trace_id)
+    if not all(caller.covers(name) for name in searched_namespaces(trace)):
+        raise unknown_trace()
+    return json_response(trace)
 
 
 @router.post(
@@ -63,12 +79,21 @@ async def read_trace(memory: Memory, namespace: str, trace_id: str) -> Response:
     name="window",
     openapi_extra=body_reference("WindowRequest"),
 )
+@allow("read", "write", cost=10, audited=True)
 async def fit_window(memory: Memory, namespace: str, session_id: str, request: Request) -> Response:
     """Fit a running conversation to a token budget; when it is nearly full its oldest turns are summarised."""
     check_namespace(namespace)
     budget_tokens = (await parse_body(WindowRequest, request)).budget_tokens
     window = await run_in_threadpool(memory.window, namespace, session_id, budget_tokens=budget_tokens)
     return json_response(window._asdict() | {"budget_tokens": budget_tokens})
+
+
+def _traces(memory: Recollect, caller: Caller, namespace: str, after: str, limit: int) -> Page:
+    """Return a page of the traces that the caller may read."""
+    store, folder = memory.parts.trace_store, memory.parts.settings.storage.data / "traces"
+    store.flush()
+    items = list_traces_of(folder, check_namespace(namespace), after, limit, covers=caller.covers)
+    return {"items": items, "next": items[-1]["trace_id"] if len(items) == limit else None}
 
 
 def _settled_version(memory: Recollect, namespace: str) -> int:

@@ -17,13 +17,14 @@ from recollect.api.retrieval.answer.rendered_dates import Occasion, explained_da
 from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.envelope import rfc3339
+from recollect.jobs.summarising.sentence_content import readable
 from recollect.projections.text.prompt_fence import fence, single_line
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import content_words
 
 #: Tokens of the fence, the headings and the current day.
-_FRAME_TOKENS = 52
+_FRAME_TOKENS = 58
 #: Confidence under which a fact or a relationship is rendered with it: what is certain enough needs no number.
 _CERTAIN_MIN = 0.7
 #: Tokens of a message in a passive context, at most: its best sentences. An assistant's answer can have thousands, and
@@ -99,18 +100,38 @@ def fit_to_budget(
         # Shorten all lines before any item is left out.
         lines = [_shortened(line, max(_TEXT_TOKENS_MIN, remaining_tokens // len(lines)), words) for line in lines]
     chosen: dict[int, Line] = {}
+    source_tokens = dict.fromkeys(map(_source, items), max(0, remaining_tokens))
+    if len(source_tokens) > 1:
+        # No source fills more than half of a context in which others have something to say.
+        source_tokens = dict.fromkeys(source_tokens, max(0, remaining_tokens // 2))
+        lines = [_shortened(line, max(_TEXT_TOKENS_MIN, remaining_tokens // 2), words) for line in lines]
+
+    def choose(index: int, line: Line) -> int:
+        """Choose a line, and return its tokens."""
+        nonlocal remaining_tokens
+        chosen[index] = line
+        remaining_tokens -= line.tokens
+        source_tokens[_source(line.item)] -= line.tokens
+        return line.tokens
+
     for category in _PRIORITY:
         share_tokens = min(remaining_tokens, int(shares[category] * budget_tokens))
         for index, line in enumerate(lines):
-            if line.category == category and line.tokens <= share_tokens:
-                chosen[index] = line
-                share_tokens -= line.tokens
-                remaining_tokens -= line.tokens
+            if line.category == category and line.tokens <= min(share_tokens, source_tokens[_source(line.item)]):
+                share_tokens -= choose(index, line)
     for index, line in enumerate(lines):
-        if index not in chosen and line.tokens <= remaining_tokens:
-            chosen[index] = line
-            remaining_tokens -= line.tokens
+        if index not in chosen and line.tokens <= min(remaining_tokens, source_tokens[_source(line.item)]):
+            choose(index, line)
     return [chosen[index] for index in sorted(chosen)]
+
+
+def _source(item: Item) -> tuple[str, str, str]:
+    """Return the source of an item: a document or a tool as a whole, or the memory itself."""
+    if item.kind == "document":
+        return (item.namespace, "document", item.id.rpartition("#")[0])
+    if item.provenance == "tool":
+        return (item.namespace, "tool", item.speaker or "")
+    return (item.namespace, item.kind, item.id)
 
 
 def render_within_budget(
@@ -165,7 +186,7 @@ def _markdown(lines: Sequence[Line], observations: Sequence[str], occasion: Occa
     )
     for heading, texts in sections:
         parts += [heading, *texts] if texts else []
-    return fence(parts)
+    return fence(parts, occasion.random_part)
 
 
 def _texts(lines: Sequence[Line], *categories: Category) -> list[str]:
@@ -187,7 +208,7 @@ def _preamble(lines: Sequence[Line], observations: Sequence[str], occasion: Occa
     if relevant:
         parts += ["[Potentially relevant memories]"]
         parts += [_preamble_line(line, occasion) for line in relevant]
-    return fence(parts)
+    return fence(parts, occasion.random_part)
 
 
 def _preamble_line(line: Line, occasion: Occasion) -> str:
@@ -206,14 +227,20 @@ def _json(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion
             "kind": line.item.kind,
             "when": rfc3339(line.item.occurred_at_us),
             "day": occasion.day_and_age(line.item.occurred_at_us),
-            "speaker": line.item.speaker,
+            "speaker": None if line.item.speaker is None else single_line(line.item.speaker),
             "text": line.body,
             "sources": line.item.source_events,
         }
         for line in _in_order(lines)
     ]
-    content = {"items": items, "observations": observations, "today": occasion.today_line()}
-    return fence([orjson.dumps(content).decode()])
+    content = {
+        "items": items,
+        "observations": [single_line(text) for text in observations],
+        "today": occasion.today_line(),
+    }
+    # A JSON reader gives the signs back; a reader of the text sees no tag but those of the fence.
+    encoded = orjson.dumps(content).decode().replace("<", "\\u003c").replace(">", "\\u003e")
+    return fence([encoded], occasion.random_part)
 
 
 _FORMS = {"markdown": _markdown, "preamble": _preamble, "json": _json}
@@ -234,9 +261,10 @@ def _line(item: Item, occasion: Occasion) -> Line:
 
 
 def _explained(item: Item, text: str) -> str:
-    """Return the absolute days of the relative dates in the text of a message; empty for other items."""
+    """Return the absolute days of the relative dates in the text of a message or a fact; empty for other items."""
     is_message = item.kind == "episode" and item.source_events == (item.id,)
-    return explained_dates(text, item.occurred_at_us) if is_message else ""
+    sent_at_us = item.occurred_at_us if is_message else item.stated_at_us
+    return "" if sent_at_us is None else explained_dates(text, sent_at_us)
 
 
 def _notes(item: Item) -> str:
@@ -260,16 +288,27 @@ def _notes(item: Item) -> str:
 
 
 def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
-    """Return a line of at most `tokens_max` tokens: the sentences with most words of the query, in order."""
+    """Return a line of at most `tokens_max` tokens: the sentences with most words of the query, in order.
+
+    Of equal ones, those of the short form come first. Headings and openers such as "Certainly!" say nothing.
+    """
     if line.tokens <= tokens_max:
         return line
     notes = _notes(line.item)
     remaining_tokens = tokens_max - estimate_tokens(line.prefix + notes) - 3
     sentences = [single_line(sentence) for sentence in split_sentences(line.item.text)] or [""]
     query_words = set(words)
-    by_shared_words = sorted(
-        range(len(sentences)), key=lambda index: (-len(query_words & content_words(sentences[index])), index)
-    )
+    sentence_words = [content_words(sentence) for sentence in sentences]
+    short = single_line(line.item.short or "")
+
+    def rank(index: int) -> tuple[int, bool, int]:
+        is_in_short = single_line(readable(sentences[index])) in short
+        return -len(query_words & sentence_words[index]), not is_in_short, index
+
+    statements = [
+        index for index, sentence in enumerate(sentences) if len(sentence_words[index]) > 1 and readable(sentence)
+    ]
+    by_shared_words = sorted(statements or range(len(sentences)), key=rank)
     chosen: list[int] = []
     for index in by_shared_words:
         tokens = estimate_tokens(f"{sentences[index]} … ")

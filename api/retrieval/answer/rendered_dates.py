@@ -34,6 +34,8 @@ class Occasion:
     now_us: int
     #: The channel of the running conversation, such as telegram; None: not known.
     channel: str | None = None
+    #: The random part of the tags of the fence.
+    random_part: str = ""
 
     def today_line(self) -> str:
         """Return the current day, its weekday and the channel; the same for a whole day."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Any, NamedTuple, cast
@@ -18,8 +19,10 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import TRACES_BYTES_MAX
 from recollect.events.envelope import now_us, rfc3339
+from recollect.events.errors import NotFound
 from recollect.events.storage.atomic_file import write_atomically
 from recollect.events.storage.database import storage_errors
+from recollect.events.storage.private_files import PRIVATE_MODE, make_private_folder
 
 _logger = logging.getLogger(__name__)
 
@@ -110,7 +113,7 @@ class TraceStore:
         """Append lines to the newest file; start a new file when it is full, and delete the oldest over the limit."""
         if not content:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         files = trace_files(self._folder)
         newest = files[-1] if files else None
         if newest is None or newest.stat().st_size + len(content) > self._bytes_max // _FILES_MAX:
@@ -121,7 +124,7 @@ class TraceStore:
             ):
                 file_sizes.pop(0)[0].unlink(missing_ok=True)
         # One write with O_APPEND, so that lines of two processes do not mix.
-        descriptor = os.open(newest, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        descriptor = os.open(newest, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_MODE)
         try:
             os.write(descriptor, content)
         finally:
@@ -167,11 +170,15 @@ def find_trace(folder: Path, namespace: str, trace_id: str) -> dict[str, Any] | 
     return None
 
 
-def list_traces(folder: Path, namespace: str, after: str, limit: int) -> list[dict[str, Any]]:
+def list_traces(
+    folder: Path, namespace: str, after: str, limit: int, *, covers: Callable[[str], bool] | None = None
+) -> list[dict[str, Any]]:
     """Return the summaries of the latest traces of a namespace, newest first.
 
     Parameters:
         after: the id of the last trace of the previous page; empty for the first page.
+        covers: returns whether the caller reaches a namespace; a trace that holds others as well is left out. None:
+            every trace is listed.
     """
     summaries: list[dict[str, Any]] = []
     for file in reversed(trace_files(folder)):
@@ -179,10 +186,22 @@ def list_traces(folder: Path, namespace: str, after: str, limit: int) -> list[di
             trace = _parsed_trace(line)
             # Ids are UUIDs of version 7, which ascend with time.
             if trace.get("namespace") == namespace and (not after or trace["trace_id"] < after):
+                if covers is not None and not all(covers(name) for name in searched_namespaces(trace)):
+                    continue
                 summaries.append({name: trace[name] for name in _SUMMARY_FIELDS if name in trace})
                 if len(summaries) == limit:
                     return summaries
     return summaries
+
+
+def searched_namespaces(trace: dict[str, Any]) -> list[str]:
+    """Return the namespaces that a retrieval searched besides its own; its trace holds their texts."""
+    return trace.get("request", {}).get("also", [])
+
+
+def unknown_trace() -> NotFound:
+    """Return the error for a trace that is not stored, or that the caller may not read."""
+    return NotFound("no such trace is stored; old traces are removed for new ones", field="trace_id")
 
 
 #: The fields of a trace in a list.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from recollect.api.retrieval.contract.request import Kind
 from recollect.events.envelope import rfc3339
+from recollect.events.intake.quarantine import TRUST, Provenance
 
 #: The memory layer of each kind (Koda's layers, `004`).
 LAYERS: dict[Kind, str] = {
@@ -70,8 +71,12 @@ class Item:
     tier: str | None = None
     #: The id of the summary that the message was found by, once compaction has taken the message out of the search.
     summary_id: str | None = None
+    #: The most important sentences of a long message; None: it is not long, or not shortened yet.
+    short: str | None = None
     #: Confidence in the knowledge, 0 to 1; 1 for episodes.
     confidence: float = 1.0
+    #: Who wrote it: user, assistant, tool, document; derived for what a job or a producer made of messages.
+    provenance: Provenance = "derived"
     #: Whether it is no longer valid: it ended, or a later statement corrected or replaced it.
     outdated: bool = False
     #: The start of validity of a fact; None: not stated.
@@ -108,7 +113,10 @@ class Item:
             "speaker": self.speaker,
             "tier": self.tier,
             "summary_id": self.summary_id,
+            "short": self.short,
             "confidence": self.confidence,
+            "provenance": self.provenance,
+            "trust": TRUST[self.provenance],
             "outdated": self.outdated,
             "valid_from": None if self.valid_from_us is None else rfc3339(self.valid_from_us),
             "stated_at": None if self.stated_at_us is None else rfc3339(self.stated_at_us),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from recollect.events.errors import RecollectError, public_text
 from recollect.events.storage.database import DAMAGE_ERRORS
 from recollect.projections.queries.snapshot import QueryTimeout, Snapshot
+
+_logger = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
 
@@ -44,7 +48,16 @@ class TimeBudget:
         return (time.monotonic() - self.started) * 1_000
 
     def record_missing(self, part: str, reason: object) -> None:
-        """Add a note that `part` is missing from the result, with the reason."""
+        """Add a note that `part` is missing from the result, with the reason.
+
+        Bots show these notes to users, so that an error of the disk is without its paths, and an internal error is its
+        type alone; the log has the rest.
+        """
+        if isinstance(reason, RecollectError):
+            reason = public_text(reason)
+        elif isinstance(reason, BaseException):
+            _logger.warning("a retrieval lacks %s", part, exc_info=reason)
+            reason = f"internal error ({type(reason).__name__}); the server's log has the details"
         self.degraded.append(f"{part}: {reason}")
 
     def failed(self, part: str) -> bool:
@@ -67,7 +80,7 @@ class TimeBudget:
             # The read model must be rebuilt, which its owner does.
             raise
         except Exception as error:
-            self.record_missing(part, f"{type(error).__name__}: {error}")
+            self.record_missing(part, error)
         finally:
             self.stages_ms[part] = (time.monotonic() - started) * 1_000
         return None

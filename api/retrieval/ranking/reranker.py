@@ -74,7 +74,7 @@ class Reranker:
             budget.record_missing("reranker", "out of time")
             return list(items)
         except Exception as error:
-            budget.record_missing("reranker", f"{type(error).__name__}: {error}")
+            budget.record_missing("reranker", error)
             return list(items)
         finally:
             budget.stages_ms["rerank"] = budget.spent_ms - started_ms

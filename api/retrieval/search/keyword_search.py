@@ -50,11 +50,19 @@ class KeywordScores:
 
 
 def keyword_scores(
-    snapshot: Snapshot, index: IndexSnapshot, words: Sequence[str], *, words_max: int, german: bool = False
+    snapshot: Snapshot,
+    index: IndexSnapshot,
+    words: Sequence[str],
+    excluded: Sequence[int] = (),
+    *,
+    words_max: int,
+    german: bool = False,
 ) -> KeywordScores:
     """Return the keyword scores of every episode for the words of a query.
 
     Parameters:
+        excluded: versions of episodes that count as if they were not there. A message that is searched for has all its
+            words itself, which tells nothing about the rest of memory.
         words_max: words in the search, the rarest first. A question has fewer than 32; the rare words of a pasted text
             are its topic.
         german: whether the words get German stems as well.
@@ -63,7 +71,9 @@ def keyword_scores(
     terms = dict(zip(words, search_terms(snapshot.keywords, words, german=german), strict=True))
     forms = list(dict.fromkeys(form for listed in terms.values() for term in listed for form in term.forms))
     postings = dict(zip(forms, index.postings.get(snapshot.keywords, forms, snapshot.version), strict=True))
-    matches = {word: _match_word(episodes, listed, postings) for word, listed in terms.items() if listed}
+    searched = np.ones(len(episodes), np.bool_)
+    searched[episodes.rows_of(np.array(sorted(excluded), np.int64))] = False
+    matches = {word: _match_word(episodes, searched, listed, postings) for word, listed in terms.items() if listed}
     idf = {word: _mean_idf(listed) for word, listed in matches.items()}
     # Two words with the same stems are one term.
     rarest = sorted(matches, key=lambda word: idf[word])[-words_max:]
@@ -73,24 +83,30 @@ def keyword_scores(
 
 
 class _TermMatches:
-    """The live episodes with one term: their rows, and its counts in the turn and in the window."""
+    """The searched episodes with one term: their rows, and its counts in the turn and in the window."""
 
     __slots__ = ("counts", "idf", "rows", "weight", "window_counts")
 
-    def __init__(self, episodes: EpisodeArrays, posting: Posting, weight: float) -> None:
-        self.rows, live = episodes.live_rows(posting.versions)
-        self.counts = posting.turn[live].astype(np.float32)
-        self.window_counts = posting.window[live].astype(np.float32)
-        self.idf = _idf(len(episodes), int(np.count_nonzero(self.counts)))
+    def __init__(self, episodes: EpisodeArrays, searched: NDArray[np.bool_], posting: Posting, weight: float) -> None:
+        rows, live = episodes.live_rows(posting.versions)
+        kept = searched[rows]
+        self.rows = rows[kept]
+        self.counts = posting.turn[live][kept].astype(np.float32)
+        self.window_counts = posting.window[live][kept].astype(np.float32)
+        self.idf = _idf(int(np.count_nonzero(searched)), int(np.count_nonzero(self.counts)))
         self.weight = weight
 
 
 def _match_word(
-    episodes: EpisodeArrays, terms: Sequence[SearchTerm], postings: Mapping[str, Posting]
+    episodes: EpisodeArrays,
+    searched: NDArray[np.bool_],
+    terms: Sequence[SearchTerm],
+    postings: Mapping[str, Posting],
 ) -> list[_TermMatches]:
-    """Return the matches of each term of a word."""
+    """Return the matches of each term of a word among the searched episodes."""
     matches = [
-        _TermMatches(episodes, merge_postings([postings[form] for form in term.forms]), term.weight) for term in terms
+        _TermMatches(episodes, searched, merge_postings([postings[form] for form in term.forms]), term.weight)
+        for term in terms
     ]
     if any(len(match.rows) for match in matches):
         for match in matches:

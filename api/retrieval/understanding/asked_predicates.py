@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from recollect.api.retrieval.understanding.first_person import is_first_person
-from recollect.projections.projector.predicates import canonical
+from recollect.projections.projector.predicates import attribute_stems, canonical
 from recollect.projections.text.stems import content_stems
 
 
@@ -64,14 +64,16 @@ _PATTERNS = {
     )
     for predicate, wording in _WORDINGS.items()
 }
+#: The predicates that have words of their own here.
+WORDED_PREDICATES = frozenset(_PATTERNS)
 _FIRST_PERSON_SUBJECT = re.compile(r"\b(?:i|we|me|us)\b", re.I)
 #: Characters of a question that is read; longer texts are messages.
-_CHARS_MAX = 200
+CHARS_MAX = 200
 
 
 def asks_about_speaker(question: str, predicate: str) -> bool:
     """Return whether a question asks for a predicate of who asks it: `what is my job`, `where do I live`."""
-    if len(question) > _CHARS_MAX:
+    if len(question) > CHARS_MAX:
         return False
     name = canonical(predicate)
     patterns = _PATTERNS.get(name)
@@ -84,7 +86,7 @@ def asks_about_speaker(question: str, predicate: str) -> bool:
 
 def asks_about_other(question: str, predicate: str) -> bool:
     """Return whether a question asks for a predicate of someone that it names: `where does Ann live`."""
-    if len(question) > _CHARS_MAX:
+    if len(question) > CHARS_MAX:
         return False
     name = canonical(predicate)
     patterns = _PATTERNS.get(name)
@@ -96,5 +98,5 @@ def asks_about_other(question: str, predicate: str) -> bool:
 
 def _has_name(question: str, predicate: str) -> bool:
     """Return whether a question has all words of a predicate that names an attribute: `shoe size is`."""
-    stems = content_stems(predicate.removesuffix(" is")) if predicate.endswith(" is") else frozenset[str]()
+    stems = attribute_stems(predicate)
     return bool(stems) and stems <= content_stems(question)

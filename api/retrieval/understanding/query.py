@@ -159,7 +159,8 @@ _TOPICLESS_WORDS = frozenset(
     happen happened happens happening new news going coming come upcoming next last time times recently lately
     plan plans planned planning doing done did schedule scheduled agenda calendar appointment appointments due
     talk talked talking discuss discussed discussion chat chatted conversation conversations speak spoke
-    mention mentioned still currently moment person user self
+    mention mentioned still currently moment person user self ask asked
+    question questions
     """.split()
 )
 #: Words without content of their own, such as `ok, next step?`.

@@ -23,6 +23,14 @@ _WHEN = re.compile(
     re.I,
 )
 _COUNT = re.compile(r"\bhow (?:many|much|often|long|old|far)\b|\b(?:number|amount|total) of\b", re.I)
+#: The answer has several parts: a list, a number of things, a plural such as "which cities has he visited?".
+_SEVERAL = re.compile(
+    r"\b(?:how (?:many|often)|(?:number|total) of|list|all (?:the|my|our|of)|"
+    r"(?:what|which) (?:are|were|kinds?|types?|sorts?|things|places|other)|"
+    r"(?:what|which) (?:\w{1,20} ){0,2}\w{2,20}[^s\W]s (?:has|have|had|do|does|did|are|were|am|is|was|can|could|should|"
+    r"will|would))\b",
+    re.I,
+)
 #: The answer is a person or a name.
 _NAME = re.compile(r"\b(?:who|whom|whose|who's|names?|named|called)\b", re.I)
 _CALLED = re.compile(r"\b(?:names?|named|called)\b", re.I)
@@ -57,6 +65,14 @@ _RECALL = re.compile(
 )
 #: What the user said to the assistant, which `_RECALL` would match.
 _TOLD_BY_USER = re.compile(r"\b(?:i|we) (?:told|asked|gave|sent|showed|mentioned to|said to) you\b", re.I)
+#: A question of the user is asked for; "what did I ask Anna?" and "what did I ask you to do?" ask for no question.
+_OWN_QUESTION = re.compile(
+    r"\b(?:did|have|had) (?:i|we) (?:just |already |ever |last )?ask(?:ed)?(?: you)?"
+    r"(?:\W*$| (?:about|regarding|on|in|last|yesterday|today|this|before|earlier|recently|so)\b)|"
+    r"\bquestions? (?:that )?(?:did |have |had )?(?:i|we) (?:ask|asked|had|have)\b|"
+    r"\b(?:was|were|is|are) (?:my|our) (?:last |previous |first |earlier |open |other )?questions?\b",
+    re.I,
+)
 #: Everything about a person or a topic is asked for.
 _OVERVIEW = re.compile(
     r"\b(?:what (?:do|did|can|have) (?:you|i|we) (?:\w+ )?(?:remember|know|recall|tell you|told you|have|got|learn\w*|"
@@ -146,6 +162,8 @@ class QuestionIntent:
     list: bool
     #: An earlier message of the assistant is asked for.
     recall: bool
+    #: An earlier question of the user is asked for.
+    own_question: bool
     #: All that memory has about a person or a topic is asked for.
     overview: bool
     procedure: bool
@@ -195,6 +213,7 @@ def question_intent(question: str) -> QuestionIntent:
         past=matches(_PAST),
         list=matches(_LIST),
         recall=foreign.recall or (matches(_RECALL) and not matches(_TOLD_BY_USER)),
+        own_question=matches(_OWN_QUESTION),
         overview=foreign.overview or matches(_OVERVIEW),
         procedure=matches(_PROCEDURE),
         preference=foreign.preference or matches(_PREFERENCE),
@@ -203,6 +222,11 @@ def question_intent(question: str) -> QuestionIntent:
         task=foreign.task or (matches(_TASK) and not matches(_SHARED_PAST) and not matches(_POSSESSIVE)),
         personal=_is_personal(question),
     )
+
+
+def asks_for_several(question: str) -> bool:
+    """Return whether a question asks for a list, for a number of things, or for all about a person or a topic."""
+    return _SEVERAL.search(question) is not None or _OVERVIEW.search(question) is not None
 
 
 def _is_personal(question: str) -> bool:

@@ -1,0 +1,117 @@
+"""Recall echoes: tells messages that repeat what was recalled in their session, so that they are not remembered again.
+
+A bot that puts memories into its prompt, and stores its prompts and answers, stores its memories again, and each round
+makes them more frequent. Contexts with their fence are removed before the append; this finds those without one.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+import orjson
+import uuid_utils
+
+from recollect.api.retrieval.contract.result import Item
+from recollect.events.envelope import EventDraft
+from recollect.events.validation import draft
+
+#: Words of a shingle, and the share of a text's shingles that a memory has, from which the text repeats it. On real
+#: conversations all verbatim echoes were found, and none of 967 other turns (PRIVACY §3.4).
+_SHINGLE_WORDS = 5
+_CONTAINMENT_MIN = 0.5
+#: Words of a text that is compared, at least: people repeat short sentences on their own.
+_WORDS_MIN = 8
+#: Words of a user's text that repeats one memory, at least: users repeat themselves, but do not quote a page by heart.
+_USER_WORDS_MIN = 25
+#: Contexts of a session that are kept, sessions in all, and characters of one memory: 40 MB at most, less as a rule.
+_CONTEXTS_MAX = 5
+_SESSIONS_MAX = 200
+_CHARS_MAX = 4_000
+_WORD = re.compile(r"\w+")
+
+_Key = tuple[str, str | None]
+
+
+class RecallEchoes:
+    """What was recalled lately, by session. Safe to use from many threads; other processes do not know of it."""
+
+    def __init__(self) -> None:
+        self._contexts: OrderedDict[_Key, deque[dict[str, str]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def add(self, namespace: str, session_id: str | None, items: Sequence[Item]) -> None:
+        """Keep the texts of a context that was recalled in a session."""
+        texts = {item.id: item.text[:_CHARS_MAX] for item in items}
+        if not texts:
+            return
+        with self._lock:
+            contexts = self._contexts.setdefault((namespace, session_id), deque(maxlen=_CONTEXTS_MAX))
+            contexts.append(texts)
+            self._contexts.move_to_end((namespace, session_id))
+            while len(self._contexts) > _SESSIONS_MAX:
+                self._contexts.popitem(last=False)
+
+    def drop(self, namespace: str) -> None:
+        """Drop what was recalled in the sessions of a namespace, since some of it was erased."""
+        with self._lock:
+            for key in [key for key in self._contexts if key[0] == namespace]:
+                del self._contexts[key]
+
+    def with_echoes(self, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
+        """Return the drafts, and after them the status `echo` for each message that repeats recalled memories."""
+        marked: list[EventDraft] = []
+        changes: list[EventDraft] = []
+        for event in drafts:
+            memory_ids = self._repeated(namespace, event)
+            marked.append(event._replace(id=event.id or str(uuid_utils.uuid7())) if memory_ids else event)
+            if memory_ids:
+                changes.append(_echo(marked[-1], memory_ids))
+        return [*marked, *changes]
+
+    def _repeated(self, namespace: str, event: EventDraft) -> list[str]:
+        """Return the ids of the recalled memories that a message repeats; empty for other events."""
+        if event.type not in ("message.added", "observation.recorded"):
+            return []
+        with self._lock:
+            contexts = list(self._contexts.get((namespace, event.session_id), ()))
+        if not contexts:
+            return []
+        payload: dict[str, Any] = orjson.loads(event.payload)
+        text: object = payload.get("text")
+        words = _WORD.findall(text.casefold()) if isinstance(text, str) else []
+        if len(words) < _WORDS_MIN:
+            return []
+        own = _shingles(words)
+        recalled = {id: _shingles(_WORD.findall(text.casefold())) for texts in contexts for id, text in texts.items()}
+        shared = {id: own & shingles for id, shingles in recalled.items() if own & shingles}
+        if len(set[tuple[str, ...]]().union(*shared.values())) < _CONTAINMENT_MIN * len(own):
+            return []
+        is_own_word = payload.get("role") == "user" and len(shared) < 2 and len(words) < _USER_WORDS_MIN
+        return [] if is_own_word else sorted(shared)
+
+
+def _shingles(words: Sequence[str]) -> set[tuple[str, ...]]:
+    """Return the runs of five words of a text."""
+    return {tuple(words[start : start + _SHINGLE_WORDS]) for start in range(len(words) - _SHINGLE_WORDS + 1)}
+
+
+def _echo(event: EventDraft, memory_ids: Sequence[str]) -> EventDraft:
+    """Return the event that gives the message of `event` the status `echo`."""
+    return draft(
+        {
+            "id": f"echo:{sha256(str(event.id).encode(errors='replace')).hexdigest()[:32]}",
+            "type": "memory.status_changed",
+            "actor": "intake",
+            "causation_id": event.id,
+            "payload": {
+                "memory_id": event.id,
+                "status": "echo",
+                "reason": f"repeats {', '.join(memory_ids[:10])}",
+            },
+        }
+    )._replace(occurred_at_us=event.occurred_at_us)

@@ -1,0 +1,117 @@
+"""Token commands: create, list, rotate and revoke the tokens of a data folder; and the audit log."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+import typer
+
+from recollect.api.cli.session import load_cli_settings
+from recollect.api.cli.terminal import echo
+
+if TYPE_CHECKING:
+    from recollect.api.access.token_store import TokenStore
+
+app = typer.Typer(help="Tokens of callers over HTTP. After the first, every request needs one.", no_args_is_help=True)
+
+_Id = Annotated[str, typer.Argument(help="The id of the token; `token list` has the ids.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def _store(context: typer.Context) -> TokenStore:
+    from recollect.api.access.token_store import TokenStore  # noqa: PLC0415
+
+    return TokenStore(load_cli_settings(context.obj).tokens_path)
+
+
+@app.command()
+def create(
+    context: typer.Context,
+    name: Annotated[str, typer.Option(help="What it is for, such as bot.")],
+    namespace: Annotated[
+        list[str],
+        typer.Option(help="A namespace, or the beginning of names and *, such as team-*; may be repeated."),
+    ],
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="read, write, export, erase, review or admin; may be repeated. No scope includes another one.",
+            show_default="read and write",
+        ),
+    ] = None,
+    days: Annotated[
+        int | None, typer.Option(metavar="<number>", min=1, help="Days until it expires.", show_default="never expires")
+    ] = None,
+) -> None:
+    """Create a token and print it. It is shown this once: the folder keeps its hash."""
+    token, text = _store(context).create(name=name, scopes=scope or ("read", "write"), patterns=namespace, days=days)
+    _print_secret(token.as_json(0), text)
+
+
+@app.command("list")
+def list_tokens(context: typer.Context, as_json: _AsJson = False) -> None:
+    """List the tokens, without their secrets."""
+    from recollect.events.envelope import now_us  # noqa: PLC0415
+
+    rows = [token.as_json(now_us()) for token in _store(context).tokens()]
+    if as_json:
+        echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+        return
+    for row in rows:
+        end = f", expires {row['expires_at']}" if row["expires_at"] else ""
+        echo(
+            f"{row['id']}\t{row['state']}\t{row['name']}\t{','.join(row['scopes'])}\t{','.join(row['namespaces'])}{end}"
+        )
+    if not rows:
+        echo("No tokens: the server answers programs of this machine only.")
+
+
+@app.command()
+def rotate(
+    context: typer.Context,
+    id: _Id,
+    overlap_hours: Annotated[
+        int,
+        typer.Option(metavar="<number>", min=0, max=24 * 90, help="Hours in which the old secret is accepted."),
+    ] = 24,
+) -> None:
+    """Give a token a new secret and print it. The old one ends after the overlap."""
+    token, text = _store(context).rotate(id, overlap_hours=overlap_hours)
+    _print_secret(token.as_json(0), text)
+
+
+@app.command()
+def revoke(context: typer.Context, id: _Id) -> None:
+    """Revoke a token: a running server refuses it from the next request on."""
+    token = _store(context).revoke(id)
+    echo(f"{token.id} is revoked")
+
+
+def audit(
+    context: typer.Context,
+    namespace: Annotated[str | None, typer.Option(help="Only lines about this namespace.")] = None,
+    token: Annotated[str | None, typer.Option(help="Only lines of the token with this id.")] = None,
+    limit: Annotated[int, typer.Option(metavar="<number>", min=1, help="Maximum number of lines.")] = 100,
+    as_json: _AsJson = False,
+) -> None:
+    """List who read, exported or erased what, and who was refused, newest first. It holds no text of users."""
+    from recollect.api.access.audit_log import read_audit  # noqa: PLC0415
+
+    folder = load_cli_settings(context.obj).storage.data / "audit"
+    for line in islice(read_audit(folder, namespace=namespace, token_id=token), limit):
+        if as_json:
+            echo(orjson.dumps(line).decode())
+        else:
+            count = "" if line["count"] is None else f"\t{line['count']} items"
+            echo(f"{line['at']}\t{line['token']}\t{line['namespace'] or '-'}\t{line['status']}\t{line['route']}{count}")
+
+
+def _print_secret(token: dict[str, Any], text: str) -> None:
+    """Print a token's secret to standard output alone, so that a script can store it; the rest to standard error."""
+    echo(
+        f"{token['id']}: {', '.join(token['scopes'])} of {', '.join(token['namespaces'])}. It is shown this once:",
+        err=True,
+    )
+    echo(text)

@@ -1,0 +1,97 @@
+"""Origin guard: refuses requests that name another host, or that a page of another site sends from a browser.
+
+A browser lets any page send requests to servers of the machine it runs on. A page cannot change `Host` and `Origin`,
+so that both are compared with the names of this server. Programs send neither `Origin` nor `Sec-Fetch-Site`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import ip_address
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from recollect.api.http.routes.problems import error_response
+from recollect.events.errors import ForeignHost, ForeignOrigin, RecollectError
+
+#: The names of the machine itself. `localhost` resolves to loopback only, so no page of another site can use it.
+_LOCAL_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
+#: Headers of every answer: it is memory, and no page of a browser.
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+)
+
+
+class OriginGuard:
+    """ASGI middleware with the checks of this module.
+
+    Parameters:
+        host: the address or the name that the server listens on.
+        allowed_hosts: further names, such as that of a proxy.
+    """
+
+    def __init__(self, app: ASGIApp, *, host: str, allowed_hosts: Sequence[str]) -> None:
+        self._app = app
+        self._hosts = frozenset((*map(_normalised, (host, *allowed_hosts)), *_LOCAL_NAMES))
+        self._allowed = frozenset(map(_normalised, allowed_hosts))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await send(message)
+
+        try:
+            self._check(scope)
+        except RecollectError as error:
+            await error_response(error)(scope, receive, send_with_headers)
+            return
+        await self._app(scope, receive, send_with_headers)
+
+    def _check(self, scope: Scope) -> None:
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
+        name = _host_name(host)
+        server: tuple[str, int] | None = scope.get("server")
+        # The address that the connection was made to is this server's, too, when it listens on all of them.
+        if name not in self._hosts and (server is None or name != _normalised(server[0])):
+            raise ForeignHost(
+                "the Host of the request is not this server's; use its address, or add the name to "
+                "RECOLLECT_ALLOWED_HOSTS"
+            )
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        origin = headers.get(b"origin")
+        if origin is not None and not self._is_own(origin, host):
+            raise ForeignOrigin("a page of another site sent this request; add its host to RECOLLECT_ALLOWED_HOSTS")
+        if headers.get(b"sec-fetch-site", "").lower() == "cross-site":
+            raise ForeignOrigin("a page of another site sent this request; open the address itself")
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Return whether a page of `origin` may send requests: one of this server, or of an allowed host."""
+        authority = origin.partition("://")[2].lower()
+        return authority == host.lower() or _host_name(authority) in self._allowed
+
+
+def _host_name(authority: str) -> str:
+    """Return the name or address in `name:port`; empty when there is none. The port may be that of a proxy."""
+    text = authority.strip().lower()
+    if text.startswith("["):
+        return _normalised(text[1:].partition("]")[0])
+    return _normalised(text.partition(":")[0])
+
+
+def _normalised(host: str) -> str:
+    """Return a name in lower case without the dot of the root, or an address in its shortest form."""
+    name = host.strip().lower().rstrip(".")
+    try:
+        return str(ip_address(name.partition("%")[0]))
+    except ValueError:
+        return name

@@ -1,0 +1,76 @@
+"""Privacy routes: the quarantine with its reviews, and the export of everything about a subject."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Depends, Query, Request
+from pydantic import BaseModel, ConfigDict
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import PlainTextResponse, Response
+
+from recollect.api.http.routes.dependencies import Limit, Memory
+from recollect.api.http.routes.json_bodies import body_reference, json_response, parse_body
+from recollect.api.http.routes.query_parameters import refuse_unknown
+from recollect.api.http.routes.rights import GuardedRouter, allow
+from recollect.api.memory.memory_review import Decision
+from recollect.api.memory.subject_export import as_markdown
+from recollect.api.pages.list_pages import PAGE_ITEMS
+from recollect.events.catalogue import Text
+from recollect.events.limits import check_namespace
+
+router = GuardedRouter(tags=["privacy"], dependencies=[Depends(refuse_unknown)])
+
+
+class ReviewBody(BaseModel):
+    """The decision on a memory in quarantine, and the reason."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    decision: Decision
+    reason: Text | None = None
+
+
+@router.get("/v1/namespaces/{namespace}/quarantine", name="quarantine")
+@allow("review", audited=True)
+async def list_quarantine(
+    memory: Memory,
+    namespace: str,
+    status: Literal["waiting", "approve", "reject", "redact"] = "waiting",
+    after: Annotated[int, Query(ge=0, lt=1 << 36)] = 0,
+    limit: Limit = PAGE_ITEMS,
+) -> Response:
+    """List the memories that look like instructions by others than the user, oldest first."""
+    page = await run_in_threadpool(memory.quarantine, namespace, status=status, after=after, limit=limit)
+    return json_response(page)
+
+
+@router.post(
+    "/v1/namespaces/{namespace}/quarantine/{memory_id:path}/review",
+    name="review",
+    openapi_extra=body_reference("ReviewBody"),
+)
+@allow("review", audited=True)
+async def review(memory: Memory, namespace: str, memory_id: str, request: Request) -> Response:
+    """Approve, reject or redact a memory in quarantine."""
+    check_namespace(namespace)
+    body = await parse_body(ReviewBody, request)
+    reviewed = await run_in_threadpool(memory.review, namespace, memory_id, body.decision, reason=body.reason)
+    return json_response(reviewed)
+
+
+@router.get("/v1/namespaces/{namespace}/export", name="export")
+@allow("export", audited=True)
+async def export(
+    memory: Memory,
+    namespace: str,
+    subject: Annotated[
+        str | None, Query(min_length=1, max_length=200, description="a person's name; everything when absent")
+    ] = None,
+    form: Annotated[Literal["json", "markdown"], Query(alias="format")] = "json",
+) -> Response:
+    """Export everything about a subject: messages, facts and other memories, sessions, traces."""
+    exported = await run_in_threadpool(memory.export_subject, namespace, subject)
+    if form == "markdown":
+        return PlainTextResponse(as_markdown(exported), media_type="text/markdown")
+    return json_response(exported)

@@ -1,0 +1,225 @@
+"""Subject export: everything that a namespace holds about a person, readable and complete."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, cast
+
+import orjson
+
+from recollect.api.pages.list_pages import PAGE_ITEMS_MAX, Page
+from recollect.events.envelope import now_us, rfc3339
+
+#: The lists of an export, after the events.
+EXPORTED_LISTS = (
+    "sessions",
+    "entities",
+    "facts",
+    "preferences",
+    "relationships",
+    "procedures",
+    "observations",
+    "documents",
+    "episodes",
+)
+#: Fields of a row or a payload that name the one who spoke or is spoken of.
+_PERSON_FIELDS = ("name", "speaker", "actor", "subject", "user_id")
+_ROLE_NAMES = frozenset({"user", "assistant", "system"})
+
+
+class SubjectExport(ABC):
+    """Exports everything about a subject."""
+
+    @abstractmethod
+    def list(self, namespace: str, name: str, *, after: str = "", limit: int = PAGE_ITEMS_MAX) -> Page:
+        """Return a page of a list."""
+
+    @abstractmethod
+    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS_MAX) -> Page:
+        """Return a page of the log."""
+
+    @abstractmethod
+    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS_MAX) -> Page:
+        """Return a page of the latest retrievals."""
+
+    @abstractmethod
+    def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
+        """Return the trace of a retrieval."""
+
+    def export_subject(self, namespace: str, subject: str | None = None) -> dict[str, Any]:
+        """Return everything about a subject as JSON: events, memories of every kind, sessions and traces.
+
+        What a subject said, what names the subject by name or alias, and what was derived from either. Messages that
+        compaction took out of the read model are included, since the log has them. Each memory has its id, by which
+        `update` corrects and `forget` forgets it.
+
+        Parameters:
+            subject: a name as messages and facts have it; everything of the namespace when None.
+
+        Raises:
+            InvalidNamespace: the name. StorageError: the disk.
+        """
+        lists = {
+            name: [*_pages(lambda after, name=name: self._page(namespace, name, after))] for name in EXPORTED_LISTS
+        }
+        events = [*_pages(lambda after: self.events(namespace, after=int(after or 0), limit=PAGE_ITEMS_MAX))]
+        traces = [
+            self.trace(namespace, item["trace_id"])
+            for item in _pages(lambda after: self.traces(namespace, after=after, limit=PAGE_ITEMS_MAX))
+        ]
+        names = () if subject is None else _names(subject, lists["entities"])
+        if subject is not None:
+            about = _About(names, lists["sessions"])
+            events = [event for event in events if about.event(event)]
+            lists = {name: [row for row in rows if about.row(row)] for name, rows in lists.items()}
+            traces = [trace for trace in traces if about.trace(trace)]
+        return {
+            "namespace": namespace,
+            "subject": subject,
+            "names": sorted(names),
+            "exported_at": rfc3339(now_us()),
+            "counts": {
+                "events": len(events),
+                **{name: len(rows) for name, rows in lists.items()},
+                "traces": len(traces),
+            },
+            "events": events,
+            **lists,
+            "traces": traces,
+        }
+
+    def _page(self, namespace: str, name: str, after: str) -> Page:
+        """Return a page of a list, as long as pages can be."""
+        return self.list(namespace, name, after=after, limit=PAGE_ITEMS_MAX)
+
+
+class _About:
+    """Decides what is about a subject. Ids of what is about the subject are remembered, for what is derived from it."""
+
+    def __init__(self, names: Collection[str], sessions: list[dict[str, Any]]) -> None:
+        self._folded = frozenset(name.casefold() for name in names)
+        self._pattern = re.compile(
+            rf"(?<!\w)(?:{'|'.join(re.escape(name) for name in sorted(names, key=len, reverse=True))})(?!\w)",
+            re.IGNORECASE,
+        )
+        self._sessions = {row["id"] for row in sessions if str(row.get("user_id")).casefold() in self._folded}
+        self._ids: set[str] = set()
+
+    def event(self, event: dict[str, Any]) -> bool:
+        """Return whether the subject caused an event, is named by it, or it is about an event of the subject."""
+        payload: dict[str, Any] = event["payload"]
+        ids = [payload.get("memory_id"), event["causation_id"], *payload.get("source_events", ())]
+        is_about = (
+            self._is_person(event)
+            or self._is_person(payload)
+            or (event["session_id"] in self._sessions and payload.get("role") == "user")
+            or self._is_named(payload)
+            or not self._ids.isdisjoint(ids)
+        )
+        if is_about:
+            self._ids.add(event["id"])
+        return is_about
+
+    def row(self, row: dict[str, Any]) -> bool:
+        """Return whether a row of a list is about the subject, or derived from what is."""
+        sources = row.get("source_events") or ()
+        is_about = (
+            row.get("id") in self._ids
+            or row.get("id") in self._sessions
+            or self._is_person(row)
+            or self._is_named(row)
+            or not self._ids.isdisjoint(sources)
+        )
+        if is_about and isinstance(row.get("id"), str):
+            self._ids.add(row["id"])
+        return is_about
+
+    def trace(self, trace: dict[str, Any]) -> bool:
+        """Return whether a retrieval names the subject or considered a memory about the subject."""
+        return self._is_named(trace) or any(text in self._ids for text in _texts(trace))
+
+    def _is_person(self, fields: dict[str, Any]) -> bool:
+        """Return whether a field names the subject as who spoke or is spoken of."""
+        return any(str(fields.get(field)).casefold() in self._folded for field in _PERSON_FIELDS)
+
+    def _is_named(self, value: Any) -> bool:
+        """Return whether a text names the subject."""
+        return any(self._pattern.search(text) is not None for text in _texts(value))
+
+
+def as_markdown(exported: dict[str, Any]) -> str:
+    """Return an export as a text that people read; a line ends with the id by which it is corrected or forgotten."""
+    namespace, subject = exported["namespace"], exported["subject"]
+    about = f"about {subject} in {namespace}" if subject else f"in {namespace}"
+    lines = [
+        f"# Everything {about}",
+        "",
+        f"Exported at {exported['exported_at']}. To correct a memory: `recollect update {namespace} ID TEXT`; "
+        f"to forget one: `recollect forget {namespace} ID`.",
+    ]
+    for name in ("events", *EXPORTED_LISTS, "traces"):
+        rows: list[dict[str, Any]] = exported[name]
+        if rows:
+            lines += ["", f"## {name.capitalize()} ({len(rows)})", "", *map(_line, rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(row: dict[str, Any]) -> str:
+    """Return an event, a memory or a trace as a line."""
+    moment = next(
+        (str(row[field])[:16] for field in ("occurred_at", "updated_at", "recorded_at", "at") if row.get(field)), ""
+    )
+    fields: dict[str, Any] = row["payload"] if isinstance(row.get("payload"), dict) else row
+    hidden = {
+        "id",
+        "hash",
+        "namespace",
+        "version",
+        "schema_version",
+        "occurred_at",
+        "recorded_at",
+        "updated_at",
+        "payload",
+    }
+    said = ", ".join(
+        f"{name}: {value if isinstance(value, str) else orjson.dumps(value).decode()}"
+        for name, value in fields.items()
+        if name not in hidden and value not in (None, [], {}, "", False)
+    )
+    id = row.get("id") or row.get("trace_id") or row.get("name")
+    kind = f"{row['type']}: " if "payload" in row else ""
+    return f"- [{moment}] {kind}{' '.join(said.split())} (id: {id})"
+
+
+def _names(subject: str, entities: list[dict[str, Any]]) -> set[str]:
+    """Return the names of a subject: the given one, and those of the entity that has it as a name or alias."""
+    names = {subject}
+    for entity in entities:
+        own = {entity["name"], *entity.get("aliases", ())}
+        if subject.casefold() in {name.casefold() for name in own}:
+            names |= own
+    return {name for name in names if name.casefold() not in _ROLE_NAMES or name == subject}
+
+
+def _pages(page: Callable[[str], Page]) -> Iterator[dict[str, Any]]:
+    """Yield the items of all pages."""
+    after: Any = ""
+    while after is not None:
+        content = page(str(after))
+        yield from content["items"]
+        after = content["next"]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts of a JSON value."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            pending += cast("dict[str, Any]", item).values()
+        elif isinstance(item, list):
+            pending += cast("list[Any]", item)

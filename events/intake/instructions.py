@@ -1,0 +1,175 @@
+"""Instructions: tells texts that try to command an assistant, by weighted patterns.
+
+Patterns find crude attacks only: on texts of others they found 25 to 57 % of blatant ones and none that is disguised as
+a task. So they decide nothing about what a user says, and only what waits for a review of what others wrote.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from typing import NamedTuple
+
+#: The sum of weights from which a text looks like instructions.
+INSTRUCTIONS_MIN = 3
+#: Characters of a text that are read: instructions for a machine stand where it reads them.
+_CHARS_MAX = 50_000
+_TAG_BLOCK = re.compile("[\U000e0020-\U000e007f]{4}")
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_SENTENCE = re.compile(r"[^.!?\n]{1,2000}[.!?\n]{0,3}|[.!?\n]{1,3}")
+
+
+class _Rule(NamedTuple):
+    """A pattern, its weight, and words of which a text that matches has one, to skip other texts."""
+
+    name: str
+    weight: int
+    words: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _rule(name: str, weight: int, words: str, pattern: str) -> _Rule:
+    return _Rule(name, weight, tuple(words.split("|")), re.compile(pattern, re.IGNORECASE))
+
+
+_GAP = r"[^.!?\n]{0,60}?"
+_RULES = (
+    _rule(
+        "override",
+        3,
+        "instruct|rule|prompt|guidelines|directions|anweisung|regeln|vorgaben|instrucc|reglas|consigne|istruzioni"
+        "|instru|poleceni|инструк",
+        rf"(?:ignor\w{{0,6}}|disregard|forget|overrid\w{{1,3}}|bypass|missachte\w?|vergiss|olvida|oubliez?)\b{_GAP}"
+        r"\b(?:instruct\w{0,8}|rules?|prompts?|guidelines|directions|anweisung\w{0,3}|regeln|vorgaben|instrucci\w{0,5}"
+        r"|reglas|consignes|istruzioni|instru[cç]\w{0,6}|polecenia|инструкци\w)\b",
+    ),
+    _rule(
+        "template",
+        3,
+        "<im|[inst|[/inst|<<sys|recalled-memory|###|im_|endoftext|system|user",
+        r"<\|(?:im_start|im_end|system|user|assistant|endoftext)\|?>|\[/?inst\]|<</?sys>>|</?recalled-memory"
+        r"|###\s?(?:system|instruction)",
+    ),
+    _rule(
+        "transfer",
+        3,
+        "http|@|account|iban|dropbox|bcc",
+        rf"\b(?:send|forward|transfer|wire|upload|leak|exfiltrate|leite|schicke?|sende|überweise?|envía|envoyez?)\b"
+        r"[^.!?\n]{0,40}?\b(?:all|every|any|each|contacts?|invoices?|passwords?|money|payments?|credentials"
+        r"|secrets?|tokens?"
+        r"|conversations?|histor(?:y|ies)|alle|jede[nrs]?|geld|todos|toutes?|dinero|argent)\b"
+        rf"{_GAP}(?:https?://|[\w.+-]{{1,40}}@[\w-]{{1,40}}|\baccount \d|\biban\b)"
+        rf"|\b(?:put|add|set)\b{_GAP}@{_GAP}\bbcc\b|\bbcc\b{_GAP}@",
+    ),
+    _rule(
+        "role",
+        2,
+        "you are|you're|act as|bist|ahora eres|tu es|system|developer",
+        r"\b(?:you are|you're) (?:now|no longer|an? (?:unrestricted|uncensored|evil))\b|\bact as (?:an? |my )"
+        r"|\bdu bist (?:jetzt|ab jetzt|nun)\b|\bahora eres\b|\btu es maintenant\b"
+        r"|(?:^|[\n\"'(>])[ \t]{0,4}(?:system|developer)(?: prompt| message| note)?[ \t]{0,2}:|</?system>",
+    ),
+    _rule(
+        "address",
+        2,
+        " ai|assistant|chatbot|language model|llm| bot| agent| ki|ai:|ai,",
+        r"\b(?:(?:note|message|attention|instructions?) (?:to|for) (?:the |all |any )?|if you are an? |dear |hey "
+        r"|liebe )"
+        r"(?:ai|assistant|chatbot|language model|llm|bot|agent|ki)\b"
+        r"|\b(?:ai|assistants?|chatbots?|language models?|llms?|ki)\b:?,? (?:must|should|shall|has to|have to"
+        r"|please|always|muss)\b",
+    ),
+    _rule(
+        "conceal",
+        2,
+        "tell|mention|inform|reveal|warn|alert|notify|nutzer|show",
+        r"\b(?:do not|don['’]?t|never|without) (?:tell|telling|mention|mentioning|inform|informing|reveal|show"
+        r"|warn|alert"
+        r"|notify)(?:ing)?\b(?: (?:this|it|about))?(?: to)?(?: the)? ?(?:user|customer|reader|owner|anyone|human"
+        r"|him|her|them"
+        r"|me\b|others?|competitors?|other \w{1,20})"
+        rf"|\bsag\w?\b{_GAP}\bnutzer\b{_GAP}\bnichts?\b",
+    ),
+    _rule(
+        "standing",
+        2,
+        "always|never|whenever|from now|future|every time|immer|niemal|ab jetzt|ab sofort|nun an|siempre|toujours"
+        "|desde|désormais",
+        rf"\b(?:always|never|whenever|from now on|in (?:the )?future|every time|immer|niemals?|ab jetzt|ab sofort"
+        rf"|von nun an"
+        rf"|siempre|toujours|desde ahora|désormais)\b{_GAP}"
+        r"\b(?:recommend|answer|reply|respond|say|tell|promote|praise|advise|empfiehl|empfehle|antworte|responde"
+        r"|réponds"
+        r"|recomienda|recommande|forward|send|transfer|start (?:every|each) (?:answer|reply)|call (?:me|the user))\b",
+    ),
+    _rule(
+        "memory",
+        2,
+        "memory|rule|instruction|preference| fact",
+        r"\b(?:remember|save|store|add|keep|memori[sz]e|merke? dir)\b[^.!?\n]{0,40}?\b(?:as (?:an? |the "
+        r")?(?:permanent |standing "
+        r"|system )?(?:rule|instruction|preference|fact)|(?:in|to|into) (?:your |long[- ]term |permanent )?memory)\b"
+        r"|\bupdate your (?:memory|instructions|rules)\b",
+    ),
+    _rule(
+        "prompt",
+        2,
+        "prompt|instructions",
+        r"\b(?:reveal|print|show|repeat|output|leak) (?:me )?(?:your |the )(?:system |hidden |initial )?(?:prompt"
+        r"|instructions)\b",
+    ),
+    _rule(
+        "mode",
+        2,
+        " mode|jailb|unrestricted|uncensored",
+        r"\b(?:developer|god|admin|root|dan|debug|unrestricted) mode\b|\bjailbr\w{1,8}|\b(?:unrestricted|uncensored)\b",
+    ),
+    _rule("hidden", 2, "display:|visibility:|font-size:", r"display:\s?none|visibility:\s?hidden|font-size:\s?0"),
+)
+
+
+def instruction_score(text: str) -> int:
+    """Return the sum of the weights of the patterns that `text` matches; 0 when it cannot reach `INSTRUCTIONS_MIN`."""
+    plain = _plain(text)
+    rules = _candidates(plain)
+    hidden = INSTRUCTIONS_MIN if max(text, default="") >= "\U000e0020" and _TAG_BLOCK.search(text) else 0
+    if hidden + sum(rule.weight for rule in rules) < INSTRUCTIONS_MIN:
+        return 0
+    return hidden + sum(rule.weight for rule in rules if rule.pattern.search(plain))
+
+
+def looks_like_instructions(text: str) -> bool:
+    """Return whether `text` looks like instructions for an assistant."""
+    return instruction_score(text) >= INSTRUCTIONS_MIN
+
+
+def without_instructions(text: str) -> str:
+    """Return `text` with a mark in place of each sentence that has a part in its instructions."""
+    parts = [part[0] for part in _SENTENCE.finditer(text)]
+    return "".join(
+        f"{part[: len(part) - len(part.lstrip())]}[withheld: instructions]" if _matches_any(part) else part
+        for part in parts
+    )
+
+
+def _plain(text: str) -> str:
+    """Return the text that is read: without width, codes and unseen signs."""
+    text = text[:_CHARS_MAX]
+    return (
+        text
+        if text.isascii() and "&" not in text
+        else _UNSEEN.sub("", unicodedata.normalize("NFKC", html.unescape(text)))
+    )
+
+
+def _candidates(plain: str) -> list[_Rule]:
+    """Return the rules of which a text has a word."""
+    folded = plain.casefold()
+    return [rule for rule in _RULES if any(word in folded for word in rule.words)]
+
+
+def _matches_any(text: str) -> bool:
+    """Return whether `text` matches a pattern."""
+    plain = _plain(text)
+    return any(rule.pattern.search(plain) for rule in _candidates(plain))

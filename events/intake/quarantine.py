@@ -1,0 +1,108 @@
+"""Quarantine: labels texts that look like instructions, and holds back those that a user did not write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Any, Literal, cast
+
+import orjson
+import uuid_utils
+
+from recollect.events.envelope import EventDraft
+from recollect.events.intake.instructions import looks_like_instructions
+from recollect.events.validation import draft
+
+#: Who wrote a text, as the server tells from its event.
+Provenance = Literal["user", "assistant", "tool", "document", "derived"]
+#: How far a text may be trusted, from 0 to 3: the words of a user count most, those of a page least.
+TRUST: dict[Provenance, int] = {"user": 3, "assistant": 2, "derived": 2, "tool": 1, "document": 1}
+#: The label of a text that looks like instructions.
+INSTRUCTIONS_LABEL = "instructions"
+
+#: Characters of a text of a user or an assistant that are read.
+_CONVERSATION_CHARS_MAX = 2_000
+_LABELLED_TYPES = frozenset({"message.added", "action.recorded", "observation.recorded", "document.added"})
+#: The lists of extracted items that a context shows, and the letters of their ids.
+_EXTRACTED = (("facts", "f"), ("preferences", "p"), ("procedures", "w"))
+
+
+def provenance_of(event_type: str, role: str | None = None) -> Provenance:
+    """Return who wrote the text of an event of a type; of a message with a role."""
+    if event_type == "message.added":
+        return "user" if role == "user" else "assistant" if role in ("assistant", "system") else "tool"
+    if event_type == "document.added":
+        return "document"
+    return "tool" if event_type == "action.recorded" else "derived"
+
+
+def with_quarantine(drafts: Sequence[EventDraft]) -> list[EventDraft]:
+    """Return the drafts, labelled, and after them `memory.quarantined` for each text that has to wait for a review.
+
+    Text of a user or an assistant is labelled only.
+    """
+    labelled = [_labelled(event) for event in drafts]
+    return [*labelled, *(quarantine for event in labelled for quarantine in _quarantines(event))]
+
+
+def _labelled(event: EventDraft) -> EventDraft:
+    """Return an event with the label of instructions, and with an id, if its text looks like them."""
+    if event.type not in _LABELLED_TYPES:
+        return event
+    payload: dict[str, Any] = orjson.loads(event.payload)
+    labels = payload.get("labels", [])
+    # A label on what a user or an assistant says decides nothing, so little of it is read.
+    chars_max = _CONVERSATION_CHARS_MAX if payload.get("role") in ("user", "assistant") else None
+    texts = (text[:chars_max] for text in _texts(payload))
+    if INSTRUCTIONS_LABEL in labels or not any(map(looks_like_instructions, texts)):
+        return event
+    payload["labels"] = sorted([*labels, INSTRUCTIONS_LABEL])
+    return event._replace(id=event.id or str(uuid_utils.uuid7()), payload=orjson.dumps(payload))
+
+
+def _quarantines(event: EventDraft) -> Iterator[EventDraft]:
+    """Yield the quarantines of what an event adds and of what was extracted by it."""
+    if event.type == "facts.extracted":
+        payload: dict[str, Any] = orjson.loads(event.payload)
+        for name, letter in _EXTRACTED:
+            for number, item in enumerate(payload.get(name, ())):
+                if any(map(looks_like_instructions, _texts(item))):
+                    yield _quarantine(event, f"{event.id}#{letter}{number}", "memory")
+    elif event.type in _LABELLED_TYPES and INSTRUCTIONS_LABEL.encode() in event.payload:
+        payload = orjson.loads(event.payload)
+        roles = {payload.get("role"), *(turn["role"] for turn in payload.get("turns", ()))}
+        trust = min(TRUST[provenance_of(event.type, role)] for role in roles)
+        if INSTRUCTIONS_LABEL in payload.get("labels", ()) and (trust <= 1 or event.type == "observation.recorded"):
+            if event.type == "document.added":
+                yield _quarantine(event, payload["document_id"], "document")
+            else:
+                yield _quarantine(event, str(event.id), "memory")
+
+
+def _quarantine(event: EventDraft, memory_id: str, kind: str) -> EventDraft:
+    """Return the quarantine of one memory of `event`; its id is deterministic, so that a retry adds nothing."""
+    digest = sha256(f"{event.id}\n{memory_id}".encode(errors="replace")).hexdigest()[:32]
+    quarantine = draft(
+        {
+            "id": f"quarantine:{digest}",
+            "type": "memory.quarantined",
+            "session_id": event.session_id,
+            "actor": "intake",
+            "causation_id": event.id,
+            "payload": {"memory_id": memory_id, "kind": kind, "reasons": [INSTRUCTIONS_LABEL]},
+        }
+    )
+    return quarantine._replace(occurred_at_us=event.occurred_at_us)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts of a JSON value."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            pending += cast("dict[str, Any]", item).values()
+        elif isinstance(item, list):
+            pending += cast("list[Any]", item)

@@ -1,0 +1,37 @@
+"""Secrets: finds keys, cards, accounts, passwords, PINs and codes in a text, and redacts them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recollect.events.intake.secret_formats import Secret, secrets_by_format
+from recollect.events.intake.stated_secrets import stated_secrets
+
+#: Kinds that people ask their own memory for: a PIN, the code of a door, the password of the wireless network at home.
+EVERYDAY_KINDS = frozenset({"pin", "code"})
+#: Kinds that give a stranger access to an account or to money.
+CREDENTIAL_KINDS = frozenset({"key", "token", "private key", "card", "card code", "iban", "password", "one-time code"})
+
+
+def find_secrets(text: str) -> list[Secret]:
+    """Return the secrets of `text` in order, without overlaps: a form outweighs the words around it."""
+    secrets: list[Secret] = []
+    for secret in (*secrets_by_format(text), *stated_secrets(text)):
+        if all(secret.end <= other.start or secret.start >= other.end for other in secrets):
+            secrets.append(secret)
+    return sorted(secrets)
+
+
+def redact(text: str, secrets: Sequence[Secret], marks: Mapping[str, str]) -> str:
+    """Return `text` with a mark such as ``[redacted: card]`` in place of each secret.
+
+    Parameters:
+        marks: the word of the mark by the kinds of secrets; other kinds stay.
+    """
+    parts: list[str] = []
+    position = 0
+    for secret in secrets:
+        if secret.kind in marks:
+            parts += [text[position : secret.start], f"[{marks[secret.kind]}: {secret.kind}]"]
+            position = secret.end
+    return "".join([*parts, text[position:]])

@@ -1,0 +1,123 @@
+"""Model loading: gives an embedding model its runtime, OpenVINO where it is installed and supports the model.
+
+Order: static token vectors with NumPy; OpenVINO, from the cache of converted models where the model is in it; PyTorch.
+All give the same vector space.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from recollect.events.errors import short_text
+from recollect.projections.embeddings.model_cache import read_converted, write_converted
+from recollect.projections.embeddings.model_files import (
+    check_hub,
+    is_on_this_machine,
+    model_fingerprint,
+    model_source,
+)
+from recollect.projections.embeddings.model_runtime import Runtime, RuntimeRefused
+from recollect.projections.embeddings.openvino_runtime import OpenVinoRuntime, convert
+from recollect.projections.embeddings.torch_runtime import StaticRuntime, is_static, torch_runtime
+from recollect.projections.projection_settings import RuntimeChoice
+
+_logger = logging.getLogger(__name__)
+
+
+def load_runtime(model: str, choice: RuntimeChoice) -> Runtime:
+    """Load a model and return its runtime.
+
+    Parameters:
+        model: the model's name or path.
+        choice: ``auto`` tries OpenVINO first and falls back to PyTorch.
+
+    Raises:
+        ModelUnavailable: the model is not on this machine and cannot be fetched.
+        RuntimeRefused: `choice` is ``openvino``, which is not installed or does not support the model.
+        Exception: the model cannot be loaded.
+    """
+    has_openvino = find_spec("openvino") is not None
+    if choice == "openvino" and not has_openvino:
+        raise RuntimeRefused(
+            "RECOLLECT_EMBEDDING_RUNTIME asks for openvino, which is not installed; "
+            "pip install openvino, or set it to auto"
+        )
+    if not is_on_this_machine(model):
+        # Before torch is imported, which takes seconds.
+        check_hub(model)
+    if choice == "torch" or not has_openvino:
+        return torch_runtime(_sentence_transformer(model))
+    return _cached(model) or _converted(model, choice)
+
+
+def _cached(model: str) -> Runtime | None:
+    """Return the runtime of the model's entry in the cache; None when it has none, or one that is not right."""
+    converted = read_converted(model_fingerprint(model)) if is_on_this_machine(model) else None
+    if converted is None:
+        return None
+    try:
+        return OpenVinoRuntime(converted)
+    except Exception as error:
+        _logger.warning("embedding model %r: converted again, as its cache is not right (%s)", model, short_text(error))
+        return None
+
+
+def _converted(model: str, choice: RuntimeChoice) -> Runtime:
+    """Convert the model for OpenVINO and keep it in the cache; fall back to the other runtimes."""
+    # OpenVINO converts from float32.
+    loaded = _sentence_transformer(model, float32=True)
+    if choice == "auto" and is_static(loaded):
+        return StaticRuntime(loaded)
+    try:
+        converted = convert(loaded)
+        runtime = OpenVinoRuntime(converted)
+    except Exception as error:
+        cause = short_text(error)
+        if choice == "openvino":
+            raise RuntimeRefused(
+                f"OpenVINO cannot run the model {model!r} ({cause}); set RECOLLECT_EMBEDDING_RUNTIME to auto"
+            ) from error
+        _logger.warning("embedding model %r: runs on torch, as OpenVINO cannot run it (%s)", model, cause)
+        return torch_runtime(_sentence_transformer(model) if _has_bfloat16() else loaded)
+    write_converted(model_fingerprint(model), converted)
+    return runtime
+
+
+def _sentence_transformer(name: str, *, float32: bool = False) -> Any:
+    """Load a SentenceTransformer, with bfloat16 weights where the processor multiplies them, unless `float32`."""
+    torch = _torch()
+    transformers_logging: Any = import_module("transformers.utils.logging")
+    transformers_logging.disable_progress_bar()
+    load: Any = import_module("sentence_transformers").SentenceTransformer
+    dtype = torch.bfloat16 if not float32 and _has_bfloat16() else torch.float32
+    options: dict[str, Any] = {"model_kwargs": {"dtype": dtype}}
+    if is_on_this_machine(name):
+        try:
+            # Without asking the hub for a newer version, so that a start needs no network.
+            return load(model_source(name), local_files_only=True, **options)
+        except Exception:
+            # Such as a download that was interrupted; the hub has the missing files.
+            if Path(model_source(name)).is_dir():
+                raise
+            _logger.debug("the model %r is incomplete on this machine", name, exc_info=True)
+            check_hub(name)
+    return load(name, **options)
+
+
+def _torch() -> Any:
+    """Import torch, which takes seconds, with passive waiting of its threads."""
+    # Threads that wait by spinning delay a batch by 0.3 s when another process uses the processor. OpenMP reads the
+    # variable when torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    return import_module("torch")
+
+
+def _has_bfloat16() -> bool:
+    """Return whether the processor multiplies bfloat16 in hardware (AMX), and no GPU runs the model."""
+    torch = _torch()
+    return getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)() and not torch.cuda.is_available()

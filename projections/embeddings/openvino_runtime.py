@@ -1,0 +1,217 @@
+"""OpenVINO runtime: runs a transformer with mean pooling on OpenVINO, in the vector space of PyTorch.
+
+A converted model carries the vectors that PyTorch gave for a few texts. At every load the cosine between them and
+OpenVINO's must be 0.999, so that a change of the runtime embeds nothing again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.projections.embeddings.model_runtime import RuntimeName, RuntimeRefused, part_embedding
+from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, Reading, TokenizerSpec
+from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.embeddings.torch_runtime import TorchRuntime, unusual_part
+
+#: Texts are padded to a multiple of this length, and batches have 8, 4, 2 or 1 texts: OpenVINO keeps about 1 MB for
+#: each input shape, and the first text of a shape takes 10 ms more. 16 rows are one tile of AMX, so padding costs
+#: little; from 40 words on, larger batches are no faster.
+_TOKENS_STEP = 16
+_BATCH_SIZES = (8, 4, 2, 1)
+#: Minimum cosine to PyTorch's float32 vector of the same text.
+_COSINE_MIN = 0.999
+#: Texts of that check: several scripts, an empty text, and other lengths than the model was converted with.
+_PROBES = tuple(
+    Stretch(text)
+    for text in (
+        "Ann moved to Lisbon and adopted a cat called Biscuit.",
+        "  what does she DRINK?\n",
+        "",
+        "茶が好きです 🍵",
+        "The invoice 2026-114 was paid on the 3rd, and nobody told the accountant. " * 40,
+    )
+)
+
+
+class Probe(NamedTuple):
+    """What PyTorch gives for one text of the check."""
+
+    vector: list[float]
+    tokens: int
+
+
+class ConvertedModel(NamedTuple):
+    """A transformer with mean pooling, converted for OpenVINO."""
+
+    #: The `openvino.Model`.
+    graph: Any
+    tokenizer: TokenizerSpec
+    #: What PyTorch gives for each text of the check.
+    probes: list[Probe]
+
+
+class OpenVinoRuntime:
+    """A converted model, compiled for this processor.
+
+    Raises:
+        RuntimeRefused: its vectors differ from PyTorch's.
+    """
+
+    name: RuntimeName = "openvino"
+
+    def __init__(self, converted: ConvertedModel) -> None:
+        self.tokens_max: int | None = converted.tokenizer.tokens_max
+        self._tokenizer = OffsetTokenizer(converted.tokenizer)
+        self.tokenizer: Any = self._tokenizer.tokenizer
+        self._pad_id = converted.tokenizer.pad_id
+        self.compiled: Any = _compile(converted.graph)
+        self._inputs: set[str] = {port.any_name for port in self.compiled.inputs}
+        self._output: Any = self.compiled.output("last_hidden_state")
+        self._verify(converted.probes)
+
+    def encode(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+        """Return the embedding of the part of each stretch."""
+        readings = self._tokenizer.readings(stretches)
+        embeddings: list[TokenEmbedding] = []
+        for size in _BATCH_SIZES:
+            while len(readings) - len(embeddings) >= size:
+                embeddings += self._forward(readings[len(embeddings) : len(embeddings) + size])
+        return embeddings
+
+    def features(self, encodings: Sequence[Any]) -> dict[str, NDArray[np.int64]]:
+        """Return the model's padded inputs for a batch of the tokenizer's encodings, shape (batch, length) each."""
+        longest = max(len(encoding.ids) for encoding in encodings)
+        width = max(1, -(-longest // _TOKENS_STEP)) * _TOKENS_STEP
+        if self.tokens_max is not None:
+            width = min(width, self.tokens_max)
+        ids = np.full((len(encodings), width), self._pad_id, np.int64)
+        mask, types = np.zeros_like(ids), np.zeros_like(ids)
+        for row, encoding in enumerate(encodings):
+            ids[row, : len(encoding.ids)] = encoding.ids
+            mask[row, : len(encoding.ids)] = encoding.attention_mask
+            types[row, : len(encoding.ids)] = encoding.type_ids
+        features = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        return {name: values for name, values in features.items() if name in self._inputs}
+
+    def _forward(self, readings: Sequence[Reading]) -> list[TokenEmbedding]:
+        """Return the embeddings of one batch."""
+        features = self.features([reading.encoding for reading in readings])
+        # Without a copy of the output: the results below are new arrays.
+        hidden: Vector = self.compiled(features, share_inputs=True, share_outputs=True)[self._output]
+        # The sum replaces the mean: both have the same direction, and the vector is normalised.
+        sums: Vector = features["attention_mask"][:, np.newaxis].astype(np.float32) @ hidden
+        return [
+            part_embedding(reading, vector, rows[self._tokenizer.content_rows(reading.encoding)])
+            for reading, vector, rows in zip(readings, sums[:, 0], hidden, strict=True)
+        ]
+
+    def _verify(self, probes: Sequence[Probe]) -> None:
+        """Compare the vectors of the probes, each alone and all in one batch, with PyTorch's."""
+        alone = [self.encode([stretch])[0] for stretch in _PROBES]
+        for embedding, probe in zip([*alone, *self.encode(_PROBES)], [*probes, *probes], strict=True):
+            cosine = float(embedding.vector @ np.array(probe.vector, np.float32))
+            # `not >=` instead of `<`, so that NaN is refused too.
+            if not cosine >= _COSINE_MIN or len(embedding.tokens) != probe.tokens:
+                raise RuntimeRefused(f"its vectors differ from torch's: {cosine:.5f} by cosine")
+
+
+def convert(model: Any) -> ConvertedModel:
+    """Convert a SentenceTransformer with float32 weights.
+
+    Raises:
+        RuntimeRefused: the model is no transformer with mean pooling on the CPU.
+    """
+    if reason := _unsupported_reason(model):
+        raise RuntimeRefused(reason)
+    openvino = _openvino()
+    _leave_root_logger_alone()
+    example: Any = model.tokenizer(["one", "and two"], padding=True, return_tensors="pt")
+    with _quiet():
+        # The converted model shares the weights that torch has mapped from the file.
+        graph = openvino.convert_model(model[0].auto_model, example_input=dict(example))
+    probes = [
+        Probe(embedding.vector.tolist(), len(embedding.tokens)) for embedding in TorchRuntime(model).encode(_PROBES)
+    ]
+    return ConvertedModel(graph, TokenizerSpec.of_model(model), probes)
+
+
+def _unsupported_reason(model: Any) -> str:
+    """Return why OpenVINO cannot run a SentenceTransformer; empty when it can."""
+    if model.device.type != "cpu":
+        return unusual_part(model) or f"torch runs it on {model.device.type}"
+    return unusual_part(model)
+
+
+def _openvino() -> Any:
+    # Turn off OpenVINO's telemetry: it reports each import and conversion, unless this package is missing.
+    sys.modules.setdefault("openvino_telemetry", None)  # pyright: ignore[reportArgumentType]
+    return import_module("openvino")
+
+
+def read_graph(path: str) -> Any:
+    """Return the graph that `save_graph` wrote.
+
+    Raises:
+        Exception: it cannot be read.
+    """
+    return _openvino().Core().read_model(path)
+
+
+def save_graph(graph: Any, path: str) -> None:
+    """Write a graph with float32 weights: the XML file `path`, and the weights in a `.bin` file of the same name."""
+    _openvino().save_model(graph, path, compress_to_fp16=False)
+
+
+def _compile(graph: Any) -> Any:
+    """Compile a graph for this processor, with as many threads as torch would use, and its precision."""
+    core: Any = _openvino().Core()
+    has_bfloat16 = "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    options: dict[str, Any] = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "bf16" if has_bfloat16 else "f32",
+        # Pinned threads of several processes wait for one core while other cores are idle.
+        "ENABLE_CPU_PINNING": False,
+    }
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    if threads.isdecimal():
+        options["INFERENCE_NUM_THREADS"] = int(threads)
+    return core.compile_model(graph, "CPU", options)
+
+
+def _leave_root_logger_alone() -> None:
+    """Stop OpenVINO from muting the root logger while it converts a model.
+
+    What other threads log meanwhile would be lost, and the handlers it puts back are those of before the conversion.
+    """
+
+    def nothing(*_: object) -> None:
+        pass
+
+    module: Any = import_module("openvino.tools.ovc.convert")
+    module.get_logger_state = module.restore_logger_state = nothing
+    module = import_module("openvino.tools.ovc.convert_impl")
+    module.init_logger = nothing
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Silence the warnings of torch and transformers while a model is traced: the result is verified anyway."""
+    transformers_logging: Any = import_module("transformers.utils.logging")
+    before = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        transformers_logging.set_verbosity(before)

@@ -1,0 +1,76 @@
+"""Role play and pronouns over several messages: a play makes no facts, and `he` is a person only when it is certain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from recollect import Recollect
+from recollect.api.settings import load_settings
+
+_START = datetime(2026, 3, 2, 10, tzinfo=UTC)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterable[Recollect]:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as opened:
+        yield opened
+
+
+def facts(memory: Recollect, *batches: list[str], session: str = "s1") -> set[str]:
+    """Return the facts of messages, `Name: text` or the user's; each batch is extracted on its own."""
+    number = 0
+    for batch in batches:
+        events: list[dict[str, object]] = []
+        for line in batch:
+            name, _, text = line.partition(": ") if ": " in line else ("", "", line)
+            number += 1
+            payload = {"role": "user", "text": text} | ({"name": name} if name else {})
+            at = (_START + timedelta(minutes=number)).isoformat()
+            events.append({"type": "message.added", "session_id": session, "occurred_at": at, "payload": payload})
+        memory.append("n", events)
+        memory.settle("n")
+    items = memory.list("n", "facts", limit=500)["items"]
+    return {f"{item['subject']} {item['predicate']} {item['object']}" for item in items}
+
+
+def test_a_role_play_makes_no_facts_until_it_is_ended(memory: Recollect) -> None:
+    stated = facts(
+        memory,
+        ["pretend you are a vampire"],
+        ["I live in a castle in Wallachia", "I hate garlic and I'm 300 years old"],
+        ["ok game over. I live in Bath"],
+        ["I'm 31"],
+    )
+    assert stated == {"user lives in Bath", "user age is 31"}
+
+
+def test_a_role_play_ends_with_its_session(memory: Recollect) -> None:
+    facts(memory, ["let's pretend I'm a captain", "I live in Atlantis"])
+    assert facts(memory, ["I live in Bath"], session="s2") == {"user lives in Bath"}
+
+
+def test_the_client_of_an_expert_speaks_as_himself(memory: Recollect) -> None:
+    assert facts(memory, ["act as my career coach", "I work at Siemens"]) == {"user works at Siemens"}
+
+
+def test_a_person_of_the_message_before_is_meant_by_a_pronoun(memory: Recollect) -> None:
+    assert "Tiago age is 4" in facts(memory, ["gnocchi is fine, but Tiago won't eat it"], ["he's four"])
+
+
+def test_someone_without_a_name_is_not_the_person_spoken_of_before(memory: Recollect) -> None:
+    stated = facts(memory, ["my ex lives in Leeds"], ["I'm seeing someone new, she lives in York"])
+    assert not any("York" in fact for fact in stated)
+
+
+def test_the_other_one_of_two_is_meant_when_nobody_else_can_be(memory: Recollect) -> None:
+    stated = facts(memory, ["Ann: I sing a lot", "Tom: same here"], ["Ann: I'm a nurse, he's a mechanic"])
+    assert {"Ann works as nurse", "Tom works as mechanic"} <= stated
+
+
+def test_the_other_one_of_two_is_not_meant_after_another_person(memory: Recollect) -> None:
+    stated = facts(memory, ["Tom: hello", "Ann: my brother is here"], ["Ann: he's a mechanic"])
+    assert "Tom works as mechanic" not in stated

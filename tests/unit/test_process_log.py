@@ -1,0 +1,72 @@
+"""The log and the terminal show no secret, no text of a user and no control character."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from recollect.api.cli.process_log import PrivateFormatter
+from recollect.api.cli.terminal import echo, visible
+from recollect.events.errors import VersionConflict
+
+CLI = Path(__file__).parents[2] / "api" / "cli"
+
+
+def logged(message: str, *arguments: object, error: BaseException | None = None) -> str:
+    info = None if error is None else (type(error), error, error.__traceback__)
+    record = logging.LogRecord("recollect", logging.WARNING, __file__, 1, message, arguments, info)
+    return PrivateFormatter(Path("/var/lib/memory")).format(record)
+
+
+def test_a_traceback_has_types_and_places_but_not_the_texts_of_errors() -> None:
+    try:
+        try:
+            raise KeyError("my diary")
+        except KeyError as cause:
+            raise ValueError("invalid: my diary") from cause
+    except ValueError as error:
+        shown = logged("a job failed", error=error)
+    assert "my diary" not in shown.replace('raise KeyError("my diary")', "").replace('"invalid: my diary"', "")
+    assert re.search(r"ValueError at\n.*test_process_log\.py.*raised from KeyError at\n", shown, re.DOTALL)
+
+
+def test_namespaces_are_shown_as_their_folders() -> None:
+    shown = logged("%s", VersionConflict("ann@example.org", 1, 2))
+    assert "ann@example.org" not in shown
+    assert re.search(r"namespace [0-9a-f]{12} is at version 2", shown)
+
+
+def test_the_data_folder_and_passwords_in_addresses_are_not_shown() -> None:
+    shown = logged("%s", OSError("/var/lib/memory/log.db: postgresql://ann:secret@db/x and amqp://:pw@host"))
+    assert "/var/lib" not in shown
+    assert "secret" not in shown
+    assert "pw" not in shown
+    assert "<data>/log.db" in shown
+
+
+@pytest.mark.parametrize(
+    "hostile", ["\x1b[31mred", "\x1b]0;title\x07", "\x9b2J", "a\rb", "\u202egnp.exe", "\U000e0041", "\x00", "\u2028x"]
+)
+def test_control_characters_are_written_out(hostile: str) -> None:
+    shown = visible(hostile)
+    assert shown.isprintable()
+    assert orjson.loads(f'"{shown}"') == hostile
+    assert "\x1b" not in logged("%s", hostile)
+
+
+def test_ordinary_text_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "Zoë 👩‍👩‍👧 می‌خواهم\n日本\ttab"
+    echo(text)
+    assert capsys.readouterr().out == f"{text}\n"
+    assert sys.stdout is not None
+
+
+def test_every_command_prints_through_it() -> None:
+    for path in CLI.glob("*.py"):
+        if path.name != "terminal.py":
+            assert "typer.echo" not in path.read_text(encoding="utf-8"), path

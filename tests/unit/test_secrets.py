@@ -1,0 +1,114 @@
+"""Secrets and private sections are found as people type them, in 300 lines of our own, and little else is."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.events import message_draft
+
+from recollect.events.intake.private_sections import remove_private
+from recollect.events.intake.screening import SecretPolicies, matching_policy, screen
+from recollect.events.intake.secrets import find_secrets
+from recollect.events.intake.stated_secrets import requested_kinds
+
+_LINES = (Path(__file__).parents[1] / "data" / "secrets.txt").read_text(encoding="utf-8").splitlines()
+_CASES = [tuple(line.replace("⟦⟧", "").split(" | ", 1)) for line in _LINES if not line.startswith("#")]
+_SECRET_LINES = [(kind, text) for kind, text in _CASES if kind != "-"]
+_PLAIN_LINES = [text for kind, text in _CASES if kind == "-"]
+#: Of 157 secrets and 153 lines without one. The first measurement, before anything was adapted to the lines, was 143
+#: of 157 and 3 of 153.
+_RECALL_MIN = 0.97
+_FALSE_POSITIVES_MAX = 1
+
+
+def _is_redacted(kind: str, line: str) -> bool:
+    start, end = line.index("⟦"), line.index("⟧") - 1
+    secrets = find_secrets(line.replace("⟦", "").replace("⟧", ""))
+    return any(secret.kind == kind and secret.start <= start and secret.end >= end for secret in secrets)
+
+
+def test_secrets_are_found_as_people_type_them() -> None:
+    missed = [(kind, line) for kind, line in _SECRET_LINES if not _is_redacted(kind, line)]
+    assert len(_SECRET_LINES) > 150
+    assert len(missed) <= (1 - _RECALL_MIN) * len(_SECRET_LINES), missed
+    by_format = {"key", "token", "private key", "card"}
+    assert not by_format & {kind for kind, _ in missed}
+
+
+def test_other_numbers_and_talk_about_passwords_are_no_secrets() -> None:
+    assert len(_PLAIN_LINES) > 150
+    marked = [(line, find_secrets(line)) for line in _PLAIN_LINES if find_secrets(line)]
+    assert len(marked) <= _FALSE_POSITIVES_MAX, marked
+
+
+def _text(text: str, policies: SecretPolicies = SecretPolicies()) -> tuple[str, list[str]]:  # noqa: B008 -- frozen
+    payload = orjson.loads(screen(message_draft(text), policies).payload)
+    return payload["text"], payload.get("labels", [])
+
+
+def test_by_default_credentials_are_redacted_and_everyday_codes_are_labelled() -> None:
+    assert _text("card 4111 1111 1111 1111, password: hunter2") == (
+        "card [redacted: card], password: [redacted: password]",
+        ["secret: card", "secret: password"],
+    )
+    assert _text("the door code is 4711") == ("the door code is 4711", ["secret: code"])
+    assert _text("I like tea") == ("I like tea", [])
+
+
+def test_a_namespace_can_keep_label_or_redact_all() -> None:
+    redact = SecretPolicies(credentials="redact", everyday="redact")
+    assert _text("the door code is 4711", redact) == ("the door code is [redacted: code]", ["secret: code"])
+    off = SecretPolicies(credentials="off", everyday="off")
+    assert _text("password: hunter2", off) == ("password: hunter2", [])
+    by_namespace = [("team-*", "redact"), ("*", "off")]
+    assert [matching_policy(name, "label", by_namespace) for name in ("team-a", "ann")] == ["redact", "off"]  # type: ignore[arg-type]
+
+
+@given(st.text(max_size=80), st.sampled_from(_SECRET_LINES), st.text(max_size=80))
+def test_screening_twice_changes_nothing(before: str, line: tuple[str, str], after: str) -> None:
+    text = f"{before} {re.sub('[⟦⟧]', '', line[1])} {after}".encode(errors="replace").decode()
+    screened = screen(message_draft(text), SecretPolicies())
+    assert screen(screened, SecretPolicies()) == screened
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a <private>b</private> c", "a [private] c"),
+        ("a <PRIVATE>b < / Private > c", "a [private] c"),
+        ("a <private>b <private>c</private> d</private> e", "a [private] e"),
+        ("a <private>b", "a [private]"),
+        ("a <private>b <private>c</private> d", "a [private]"),
+        ("a </private> b", "a </private> b"),
+        ("a <private>b</private><private>c</private>", "a [private][private]"),
+        ("private matters", "private matters"),
+    ],
+)
+def test_a_private_section_is_removed_with_all_within_it(text: str, left: str) -> None:
+    assert remove_private(text) == left
+    assert _text(text)[0] == left
+
+
+def test_every_text_of_a_payload_is_screened() -> None:
+    turns = {"role": "user", "turns": [{"role": "user", "text": "pin 4471"}, {"role": "user", "text": "<private>x"}]}
+    data = {"role": "tool:db", "data": {"rows": [["postgres://a:s3cr3t@h/d"]]}}
+    captions = {"role": "user", "text": "", "attachments": [{"media_type": "a/b", "caption": "password: hunter2"}]}
+    redact = SecretPolicies(credentials="redact", everyday="redact")
+    left = Counter[str]()
+    for payload in (turns, data, captions):
+        draft = message_draft("")._replace(payload=orjson.dumps(payload))
+        left.update(re.findall(r"\[(?:redacted: \w+|private)\]", screen(draft, redact).payload.decode()))
+    assert left == {"[redacted: pin]": 1, "[private]": 1, "[redacted: password]": 2}
+
+
+def test_a_question_names_the_kinds_that_it_asks_for() -> None:
+    assert requested_kinds("wifi password?") == {"password", "code"}
+    assert requested_kinds("what's the PIN of my card") == {"pin", "code"}
+    assert requested_kinds("wie war der türcode?") >= {"code"}
+    assert requested_kinds("how was it at the bank?") == frozenset()
