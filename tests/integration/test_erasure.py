@@ -207,6 +207,27 @@ def test_a_forgotten_fact_stays_forgotten_and_a_pin_stays_when_a_neighbour_is_er
         assert memory.check("a").is_equal
 
 
+@pytest.mark.parametrize("which", ["first", "last"])
+def test_all_versions_of_an_updated_message_go_together(tmp_path: Path, which: str) -> None:
+    with opened(tmp_path) as memory:
+        memory.append("a", [message(f"my {WORD} code is 4471", id="m1"), message("hello", causation_id="m1")])
+        updated = memory.update("a", "m1", text=f"my {WORD} code is 4472")
+        memory.erase("a", event_ids=["m1" if which == "first" else updated["id"]])
+        assert [item["text"] for item in memory.episodes("a")["items"]] == ["hello"]
+    assert WORD.encode() not in bytes_of(tmp_path)
+
+
+def test_a_message_that_repeats_a_recalled_one_goes_with_it(tmp_path: Path) -> None:
+    secret = f"the {WORD} code of my garden gate is four four seven one"
+    with opened(tmp_path) as memory:
+        memory.append("a", [message(f"Remember that {secret}.", id="m1", session_id="s"), message("I like tea.")])
+        memory.retrieve("a", "What is the code of my garden gate?", session_id="s")
+        memory.append("a", message(f"You said that {secret}.", role="assistant", session_id="s", id="echo"))
+        memory.erase("a", event_ids=["m1"])
+        assert [item["text"] for item in memory.episodes("a")["items"]] == ["I like tea."]
+    assert WORD.encode() not in bytes_of(tmp_path)
+
+
 def test_wrong_requests_are_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.append("a", message("hello", id="m1"))
