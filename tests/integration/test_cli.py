@@ -186,7 +186,7 @@ COMMANDS = {
     "erase": "namespace --everything --subject --session --event --dry-run --reason --output --yes",
     "readmit": "namespace --subject",
     "receipts": "namespace",
-    "verify-receipt": "file --public-key --log",
+    "verify-receipt": "file --public-key --previous --log",
     "archive": "--namespace --min-events --prune",
     "stats": "--json",
     "sql": "query --format --output --width",

@@ -166,6 +166,10 @@ def test_receipts_are_signed_chained_and_fit_the_log(erased: tuple[Recollect, Pa
     receipts = memory.receipts()
     assert [receipt["scope"]["kind"] for receipt in receipts] == list(SCOPES)
     assert [receipt["prev_receipt_sha256"] is None for receipt in receipts] == [True, False, False, False]
+    # As they are stored and printed: keys in order, no spaces.
+    stored = [json.dumps(receipt, sort_keys=True, separators=(",", ":")).encode() for receipt in receipts]
+    assert verify_receipt(stored[1], previous=stored[0]) == []
+    assert "missing" in verify_receipt(stored[2], previous=stored[0])[0]
     for receipt in receipts:
         content = json.dumps(receipt).encode()
         assert verify_receipt(content, log=memory.parts.log, public_key=receipts[0]["sig"]["public_key"]) == []
