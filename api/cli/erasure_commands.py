@@ -77,6 +77,9 @@ def verify_receipt(
     public_key: Annotated[
         str | None, typer.Option(help="The public key of the signer in hex, from a source that you trust.")
     ] = None,
+    previous: Annotated[
+        Path | None, typer.Option(help="The receipt before it: none may be missing in between.")
+    ] = None,
     log: Annotated[
         bool, typer.Option("--log", help="Compare with the log of the data folder too; it needs no keys.")
     ] = False,
@@ -84,15 +87,13 @@ def verify_receipt(
     """Verify the signature of a receipt, and with --log that the log has erased what it says; exit 1 on a problem."""
     from recollect.events.integrity.receipt import verify_receipt as problems_of  # noqa: PLC0415
 
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", field=str(file)) from error
+    content = _read(file)
+    checks: dict[str, Any] = {"public_key": public_key, "previous": None if previous is None else _read(previous)}
     if log:
         with open_cli_log(context.obj) as opened:
-            problems = problems_of(content, log=opened, public_key=public_key)
+            problems = problems_of(content, log=opened, **checks)
     else:
-        problems = problems_of(content, public_key=public_key)
+        problems = problems_of(content, **checks)
     for problem in problems:
         echo(problem)
     if problems:
@@ -100,3 +101,11 @@ def verify_receipt(
     fields: dict[str, Any] = orjson.loads(content)
     echo(f"intact: {fields['log']['count']} events of {fields['namespace']} erased at {fields['completed_at']}")
     echo(f"signed by {fields['sig']['public_key']}")
+
+
+def _read(file: Path) -> bytes:
+    """Return the content of a file; raise `InvalidInput` when it cannot be read."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", field=str(file)) from error

@@ -60,8 +60,16 @@ class SqliteErasure:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+        self._vacuum_once()
         self.truncate_wal()
         return appended
+
+    def _vacuum_once(self) -> None:
+        """Write the file again if an earlier release began it, which did not overwrite what it deleted."""
+        [[vacuumed]] = self._connection.execute("SELECT vacuumed FROM log").fetchall()
+        if not vacuumed:
+            self._connection.execute("VACUUM")
+            self._connection.execute("UPDATE log SET vacuumed = 1")
 
     def truncate_wal(self) -> None:
         """Copy the WAL into the file and empty it.

@@ -33,7 +33,7 @@ def migrate(connection: apsw.Connection, path: Path, *, encrypt: bool | None, ha
         if not applied:
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(
-                "INSERT INTO log (log_id, encrypted) VALUES (?, ?)",
+                "INSERT INTO log (log_id, encrypted, vacuumed) VALUES (?, ?, 1)",
                 (str(uuid_utils.uuid7()), has_keys if encrypt is None else encrypt),
             )
         elif encrypt is not None:

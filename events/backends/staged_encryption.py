@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.catalogue import ERASURE_TYPES
 from recollect.events.encryption.key_store import Owner
-from recollect.events.encryption.payload_cipher import PayloadCipher
+from recollect.events.encryption.payload_cipher import PayloadCipher, seal
 from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, EventDraft, RecordedEvent
 
 #: What the ids of erased events begin with.
@@ -24,7 +26,8 @@ class StagedEncryption:
     def __init__(self, cipher: PayloadCipher, *, encrypts: bool) -> None:
         self.cipher = cipher
         self._encrypts = encrypts
-        self._kids: dict[Owner, bytes] = {}
+        #: The id and the cipher of each key of the transaction.
+        self._keys: dict[Owner, tuple[bytes, AESGCM]] = {}
 
     def prepare(self, requests: Iterable[AppendRequest]) -> None:
         """Have the keys of all drafts on disk before the transaction that uses them."""
@@ -32,7 +35,8 @@ class StagedEncryption:
             self.cipher.keys.refresh()
             return
         owners = {(request.namespace, draft.subject) for request in requests for draft in request.drafts}
-        self._kids = self.cipher.keys.prepare(owners)
+        keys = self.cipher.keys
+        self._keys = {owner: (kid, keys.cipher(kid)) for owner, kid in keys.prepare(owners).items()}
 
     def check(self, namespace: str, draft: EventDraft) -> None:
         """Raise `Erased` for an event of an erased namespace or subject."""
@@ -43,9 +47,9 @@ class StagedEncryption:
         """Return `draft` with an encrypted payload, where events are encrypted."""
         if not self._encrypts or draft.encoding != ENCODING_JSON or draft.type in ERASURE_TYPES:
             return draft
-        kid = self._kids[namespace, draft.subject]
-        payload = self.cipher.seal(kid, namespace, version, event_id, draft.type, draft.payload)
-        return draft._replace(encoding=ENCODING_AES, payload=payload)
+        kid, cipher = self._keys[namespace, draft.subject]
+        payload = seal(kid, cipher, namespace, version, event_id, draft.type, draft.payload)
+        return EventDraft._make((*draft[:8], ENCODING_AES, payload, None))
 
     def opened(self, event: RecordedEvent) -> RecordedEvent:
         """Return a recorded event with its decrypted payload."""

@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from recollect.events.encryption.key_store import KID_BYTES, KeyStore
 from recollect.events.encryption.master_key import NONCE_BYTES
@@ -19,17 +20,18 @@ from recollect.events.errors import Erased, ForeignFile
 _TEXT_START = KID_BYTES + NONCE_BYTES
 
 
+def seal(kid: bytes, cipher: AESGCM, namespace: str, version: int, event_id: str, type: str, payload: bytes) -> bytes:
+    """Return the stored form of a payload, encrypted with a random nonce."""
+    nonce = os.urandom(NONCE_BYTES)
+    associated = f"{namespace}\n{version}\n{event_id}\n{type}\n".encode() + kid
+    return kid + nonce + cipher.encrypt(nonce, payload, associated)
+
+
 class PayloadCipher:
-    """Encrypts and decrypts the payloads of one log by the keys of its key store."""
+    """Decrypts the payloads of one log by the keys of its key store."""
 
     def __init__(self, keys: KeyStore) -> None:
         self.keys = keys
-
-    def seal(self, kid: bytes, namespace: str, version: int, event_id: str, type: str, payload: bytes) -> bytes:
-        """Return the stored form of a payload, encrypted with a random nonce."""
-        nonce = os.urandom(NONCE_BYTES)
-        aad = b"%b\n%d\n%b\n%b\n%b" % (namespace.encode(), version, event_id.encode(), type.encode(), kid)
-        return kid + nonce + self.keys.cipher(kid).encrypt(nonce, payload, aad)
 
     def open_all(self, events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
         """Return `events` with decrypted payloads; an event whose key was destroyed is returned as erased.
@@ -38,8 +40,8 @@ class PayloadCipher:
             KeyMissing: a key is not in the key store. ForeignFile: an event was altered.
         """
         self.keys.refresh()
-        ciphers = self.keys.cipher
-        last_kid, cipher = b"", None
+        # The keys of this page: the cache of the key store takes a lock for each look-up.
+        ciphers: dict[bytes, AESGCM] = {}
         opened: list[RecordedEvent] = []
         for event in events:
             if event[11] != ENCODING_AES:
@@ -47,16 +49,17 @@ class PayloadCipher:
                 continue
             stored = event[12]
             kid = stored[:KID_BYTES]
-            if kid != last_kid or cipher is None:
+            cipher = ciphers.get(kid)
+            if cipher is None:
                 try:
-                    last_kid, cipher = kid, ciphers(kid)
+                    cipher = ciphers[kid] = self.keys.cipher(kid)
                 except Erased:
                     # Such an event is in a log restored from a backup, until the erasure is repeated on it.
                     opened.append(event.erased(f"erased:{self.keys.pseudonym('event', event[0], event[2]).hex()}"))
                     continue
-            aad = b"%b\n%d\n%b\n%b\n%b" % (event[0].encode(), event[1], event[2].encode(), event[3].encode(), kid)
+            associated = f"{event[0]}\n{event[1]}\n{event[2]}\n{event[3]}\n".encode() + kid
             try:
-                payload = cipher.decrypt(stored[KID_BYTES:_TEXT_START], stored[_TEXT_START:], aad)
+                payload = cipher.decrypt(stored[KID_BYTES:_TEXT_START], stored[_TEXT_START:], associated)
             except InvalidTag:
                 raise ForeignFile(
                     f"version {event[1]} of namespace {event[0]!r} was altered, so it cannot be decrypted; run verify"

@@ -39,12 +39,15 @@ def digest_of(events: Iterable[RecordedEvent]) -> str:
     return digest.hexdigest()
 
 
-def verify_receipt(content: bytes, *, log: EventLog | None = None, public_key: str | None = None) -> list[str]:
+def verify_receipt(
+    content: bytes, *, log: EventLog | None = None, public_key: str | None = None, previous: bytes | None = None
+) -> list[str]:
     """Return the problems of a receipt; none when it holds.
 
     Parameters:
         log: the log of the erasure, to check that the events are erased there and that nothing else was changed.
         public_key: the expected key in hex, from a source that is trusted; the one in the receipt when None.
+        previous: the receipt before it, in the printed form: none may be missing in between.
 
     Raises:
         InvalidInput: `content` is not a receipt.
@@ -64,6 +67,8 @@ def verify_receipt(content: bytes, *, log: EventLog | None = None, public_key: s
         problems.append("the signature does not fit: the receipt was changed")
     if public_key is not None and sig["public_key"] != public_key:
         problems.append("the receipt was signed by another key")
+    if previous is not None and fields.get("prev_receipt_sha256") != sha256(previous.strip()).hexdigest():
+        problems.append("the other receipt is not the one before it: one is missing, or was changed")
     if log is not None:
         problems += _log_problems(fields, versions, log)
     return problems

@@ -121,6 +121,8 @@ class Eraser:
         newest = {erasure.namespace: erasure for erasure in erasures if erasure.record_id is not None}
         rewound = {namespace for namespace, erasure in newest.items() if self._is_lost(erasure)}
         lost = [erasure for erasure in erasures if erasure.namespace in rewound and self._is_lost(erasure)]
+        # Events whose keys were destroyed belong to erasures of subjects and namespaces, so these come first.
+        lost.sort(key=lambda erasure: erasure.scope not in ("namespace", "subject"))
         receipts = [self._carry_out(erasure) for erasure in [*lost, *pending]]
         self.resumed += sum(receipt is not None for receipt in receipts)
         return [orjson.loads(receipt) for receipt in receipts if receipt is not None]

@@ -22,6 +22,7 @@ from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import NotSupported
 from recollect.jobs.erasure.care_transfer import CARE_FIELDS, Care, care_of, extracted_memories
+from recollect.jobs.erasure.message_copies import Copies, read_copies
 
 #: Events read at once.
 _BATCH = 1_000
@@ -106,13 +107,17 @@ class ErasurePlan:
 class _Selection:
     """Decides for one event after the other whether it is erased."""
 
-    def __init__(self, keys: KeyStore, namespace: str, scope: Scope, pseudonyms: Iterable[bytes]) -> None:
+    def __init__(
+        self, keys: KeyStore, namespace: str, scope: Scope, pseudonyms: Iterable[bytes], copies: Copies
+    ) -> None:
         self._keys = keys
         self._namespace = namespace
         self._scope: Scope = scope
         self._pseudonyms = frozenset(pseudonyms)
         self._cutoffs = retention_cutoffs(self._pseudonyms) if scope == "retention" else {}
         self._is_named: dict[str, bool] = {}
+        self._copies = copies
+        self._originals = copies.originals(self._names) if scope == "message" else frozenset[str]()
         #: Ids of events that this plan erases, and the ids that earlier parts of the erasure left.
         self._erased: set[str] = set()
         self._left_ids: set[str] = set()
@@ -136,7 +141,7 @@ class _Selection:
             case "namespace":
                 chosen = True
             case "message":
-                chosen = self._names(event.id)
+                chosen = event.id in self._originals or self._names(event.id)
             case "session":
                 chosen = event.session_id is not None and self._names(event.session_id)
             case "retention":
@@ -195,6 +200,10 @@ class _Selection:
 
     def _is_derived(self, event: RecordedEvent, payload: dict[str, Any]) -> bool:
         kind = event.type
+        # A memory that is extracted again is not gone.
+        repeated = (id for id in self._copies.repeated_by(event.id) if id not in self._remade)
+        if any(map(self._is_gone, repeated)):
+            return True
         gone = [self._is_gone(reference) for reference in _references(payload)]
         if kind == "facts.extracted" and self._scope == "retention":
             # Each night would extract everything again. Knowledge goes with the last message of its extraction.
@@ -259,7 +268,8 @@ def plan_erasure(log: EventLog, namespace: str, scope: Scope, pseudonyms: Iterab
     if log.keys is None:
         raise NotSupported("needs the log's key store; open the log with its keys", field="log")
     cipher = PayloadCipher(log.keys)
-    selection = _Selection(log.keys, namespace, scope, pseudonyms)
+    copies = read_copies(log, namespace, cipher)
+    selection = _Selection(log.keys, namespace, scope, pseudonyms, copies)
     plan = ErasurePlan()
     while stored := log.read_stored(namespace, after=plan.head, limit=_BATCH):
         for before, event in zip(stored, cipher.open_all(stored), strict=True):

@@ -69,6 +69,8 @@ def prune_vectors(path: Path, kept: Iterable[bytes], version: int) -> int:
             counts.append(connection.total_changes() - before)
             before = connection.total_changes()
         connection.execute("COMMIT")
+        # Earlier releases did not overwrite what they deleted.
+        connection.execute("VACUUM")
         _truncate_wal(connection, path)
     return counts[2]
 

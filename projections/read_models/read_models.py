@@ -259,13 +259,9 @@ class ReadModels:
         with self.reading(namespace) as live:
             version, live_digest = live.version, live.content_hash()
         with building(namespace_folder(self._data, namespace)) as path, storage_errors(path):
+            batch_events = self._replay_batch_events
             build_read_model(
-                path,
-                self.log,
-                namespace,
-                until=version,
-                batch_events=self._replay_batch_events,
-                on_progress=on_progress,
+                path, self.log, namespace, until=version, batch_events=batch_events, on_progress=on_progress
             )
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             replayed_digest = content_hash(connection)

@@ -180,7 +180,7 @@ COMMANDS = {
     "erase": "namespace --everything --subject --session --event --dry-run --reason --output --yes",
     "readmit": "namespace --subject",
     "receipts": "namespace",
-    "verify-receipt": "file --public-key --log",
+    "verify-receipt": "file --public-key --previous --log",
     "embed": "--model --namespace --undo",
     "replay": "--namespace --check --as-of --processes",
     "compact": "--namespace --now --dry-run",

@@ -16,6 +16,8 @@ from support.embedders import HashingEmbedder
 from support.events import Event, message
 
 from recollect import Recollect
+from recollect.api.importers.jsonl_import import import_jsonl
+from recollect.api.pages.export import export_lines
 from recollect.api.settings import load_settings
 from recollect.events.errors import Erased, InvalidEvent, InvalidInput, NotFound
 from recollect.events.integrity.backup import backup, restore
@@ -164,6 +166,10 @@ def test_receipts_are_signed_chained_and_fit_the_log(erased: tuple[Recollect, Pa
     receipts = memory.receipts()
     assert [receipt["scope"]["kind"] for receipt in receipts] == list(SCOPES)
     assert [receipt["prev_receipt_sha256"] is None for receipt in receipts] == [True, False, False, False]
+    # As they are stored and printed: keys in order, no spaces.
+    stored = [json.dumps(receipt, sort_keys=True, separators=(",", ":")).encode() for receipt in receipts]
+    assert verify_receipt(stored[1], previous=stored[0]) == []
+    assert "missing" in verify_receipt(stored[2], previous=stored[0])[0]
     for receipt in receipts:
         content = json.dumps(receipt).encode()
         assert verify_receipt(content, log=memory.parts.log, public_key=receipts[0]["sig"]["public_key"]) == []
@@ -203,6 +209,27 @@ def test_a_forgotten_fact_stays_forgotten_and_a_pin_stays_when_a_neighbour_is_er
         assert after["Acme"]["pinned"]
         assert after["Acme"]["id"] != facts["Acme"]
         assert memory.check("a").is_equal
+
+
+@pytest.mark.parametrize("which", ["first", "last"])
+def test_all_versions_of_an_updated_message_go_together(tmp_path: Path, which: str) -> None:
+    with opened(tmp_path) as memory:
+        memory.append("a", [message(f"my {WORD} code is 4471", id="m1"), message("hello", causation_id="m1")])
+        updated = memory.update("a", "m1", text=f"my {WORD} code is 4472")
+        memory.erase("a", event_ids=["m1" if which == "first" else updated["id"]])
+        assert [item["text"] for item in memory.episodes("a")["items"]] == ["hello"]
+    assert WORD.encode() not in bytes_of(tmp_path)
+
+
+def test_a_message_that_repeats_a_recalled_one_goes_with_it(tmp_path: Path) -> None:
+    secret = f"the {WORD} code of my garden gate is four four seven one"
+    with opened(tmp_path) as memory:
+        memory.append("a", [message(f"Remember that {secret}.", id="m1", session_id="s"), message("I like tea.")])
+        memory.retrieve("a", "What is the code of my garden gate?", session_id="s")
+        memory.append("a", message(f"You said that {secret}.", role="assistant", session_id="s", id="echo"))
+        memory.erase("a", event_ids=["m1"])
+        assert [item["text"] for item in memory.episodes("a")["items"]] == ["I like tea."]
+    assert WORD.encode() not in bytes_of(tmp_path)
 
 
 def test_wrong_requests_are_refused(tmp_path: Path) -> None:
@@ -290,6 +317,28 @@ def test_erasures_are_repeated_on_a_log_restored_from_an_older_backup(tmp_path: 
         assert WORD not in json.dumps(memory.episodes("a"))
         assert all("Ann" not in str(item) for item in memory.events("a")["items"])
     assert WORD.encode() not in bytes_of(home)
+
+
+def test_a_log_of_an_earlier_release_is_erased_with_its_free_space(tmp_path: Path) -> None:
+    released = sorted((Path(__file__).parents[1] / "released").glob("log-*.db"))[-1]
+    (tmp_path / "home").mkdir()
+    shutil.copy(released, tmp_path / "home" / "log.db")
+    assert b"Porto" in released.read_bytes()
+    with opened(tmp_path / "home") as memory:
+        for namespace in [item["namespace"] for item in memory.namespaces()["items"]]:
+            memory.erase(namespace, everything=True)
+            assert memory.verify(namespace).is_intact
+    assert b"Porto" not in bytes_of(tmp_path)
+
+
+def test_an_import_of_an_old_export_leaves_erased_events_out(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.append("a", [message(f"text {number}", id=f"m{number}") for number in range(3)])
+        exported = list(export_lines(memory.parts.log, "a"))
+        memory.erase("a", event_ids=["m1"])
+        imported = import_jsonl(memory.parts.log, exported, namespace=None, on_progress=lambda _: None)
+        assert (imported.added, imported.duplicates, imported.erased) == (0, 2, 1)
+        assert len(list(export_lines(memory.parts.log, "a"))) == 3
 
 
 def test_another_machine_on_the_log_purges_its_own_files(request: pytest.FixtureRequest, tmp_path: Path) -> None:

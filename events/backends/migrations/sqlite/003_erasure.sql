@@ -1,6 +1,7 @@
 -- Encryption and erasure. An erased event keeps its version, leaf and hash; its other columns are emptied.
 
 ALTER TABLE log ADD COLUMN encrypted INTEGER NOT NULL DEFAULT 0;          -- 1: new events are encrypted
+ALTER TABLE log ADD COLUMN vacuumed INTEGER NOT NULL DEFAULT 0;           -- 1: free space holds no old content
 ALTER TABLE heads ADD COLUMN erasure_version INTEGER NOT NULL DEFAULT 0;  -- of its newest erasure event; 0: none
 
 -- The events that record erasures.
