@@ -22,6 +22,8 @@ _FOREIGN_LINE = re.compile(
     r"^\s*(?:[#>|/<@{}\[]|\*{2}[^*]{1,60}\*{2}\s*:?$|(?:import|def|class|const|let|var|return|function|public|private|elif|else|for\s*\(|if\s*\(|from\s+\w+\s+import)\b"
     r"|[\w.]+\s*(?:=|\(|\+=)|\*{0,2}[A-Z][\w /'-]{1,40}\*{0,2}:\*{0,2}\s+\S.{0,400}$)|[{};]\s*$|=>|\)\s*$(?<=\(\))",
 )
+#: A quotation; an inch mark or a quote within a word begins none.
+_QUOTATION = re.compile(r'(?<![\w"])"(?=\S)[^"]*"(?!\w)|“[^“”]*”')
 #: The first line of a mail, whose text follows, and a line of a log.
 _MAIL_HEADER = re.compile(r"^(?:from|to|subject|sent|date|cc|von|an|betreff|fwd?): ", re.IGNORECASE)
 _LOG_LINE = re.compile(r"^\[?\d{4}-\d\d-\d\d[ T]\d\d:")
@@ -32,7 +34,7 @@ def own_words(text: str) -> str:
     if is_about_text(text):
         return ""
     lines: list[str] = []
-    for line in _CODE_BLOCK.sub("\n", text).split("\n"):
+    for line in _without_long_quotations(_CODE_BLOCK.sub("\n", text)).split("\n"):
         if _MAIL_HEADER.match(line):
             break
         if _LOG_LINE.match(line):
@@ -47,3 +49,8 @@ def own_words(text: str) -> str:
             break
         lines.append(line)
     return "\n".join(lines)
+
+
+def _without_long_quotations(text: str) -> str:
+    """Return a text without the quotations of several lines, whose lines would look like the sender's own."""
+    return _QUOTATION.sub(lambda match: '""' if "\n" in match[0] else match[0], text)
