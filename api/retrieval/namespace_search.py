@@ -28,6 +28,7 @@ from recollect.api.retrieval.result_items import episode_item, knowledge_item
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
+from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
@@ -201,8 +202,9 @@ def _asks_memory(context: SearchContext) -> bool:
 
 
 def _may_add_neighbours(context: SearchContext) -> bool:
-    """Return whether neighbouring messages are added to the items; in a passive turn most of them are noise."""
-    return context.request.mode == "active" or context.query.intent.remember
+    """Return whether neighbouring messages are added; in a passive turn that asks nothing most of them are noise."""
+    query = context.query
+    return context.request.mode == "active" or query.intent.remember or is_question(query.question)
 
 
 def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:

@@ -53,6 +53,13 @@ _BACKGROUND_QUEUE = "think"
 QUEUES = ("project", "embed", _BACKGROUND_QUEUE)
 
 
+class _Stopping(dramatiq.RateLimitExceeded):
+    """The worker is stopping, and the message is processed again later.
+
+    Of all exceptions that dramatiq retries, this kind alone is not logged as an error with its traceback.
+    """
+
+
 def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunStore) -> Actors:
     """Declare the actors on `broker` and return them."""
 
@@ -69,7 +76,10 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
 
     def process_background(namespace: str) -> None:
         for job in LIVE_JOBS.values():
-            job.work(context, namespace, now_us())
+            try:
+                job.work(context, namespace, now_us())
+            except InterruptedError as error:
+                raise _Stopping(str(error)) from error
 
     def run(job: str, scheduled_at_us: int, after: str) -> None:
         names = [head.namespace for head in context.log.heads(after=after, limit=BATCH_NAMESPACES)]
@@ -79,7 +89,7 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
         if not run_store.has_batch(job, scheduled_at_us, after):
             for name in names:
                 if context.stop.is_set():
-                    raise InterruptedError("the worker is stopping; the batch is processed again later")
+                    raise _Stopping("the batch is processed again later")
                 _process_namespace(context, run_store, job, scheduled_at_us, name)
             run_store.finish_batch(job, scheduled_at_us, after)
         if not names:

@@ -31,9 +31,9 @@ from recollect.projections.projection_settings import AS_OF_BYTES_MAX, AS_OF_FIL
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import folder_named, namespace_folder, remove_database
 from recollect.projections.read_models.lock_files import latest_first, locked, mark_used
-from recollect.projections.read_models.read_models import ReadModels, empty_read_model
+from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.read_models.replay import build_read_model
-from recollect.projections.schema.schema import SCHEMA_VERSION, read_state
+from recollect.projections.schema.schema import SCHEMA_VERSION, empty_read_model, read_state
 
 _logger = logging.getLogger(__name__)
 

@@ -34,6 +34,7 @@ from recollect.projections.schema.schema import (
     create_indexes,
     create_search,
     create_tables,
+    empty_read_model,
     read_state,
 )
 
@@ -438,12 +439,3 @@ def _log_has_checkpoint(log: EventLog, namespace: str, row: ReadModelState) -> b
         # If the log is damaged, keep the read model: it may be the only copy. `recollect verify` reports the damage.
         return True
     return bool(events) and (events[0].version, events[0].hash) == (row.checkpoint, row.checkpoint_hash)
-
-
-def empty_read_model(log_id: str, namespace: str) -> apsw.Connection:
-    """Return a connection to an empty read model in memory."""
-    connection = apsw.Connection(":memory:")
-    create_tables(connection, log_id=log_id, namespace=namespace)
-    create_indexes(connection)
-    create_search(connection)
-    return connection

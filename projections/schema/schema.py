@@ -13,7 +13,7 @@ from recollect.events.chain import GENESIS
 
 #: Raised with every change of the SQL files or of the rows that handlers write. A read model of another version is
 #: rebuilt from the log.
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 
 _ADD_STATE = """
 INSERT INTO read_model (
@@ -88,6 +88,15 @@ def read_state(connection: apsw.Connection) -> ReadModelState:
         last_removal_version=state.get("last_removal_version", 0),
         knowledge_version=state.get("knowledge_version", 0),
     )
+
+
+def empty_read_model(log_id: str, namespace: str) -> apsw.Connection:
+    """Return a connection to an empty read model in memory."""
+    connection = apsw.Connection(":memory:")
+    create_tables(connection, log_id=log_id, namespace=namespace)
+    create_indexes(connection)
+    create_search(connection)
+    return connection
 
 
 @cache

@@ -295,14 +295,11 @@ def test_every_post_route_reads_json_whatever_its_content_type_says(
     posts = {
         path.removeprefix("/v1/namespaces/{namespace}/") for path, methods in described.items() if "post" in methods
     }
-    # `settle` takes no body, and a message has no end and no names.
+    # `settle` takes no body, `import` lines of JSON, and a message has no end and no names.
     memories = {f"memories/{{memory_id}}/{change}" for change in ("pin", "unpin", "end", "separate")}
     review = "quarantine/{memory_id}/review"
-    erasures = {"erase", "readmit"}
-    assert (
-        posts
-        == {"events", "messages", "retrieve", "sessions/{session_id}/window", "settle", review} | memories | erasures
-    )
+    others = {"events", "messages", "retrieve", "sessions/{session_id}/window", "settle", "import", "erase", "readmit"}
+    assert posts == {*others, review, *memories}
     for route, body in bodies.items():
         answer = http.post(f"{home}/{route}", content=body, headers=headers)
         assert answer.status_code in (200, 201), (route, answer.text)
