@@ -66,8 +66,8 @@ def read_copies(log: EventLog, namespace: str, cipher: PayloadCipher) -> Copies:
                 changes.append(event)
         for change in cipher.open_all(changes):
             payload = change.data()
-            reason = payload.get("reason") or ""
+            reason: str = payload.get("reason") or ""
             if payload.get("status") == "echo" and reason.startswith(_REPEATS):
-                echoes[payload["memory_id"]] = reason.removeprefix(_REPEATS).split(", ")
+                echoes[payload["memory_id"]] = [*reason.removeprefix(_REPEATS).split(", ")]
         after = events[-1].version
     return Copies(updates=updates, echoes=echoes)
