@@ -68,6 +68,6 @@ def read_copies(log: EventLog, namespace: str, cipher: PayloadCipher) -> Copies:
             payload = change.data()
             reason: str = payload.get("reason") or ""
             if payload.get("status") == "echo" and reason.startswith(_REPEATS):
-                echoes[payload["memory_id"]] = reason.removeprefix(_REPEATS).split(", ")
+                echoes[payload["memory_id"]] = [*reason.removeprefix(_REPEATS).split(", ")]
         after = events[-1].version
     return Copies(updates=updates, echoes=echoes)

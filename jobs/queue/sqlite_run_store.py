@@ -132,6 +132,8 @@ class SqliteRunStore:
     def pop_dead_letter(self, letter_id: str) -> DeadLetter | None:
         """See `RunStore.pop_dead_letter`."""
         rows = self._execute(f"DELETE FROM dead_letters WHERE id = ? RETURNING {_LETTER_COLUMNS}", letter_id)
+        # The error of a letter may quote a message, and an erasure removes letters: the WAL has to lose it too.
+        self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return _letter(rows[0]) if rows else None
 
     def heartbeat(self, heartbeat: Heartbeat) -> None:

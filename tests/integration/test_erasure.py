@@ -23,6 +23,7 @@ from recollect.events.errors import Erased, InvalidEvent, InvalidInput, NotFound
 from recollect.events.integrity.backup import backup, restore
 from recollect.events.integrity.receipt import verify_receipt
 from recollect.jobs.erasure import eraser as eraser_module
+from recollect.jobs.queue.run_store import DeadLetter
 
 #: A word that is in no other file; `number` makes it one of many.
 WORD = "Zqcanary"
@@ -65,6 +66,10 @@ def live(memory: Recollect, namespace: str, events: list[Event]) -> None:
         vectors.embed_new(namespace)
     memory.retrieve(namespace, f"Who lives in {WORD}3town?")
     memory.retrieve(namespace, "What about my sister?", as_of=9)
+    died = DeadLetter(
+        id=namespace, queue="think", actor="think", arguments=(namespace,), failed_at_us=1, error=f"cannot read {WORD}"
+    )
+    memory.parts.run_store.add_dead_letter(died)
     archive = memory.parts.log.archive
     if archive is not None:
         archive.seal(memory.parts.log, namespace)
