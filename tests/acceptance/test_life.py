@@ -65,7 +65,7 @@ _CHANGES = [
     _to("favourite colour is", "My favourite color is green.", "green"),
     _over("owns a red bike", "My bike was stolen."),
     _to("age is", "I just turned 31.", "31"),
-    _to("owns a black Vespa", "I bought a black Vespa.", "black Vespa"),
+    _to("owns a black Vespa", "I bought a black Vespa.", "a black Vespa"),
     _over("plays tennis", "I don't play tennis any more."),
     _to("plays chess", "I play chess.", "chess"),
     _to("dating", "I am seeing Joaquín.", "Joaquín"),
@@ -144,8 +144,7 @@ def facts_of_ann(memory: Recollect, namespace: str) -> State:
         is_stated = fact["subject"] == "Ann" and fact["status"] == "active" and fact["predicate"] != "has"
         if is_stated and fact["type"] == "fact":
             several = fact["predicate"] in ("owns", "plays", "has pet")
-            article = "a " if fact["object"] == "black Vespa" else ""
-            state[f"{fact['predicate']} {article}{fact['object']}" if several else fact["predicate"]] = fact["object"]
+            state[f"{fact['predicate']} {fact['object']}" if several else fact["predicate"]] = fact["object"]
     return state
 
 

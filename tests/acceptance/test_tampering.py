@@ -197,7 +197,9 @@ def found(log: EventLog, anchors: dict[str, Head], place: str) -> Found | None:
         return "error"
     if not all(verdict.is_intact for verdict in verdicts):
         return "verify"
-    if {verdict.namespace: (verdict.namespace, verdict.version, verdict.hash) for verdict in verdicts} != anchors:
+    if {verdict.namespace: (verdict.version, verdict.hash) for verdict in verdicts} != {
+        name: (anchor.version, anchor.hash) for name, anchor in anchors.items()
+    }:
         return "anchor"
     return None
 

@@ -58,7 +58,7 @@ def ask(tmp_path: Path, log: SqliteLog, models: ReadModels, history: History) ->
             models.catch_up("a")
             if not isinstance(embedder, BrokenEmbedder):
                 vectors.embed_new("a")
-            ready[id(embedder)] = Retriever(models, history, lambda: vectors, budget_ms=10_000)
+            ready[id(embedder)] = Retriever(models, history, lambda: vectors, budget_ms=10_000, fence_key=_FENCE_KEY)
             open_parts.extend([ready[id(embedder)], vectors])
         return ready[id(embedder)].retrieve(namespace, RetrieveRequest(query=query, **options))
 
@@ -67,6 +67,8 @@ def ask(tmp_path: Path, log: SqliteLog, models: ReadModels, history: History) ->
         part.close()
 
 
+#: The same for all retrievers, whose answers are compared.
+_FENCE_KEY = b"fence"
 _OFF = NoEmbedder()
 _READY = HashingEmbedder()
 
@@ -231,7 +233,7 @@ def test_a_model_that_is_too_slow_is_left_out_and_the_answer_is_that_of_keywords
     embedder = StuckEmbedder()
     vectors = Vectors(tmp_path, models, embedder)
     vectors.embed_new("a")
-    retriever = Retriever(models, history, lambda: vectors, budget_ms=300)
+    retriever = Retriever(models, history, lambda: vectors, budget_ms=300, fence_key=_FENCE_KEY)
     result = retriever.retrieve("a", RetrieveRequest(query="where is the flat?"))
     embedder.let_go.set()
     assert result.degraded == ("semantic: out of time",)

@@ -63,7 +63,14 @@ class Memory:
     def retriever(self, embedder: Embedder | Vectors | None = None) -> Retriever:
         """Return a new retriever; without an embedder by keywords alone."""
         vectors = embedder if isinstance(embedder, Vectors) else self.vectors(embedder or NoEmbedder())
-        retriever = Retriever(self.models, self.history, lambda: vectors, budget_ms=self.budget_ms, clock=self._clock)
+        retriever = Retriever(
+            self.models,
+            self.history,
+            lambda: vectors,
+            budget_ms=self.budget_ms,
+            clock=self._clock,
+            fence_key=b"the same for all retrievers",
+        )
         self._parts.append(retriever)
         return retriever
 
