@@ -19,7 +19,7 @@ _AGES: Sequence[str] = (
 )
 #: An age: a number that ends the clause, or is followed by `years old`.
 _AGE = re.compile(
-    rf"(?P<age>(?:1[01]\d|[1-9]?\d)|{'|'.join(_AGES)})(?: years? old| years of age|(?= ?(?:[,;.!)]|$| (?:and|now|but|today|this year)\b)))"
+    rf"(?P<age>(?:1[01]\d|[1-9]?\d)|{'|'.join(_AGES)})(?: years? old| years of age|(?= ?(?:[,;!)]|\.(?!\d)|$| (?:and|now|but|today|this year)\b)))"
 )
 #: What a person is, except professions: `a single mom`.
 _IDENTITY = re.compile(
@@ -52,7 +52,7 @@ _INTRODUCTION = re.compile(
     r"(?P<name>[A-ZÀ-Þ][\w'-]{1,30}(?: [A-ZÀ-Þ][\w'-]{1,30})?),? (?:an? |\d+|from [A-ZÀ-Þ]|and I\b|I (?:am|work|live|have|go|sing|teach|study|do)\b|by the way\b|btw\b|here\b)"
 )
 _PET = re.compile(r"\b(?:dog|cat|puppy|kitten|pup)\b")
-_BREED = re.compile(r"(?:a|an) (?:[\w-]+ ){0,3}?[\w-]+(?= ?(?:[,;.!)]|$| (?:and|but|who|that)\b))")
+_BREED = re.compile(r"(?:a|an) (?:[\w-]+ ){0,3}?[\w-]+(?= ?(?:[,;!)]|\.(?!\d)|$| (?:and|but|who|that)\b))")
 _WHEN = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
     r"tomorrow|tonight|noon|next)\b",

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.rule_index import RuleIndex
 
-_CAPITAL = r"(?!I\b)[A-ZÀ-ÖØ-Þ][\w'&-]{0,100}(?:\.[A-Z]\.)?"
+_CAPITAL = r"(?!I\b)(?:(?:St|Mt|Ft)\.?\s(?=[A-ZÀ-Þ]))?[A-ZÀ-ÖØ-Þ][\w'&-]{0,100}(?:\.[A-Z]\.)?"
 _NAME = rf"{_CAPITAL}(?:\s+{_CAPITAL}){{0,2}}"
 _PLACE = rf"(?:the\s+)?{_CAPITAL}(?:(?:,|\s+(?:of|de|da|do|del|la|the|on|upon|and))?\s+{_CAPITAL}){{0,3}}"
 _RELATIONS = "|".join(sorted(vocabulary.SUBJECT_NOUNS, key=len, reverse=True))
@@ -67,7 +67,7 @@ _PLACEHOLDERS = {
     "phone": r"(?P<phone>\+?\d[\d /()-]{4,18}\d)",
     "amount": r"(?P<amount>[$€£]?\d[\d.,]*(?:\s?(?:[$€£]|[a-z]{3,10}\b(?<!month)(?<!from)))?)",
     "attribute": rf"(?P<attribute>{_any(vocabulary.ATTRIBUTES)})",
-    "value": rf"(?P<value>\d[\w.,/-]{{0,40}}+(?:\s+(?:cm|m|kg|pounds|euros?|dollars))?(?! years?\b)|(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{_PLACE}"
+    "value": rf"(?P<value>\d[\w.,/-]{{0,40}}+(?:\s+(?:cm|m|kg|pounds|euros?|dollars))?(?! years?\b| [A-ZÀ-Þ])|(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{_PLACE}"
     r"(?: positive| negative)?)",
     "email": r"(?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)",
     "verb": rf"(?P<verb>{_any([verb.strip() for verb in vocabulary.EVENT_VERBS])})",
