@@ -95,15 +95,18 @@ class SubjectExport(ABC):
         return self.list(namespace, name, after=after, limit=PAGE_ITEMS_MAX)
 
 
+def _names_pattern(names: Collection[str]) -> re.Pattern[str]:
+    """Return the pattern that finds any of the names as a whole word."""
+    longest_first = sorted(names, key=len, reverse=True)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
+
+
 class _About:
     """Decides what is about a subject. Ids of what is about the subject are remembered, for what is derived from it."""
 
     def __init__(self, names: Collection[str], sessions: list[dict[str, Any]]) -> None:
         self._folded = frozenset(name.casefold() for name in names)
-        self._pattern = re.compile(
-            rf"(?<!\w)(?:{'|'.join(re.escape(name) for name in sorted(names, key=len, reverse=True))})(?!\w)",
-            re.IGNORECASE,
-        )
+        self._pattern = _names_pattern(names)
         self._sessions = {row["id"] for row in sessions if str(row.get("user_id")).casefold() in self._folded}
         self._ids: set[str] = set()
 

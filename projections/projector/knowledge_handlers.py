@@ -176,7 +176,7 @@ def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str
     if kind == "entity":
         entity_id = batch.forget_entity(event, memory_id)
         if entity_id is not None:
-            batch.deferred.add(event, lambda: batch.care.forget_entity(event, entity_id))
+            batch.deferred.add(event, lambda: batch.care.forget_entity(event, entity_id, memory_id))
             batch.deferred.add(event, lambda: batch.entities.forget_entity(entity_id))
         return
     if kind == "document":

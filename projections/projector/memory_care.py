@@ -13,6 +13,7 @@ import apsw
 import orjson
 
 from recollect.events.envelope import RecordedEvent
+from recollect.projections.projector.predicates import normalised
 
 #: Tables of memories with a status, a pin and source events.
 _TABLES = ("facts", "preferences", "procedures", "relationships")
@@ -72,6 +73,11 @@ WHERE event_id || '#o' || (
     SELECT count(*) FROM observations AS other WHERE other.event_id = line.event_id AND other.key < line.key
 ) = ?
 """
+#: A fact such as `has a mom named Wendy`.
+_FORGET_NAMING = """
+UPDATE facts SET status = 'forgotten', pinned = 0, updated_at_us = ?1
+WHERE version < ?2 AND instr(' ' || value || ' ', ?3) > 0
+"""
 
 
 class MemoryCare:
@@ -103,9 +109,10 @@ class MemoryCare:
         for table in ("date_mentions", "questions"):
             self._connection.execute(f"DELETE FROM {table} WHERE event_id = ?", (memory_id,))
 
-    def forget_entity(self, event: RecordedEvent, entity_id: int) -> None:
-        """Hide the facts about an entity and its relationships."""
+    def forget_entity(self, event: RecordedEvent, entity_id: int, name: str) -> None:
+        """Hide the facts about an entity, those that name it, and its relationships."""
         at_us, before = event.occurred_at_us, event.version
+        self._connection.execute(_FORGET_NAMING, (at_us, before, f" {normalised(name)} "))
         for table, condition in (("facts", "entity_id = ?3"), ("relationships", "?3 IN (source_id, target_id)")):
             self._connection.execute(
                 f"UPDATE {table} SET status = 'forgotten', pinned = 0, updated_at_us = ?1 "

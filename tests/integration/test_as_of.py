@@ -42,7 +42,9 @@ class Memory:
         self.models = ReadModels(folder, self.log)
         self.history = History(folder, self.log, self.models)
         self.vectors = Vectors(folder, self.models, embedder)
-        self.retriever = Retriever(self.models, self.history, lambda: self.vectors, budget_ms=60_000)
+        self.retriever = Retriever(
+            self.models, self.history, lambda: self.vectors, budget_ms=60_000, fence_key=b"fence"
+        )
 
     def add(self, events: list[Event]) -> None:
         self.log.append("a", drafts(events))

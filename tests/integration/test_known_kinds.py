@@ -313,7 +313,7 @@ def test_markdown_has_stable_parts_first(tell: Tell, ask: Ask) -> None:
     headings = [line for line in lines if line.startswith("### ")]
     assert headings == ["### Preferences", "### Known Context", "### Learned Procedures", "### Relevant History"]
     assert "- answer in French" in lines
-    assert "- Ann lives in Porto" in lines
+    assert "- Ann lives in Porto (said 2026-01-05)" in lines
     assert "- [Mon 2026-01-05, 7 weeks ago] user: the lamp is broken" in lines
 
 
@@ -327,7 +327,7 @@ def test_json_is_one_line_that_can_be_read(tell: Tell, ask: Ask) -> None:
         "when": "",
         "day": "",
         "speaker": None,
-        "text": "Ann lives in Porto",
+        "text": "Ann lives in Porto (said 2026-01-05)",
         "sources": ["fact"],
     }
     assert (items["episode"]["speaker"], items["episode"]["text"]) == ("user", "the lamp is broken")

@@ -16,6 +16,7 @@ from support.postgres import new_database
 from recollect.events.backends.log import EventLog, each_head, version_recorded_by
 from recollect.events.backends.open_log import open_log
 from recollect.events.chain import GENESIS
+from recollect.events.envelope import Head
 from recollect.events.errors import (
     EventIdConflict,
     InvalidEvent,
@@ -257,7 +258,7 @@ def test_heads_name_every_namespace_in_pages_by_name(log: EventLog) -> None:
 
     assert [(head.namespace, head.version) for head in each_head(log)] == [("a", 1), ("b", 2), ("c", 1)]
     assert [head.namespace for head in log.heads(after="a", limit=1)] == ["b"]
-    assert log.head("nobody") == ("nobody", 0, GENESIS)
+    assert log.head("nobody") == Head("nobody", 0, GENESIS)
     assert log.read("nobody") == []
 
 

@@ -58,10 +58,10 @@ from recollect.projections.text.words import content_words
 _NOW = datetime(2026, 3, 5, tzinfo=UTC)
 #: Groups that the patterns are tried in, so that a failure is found soon and processes can share them.
 _GROUPS = 8
-#: Functions that make patterns while a program runs, of escaped text: names in a query, speakers of a benchmark;
-#: and the one that makes those of `rules.toml`, which are tried.
-#: `_before` and `_after` make those of a constant of their module.
-_MADE_LATER = {"remove_names", "_rename_speakers", "_compiled", "_before", "_after"}
+#: Functions that make patterns while a program runs, of escaped text: names in a query or of an export, speakers of a
+#: benchmark; and the one that makes those of `rules.toml`, which are tried.
+#: `_before`, `_after` and `_rule` make those of a constant of their module.
+_MADE_LATER = {"remove_names", "_rename_speakers", "_compiled", "_before", "_after", "_names_pattern", "_rule"}
 
 
 @cache
