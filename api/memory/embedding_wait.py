@@ -36,6 +36,10 @@ class EmbeddingWait:
         vectors.embedder.start()
         if not vectors.embedder.wait_ready(self._model_seconds_left(wait_seconds)):
             return
+        try:
+            self._parts.retriever.prepare(vectors)
+        except Exception:
+            _logger.debug("the retriever could not be prepared for the model", exc_info=True)
         deadline = time.monotonic() + self._parts.settings.retrieval.retrieval_budget_ms / 1_000
         for namespace in namespaces:
             try:

@@ -55,7 +55,8 @@ class NamespaceSearch:
     def __init__(self, thresholds: Thresholds, reranker: Reranker | None = None) -> None:
         self._thresholds = thresholds
         self._reranker = reranker
-        background = ScoreBackground()
+        #: What the embedding model scores for unrelated statements.
+        self.background = background = ScoreBackground()
         self.episodes = EpisodeSearch(background)
         self._knowledge = KnowledgeSearch(background)
 

@@ -60,7 +60,7 @@ from recollect.events.limits import check_namespace
 from recollect.events.storage.database import DatabaseError
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.job_settings import WINDOW_FULL_SHARE
-from recollect.projections.embeddings.vectors import CurrentVectors
+from recollect.projections.embeddings.vectors import CurrentVectors, Vectors
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
@@ -142,6 +142,10 @@ class Retriever:
         self._index_cache = IndexCache()
         read_models.purges.listen(process=lambda _: self._index_cache.drop_removed())
         self._namespace_search = NamespaceSearch(thresholds or Thresholds(), reranker)
+
+    def prepare(self, vectors: Vectors) -> None:
+        """Compute what retrievals need once for the model of `vectors`, which must be ready."""
+        self._namespace_search.background.prepare(vectors)
 
     def retrieve(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:
         """Return the memories of `namespace` for `request`, and the context for the prompt.

@@ -77,6 +77,10 @@ class ScoreBackground:
         self._lock = threading.Lock()
         self._statements: _Statements | None = None
 
+    def prepare(self, vectors: Vectors) -> None:
+        """Embed the statements, which the first retrieval would otherwise do within its time."""
+        self._of(vectors)
+
     def deviations(self, vectors: Vectors, embedding: Vector, cosines: Vector) -> Vector:
         """Return how far each cosine is above those of unrelated statements, in standard deviations, same shape.
 
