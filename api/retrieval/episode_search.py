@@ -29,6 +29,7 @@ from recollect.api.retrieval.ranking.weighted_sum import (
     topicless_sum,
     weighted_sum,
 )
+from recollect.api.retrieval.result_items import less_trusted_versions
 from recollect.api.retrieval.search.entity_graph import episodes_naming, spread_activation
 from recollect.api.retrieval.search.fact_answers import versions_stating_answers
 from recollect.api.retrieval.search.keyword_search import KeywordScores, keyword_scores, substring_matches
@@ -399,7 +400,7 @@ def _graph_strength(context: SearchContext) -> NDArray[np.float64]:
 
 
 def requested_episodes(context: SearchContext, *, summaries: bool = False) -> Mask:
-    """Return the mask of the episodes within the times, the session and the metadata of a request, shape (episodes,).
+    """Return the mask of the episodes within the times, session, metadata and trust of a request, shape (episodes,).
 
     Parameters:
         summaries: whether to compare the metadata of the sources of summaries; summaries have none of their own.
@@ -415,6 +416,8 @@ def requested_episodes(context: SearchContext, *, summaries: bool = False) -> Ma
         mask &= episodes.occurred_at_us >= microseconds(request.since)
     if request.until is not None:
         mask &= episodes.occurred_at_us < microseconds(request.until)
+    if request.min_trust:
+        mask[episodes.rows_of(np.array(less_trusted_versions(context), np.int64))] = False
     if request.session_id is not None and request.mode == "active":
         session_indexes = [index for index, name in enumerate(episodes.session_ids) if name == request.session_id]
         mask &= np.isin(episodes.sessions, session_indexes)

@@ -289,6 +289,9 @@ def _merged(
     chosen: list[Item] = []
     texts: list[_ComparedText] = []
     for item in merged:
+        if item.trust < context.request.min_trust:
+            dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"trust {item.trust}"))
+            continue
         text = _compared(item)
         duplicate = next((index for index, other in enumerate(texts) if _is_duplicate(text, other)), None)
         if duplicate is not None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.events.intake.quarantine import provenance_of
+from recollect.events.intake.quarantine import TRUST, Provenance, least_trust, provenance_of
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.text.sentences import split_sentences
 
@@ -16,6 +16,7 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
     episode = context.snapshot.episodes.details(version)
     is_summary = episode.tier != "raw" and episode.summary_id is None
     sources = () if not is_summary else tuple(context.snapshot.episodes.source_ids(version))
+    provenance: Provenance = "derived" if is_summary else provenance_of(_EVENT_TYPES[episode.type], episode.role)
     return Item(
         id=episode.id,
         kind="episode",
@@ -32,9 +33,34 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
         summary_id=episode.summary_id,
         short=episode.short,
         outdated=episode.id in context.index.knowledge.outdated,
-        provenance="derived" if is_summary or episode.role is None else provenance_of("message.added", episode.role),
+        provenance=provenance,
+        trust=trust_of_sources(context, sources) if is_summary else TRUST[provenance],
         authoritative=episode.role == "user" and _is_statement(episode.text),
     )
+
+
+def trust_of_sources(context: SearchContext, episode_ids: Sequence[str]) -> int:
+    """Return the trust of what was derived from these episodes: that of the least trusted one."""
+    return least_trust((_EVENT_TYPES[type], role) for type, role in context.snapshot.episodes.writers(episode_ids))
+
+
+def less_trusted_versions(context: SearchContext) -> list[int]:
+    """Return the versions of the episodes below the trust that the request asks for; summaries are not among them."""
+    episodes = context.snapshot.episodes
+    return [
+        version
+        for type, role in episodes.all_writers()
+        if TRUST[provenance_of(_EVENT_TYPES[type], role)] < context.request.min_trust
+        for version in episodes.versions_written_by(type, role)
+    ]
+
+
+#: The event types of the types of episodes.
+_EVENT_TYPES = {
+    "conversation": "message.added",
+    "action": "action.recorded",
+    "observation": "observation.recorded",
+}
 
 
 def _is_statement(text: str) -> bool:
@@ -70,6 +96,7 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         occurred_at_us=knowledge.occurred_at_us,
         confidence=knowledge.confidence,
         provenance="document" if knowledge.kind == "document" else "derived",
+        trust=TRUST["document"] if knowledge.kind == "document" else trust_of_sources(context, sources),
         outdated=not knowledge.is_valid_at(context.asked_at_us) or knowledge.replaced_by is not None,
         valid_from_us=knowledge.valid_from_us,
         stated_at_us=stated_at_us,

@@ -15,6 +15,7 @@ from recollect.api.retrieval.namespace_search import passes_metadata
 from recollect.api.retrieval.result_items import episode_item, knowledge_item
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
+from recollect.events.intake.quarantine import TRUST
 from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.session_queries import RecentSession
@@ -72,6 +73,7 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
         for item in items
         if (kinds is None or item.kind in kinds)
         and request.includes(item.occurred_at_us)
+        and item.trust >= request.min_trust
         and passes_metadata(context, item.kind, item.id)
     ]
 
@@ -138,6 +140,7 @@ def _session_item(context: SearchContext, session: RecentSession, rank: int) -> 
         session_id=session.id,
         speaker=rows[0].speaker if session.summary is None else "summary",
         outdated=any(row.id in context.index.knowledge.outdated for row in rows),
+        trust=TRUST["user"] if session.summary is None else TRUST["derived"],
         authoritative=session.summary is None,
     )
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import orjson
 import uuid_utils
 
+from recollect.events.catalogue import LABELLED_TYPES
 from recollect.events.envelope import EventDraft
 from recollect.events.intake.instructions import looks_like_instructions
+from recollect.events.json_texts import json_texts
 from recollect.events.validation import draft
 
 #: Who wrote a text, as the server tells from its event.
@@ -22,7 +24,6 @@ INSTRUCTIONS_LABEL = "instructions"
 
 #: Characters of a text of a user or an assistant that are read.
 _CONVERSATION_CHARS_MAX = 2_000
-_LABELLED_TYPES = frozenset({"message.added", "action.recorded", "observation.recorded", "document.added"})
 #: The lists of extracted items that a context shows, and the letters of their ids.
 _EXTRACTED = (("facts", "f"), ("preferences", "p"), ("procedures", "w"))
 
@@ -36,6 +37,15 @@ def provenance_of(event_type: str, role: str | None = None) -> Provenance:
     return "tool" if event_type == "action.recorded" else "derived"
 
 
+def least_trust(events: Iterable[tuple[str, str | None]]) -> int:
+    """Return the trust of what was derived from messages and actions; of derived text, when none of them is known.
+
+    Parameters:
+        events: the event type and the role of each.
+    """
+    return min((TRUST[provenance_of(*event)] for event in events), default=TRUST["derived"])
+
+
 def with_quarantine(drafts: Sequence[EventDraft]) -> list[EventDraft]:
     """Return the drafts, labelled, and after them `memory.quarantined` for each text that has to wait for a review.
 
@@ -47,13 +57,13 @@ def with_quarantine(drafts: Sequence[EventDraft]) -> list[EventDraft]:
 
 def _labelled(event: EventDraft) -> EventDraft:
     """Return an event with the label of instructions, and with an id, if its text looks like them."""
-    if event.type not in _LABELLED_TYPES:
+    if event.type not in LABELLED_TYPES:
         return event
     payload: dict[str, Any] = orjson.loads(event.payload)
     labels = payload.get("labels", [])
     # A label on what a user or an assistant says decides nothing, so little of it is read.
     chars_max = _CONVERSATION_CHARS_MAX if payload.get("role") in ("user", "assistant") else None
-    texts = (text[:chars_max] for text in _texts(payload))
+    texts = (text[:chars_max] for text in json_texts(payload))
     if INSTRUCTIONS_LABEL in labels or not any(map(looks_like_instructions, texts)):
         return event
     payload["labels"] = sorted([*labels, INSTRUCTIONS_LABEL])
@@ -66,12 +76,12 @@ def _quarantines(event: EventDraft) -> Iterator[EventDraft]:
         payload: dict[str, Any] = orjson.loads(event.payload)
         for name, letter in _EXTRACTED:
             for number, item in enumerate(payload.get(name, ())):
-                if any(map(looks_like_instructions, _texts(item))):
+                if any(map(looks_like_instructions, json_texts(item))):
                     yield _quarantine(event, f"{event.id}#{letter}{number}", "memory")
-    elif event.type in _LABELLED_TYPES and INSTRUCTIONS_LABEL.encode() in event.payload:
+    elif event.type in LABELLED_TYPES and INSTRUCTIONS_LABEL.encode() in event.payload:
         payload = orjson.loads(event.payload)
         roles = {payload.get("role"), *(turn["role"] for turn in payload.get("turns", ()))}
-        trust = min(TRUST[provenance_of(event.type, role)] for role in roles)
+        trust = least_trust((event.type, role) for role in roles)
         if INSTRUCTIONS_LABEL in payload.get("labels", ()) and (trust <= 1 or event.type == "observation.recorded"):
             if event.type == "document.added":
                 yield _quarantine(event, payload["document_id"], "document")
@@ -93,16 +103,3 @@ def _quarantine(event: EventDraft, memory_id: str, kind: str) -> EventDraft:
         }
     )
     return quarantine._replace(occurred_at_us=event.occurred_at_us)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts of a JSON value."""
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
-            pending += cast("dict[str, Any]", item).values()
-        elif isinstance(item, list):
-            pending += cast("list[Any]", item)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -97,7 +97,7 @@ _PINNED_VERSIONS = """
 SELECT version FROM episodes WHERE pinned = 1 AND status = 'active' AND version <= ? ORDER BY version DESC LIMIT ?
 """
 _DETAILS = """
-SELECT version, id, text, caption, occurred_at_us, session_id, speaker, tier, role, short
+SELECT version, id, type, text, caption, occurred_at_us, session_id, speaker, tier, role, short
 FROM episodes WHERE version = ?
 """
 # Input of `EpisodeArrays`. The length is that of the indexed texts; search terms count for summaries only, since those
@@ -180,6 +180,8 @@ class EpisodeDetails:
 
     version: int
     id: str
+    #: conversation, action or observation.
+    type: str
     text: str
     caption: str | None
     occurred_at_us: int
@@ -261,6 +263,21 @@ class EpisodeQueries:
         """Return the time of the oldest of these episodes in microseconds; None when none of them is in the table."""
         statement = f"SELECT min(occurred_at_us) FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
         return fetch_value(self._connection, statement, tuple(episode_ids))
+
+    def writers(self, episode_ids: Sequence[str]) -> set[tuple[str, str | None]]:
+        """Return the types of these episodes with the roles of their messages; missing episodes are left out."""
+        statement = f"SELECT DISTINCT type, role FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
+        return set(fetch_tuples(self._connection, statement, tuple(episode_ids)))
+
+    def all_writers(self) -> set[tuple[str, str | None]]:
+        """Return the types of all episodes that are no summaries, with the roles of their messages."""
+        statement = "SELECT DISTINCT type, role FROM episodes WHERE tier = 'raw'"
+        return set(fetch_tuples(self._connection, statement))
+
+    def versions_written_by(self, type: str, role: str | None) -> list[int]:
+        """Return the versions of the episodes of a type and role that are no summaries."""
+        statement = "SELECT version FROM episodes WHERE tier = 'raw' AND type = ? AND role IS ?"
+        return fetch_values(self._connection, statement, (type, role))
 
     def texts(self, versions: Sequence[int]) -> dict[int, str]:
         """Return the texts of these episodes by version; missing episodes are left out."""
@@ -417,34 +434,3 @@ class EpisodeQueries:
 def _spoken(columns: Sequence[Any]) -> SpokenText | None:
     """Return the episode of the columns speaker, text and caption of an outer join; None: no row was joined."""
     return None if columns[0] is None else SpokenText(*columns)
-
-
-class EpisodesWithTurns(EpisodeQueries):
-    """The queries of a read model, and turns that it no longer holds.
-
-    Parameters:
-        turns: the turns by version, which are in no row of the read model.
-    """
-
-    def __init__(self, connection: apsw.Connection, turns: Mapping[int, EpisodeDetails]) -> None:
-        super().__init__(connection)
-        self._turns = turns
-
-    def versions_of(self, episode_ids: Collection[str]) -> list[int]:
-        """Return the versions of the episodes and turns with these ids; missing ones are left out."""
-        ids = frozenset(episode_ids)
-        return [*super().versions_of(ids), *(version for version, turn in self._turns.items() if turn.id in ids)]
-
-    def texts(self, versions: Sequence[int]) -> dict[int, str]:
-        """Return the texts of these episodes and turns by version; missing ones are left out."""
-        texts = {version: self._turns[version].text for version in versions if version in self._turns}
-        return super().texts(versions) | texts
-
-    def details(self, version: int) -> EpisodeDetails:
-        """Return the episode or the turn of a version.
-
-        Raises:
-            LookupError: no episode and no turn has this version.
-        """
-        turn = self._turns.get(version)
-        return super().details(version) if turn is None else turn

@@ -11,7 +11,8 @@ from pathlib import Path
 import apsw
 
 from recollect.projections.queries.entity_queries import EntityQueries
-from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeQueries, EpisodesWithTurns
+from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeQueries
+from recollect.projections.queries.episodes_with_turns import EpisodesWithTurns
 from recollect.projections.queries.fact_queries import FactQueries
 from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.queries.knowledge_queries import KnowledgeQueries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -166,3 +167,26 @@ def test_items_say_who_wrote_them_and_how_far_they_are_trusted(memory: Recollect
     )
     items = {item.id: item.as_json() for item in memory.retrieve("g", "what does the kiosk sell?").items}
     assert [(items[id]["provenance"], items[id]["trust"]) for id in ("u", "t")] == [("user", 3), ("tool", 1)]
+
+
+def test_what_is_derived_is_trusted_as_its_least_trusted_source_and_requests_ask_for_a_trust(memory: Recollect) -> None:
+    def stated(object: str, *sources: str) -> Event:
+        fact = {"subject": "kiosk", "predicate": "sells", "object": object, "source_events": sources}
+        return {"type": "fact.stated", "id": object, "payload": fact}
+
+    page = message("the kiosk has dates", role="tool:web", id="t")
+    memory.append("h", [message("the kiosk sells figs", id="u"), page])
+    memory.append("h", [stated("pears", "u"), stated("plums", "u", "t"), stated("grapes")])
+
+    def trusted(least: int, **options: Any) -> dict[str, int]:
+        found = memory.retrieve("h", "what does the kiosk sell?", min_trust=least, gate=False, **options)
+        return {item.id if item.kind == "episode" else item.text.split()[-1]: item.trust for item in found.items}
+
+    facts = {"pears": 3, "plums": 1, "grapes": 2}
+    messages = {"u": 3, "t": 1}
+    for least in range(4):
+        expected = {id: trust for id, trust in (facts | messages).items() if trust >= least}
+        assert trusted(least, mode="passive") == expected
+        assert trusted(least, kinds=["fact"]) == {id: trust for id, trust in expected.items() if id in facts}
+    with pytest.raises(InvalidInput, match="min_trust"):
+        memory.retrieve("h", "what does the kiosk sell?", min_trust=4)

@@ -84,6 +84,9 @@ class RetrieveRequest(BaseModel):
     gate: bool = True
     #: The order of episodes; the weighted sum is the most accurate, the others are for comparison.
     ranking: Ranking = "weighted"
+    #: Only memories with at least this trust: 3 what users said, 2 also what assistants said, 1 also what tools and
+    #: documents say. What was derived from messages has the trust of the least trusted one.
+    min_trust: Annotated[int, Field(ge=0, le=3)] = 0
     #: Whether nothing of the request is stored: no trace, and no event when it comes with messages.
     no_store: bool = False
     #: Whether messages found by a summary come with all messages of that summary, in `items[].sources`.

@@ -77,6 +77,8 @@ class Item:
     confidence: float = 1.0
     #: Who wrote it: user, assistant, tool, document; derived for what a job or a producer made of messages.
     provenance: Provenance = "derived"
+    #: How far it may be trusted, from 0 to 3; of what is derived, the trust of the least trusted message behind it.
+    trust: int = TRUST["derived"]
     #: Whether it is no longer valid: it ended, or a later statement corrected or replaced it.
     outdated: bool = False
     #: The start of validity of a fact; None: not stated.
@@ -116,7 +118,7 @@ class Item:
             "short": self.short,
             "confidence": self.confidence,
             "provenance": self.provenance,
-            "trust": TRUST[self.provenance],
+            "trust": self.trust,
             "outdated": self.outdated,
             "valid_from": None if self.valid_from_us is None else rfc3339(self.valid_from_us),
             "stated_at": None if self.stated_at_us is None else rfc3339(self.stated_at_us),

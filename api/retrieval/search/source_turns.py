@@ -128,6 +128,7 @@ def _details(turn: EpisodeRow, summary: EpisodeDetails) -> EpisodeDetails:
     return EpisodeDetails(
         version=turn.version,
         id=turn.id,
+        type="conversation",
         text=turn.text,
         caption=turn.caption,
         occurred_at_us=turn.occurred_at_us,
