@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import OrderedDict, deque
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
@@ -18,6 +17,7 @@ import uuid_utils
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.envelope import EventDraft
+from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.events.validation import draft
 
 #: Words of a shingle, and the share of a text's shingles that a memory has, from which the text repeats it. On real
@@ -28,39 +28,37 @@ _CONTAINMENT_MIN = 0.5
 _WORDS_MIN = 8
 #: Words of a user's text that repeats one memory, at least: users repeat themselves, but do not quote a page by heart.
 _USER_WORDS_MIN = 25
-#: Contexts of a session that are kept, sessions in all, and characters of one memory: 40 MB at most, less as a rule.
+#: Contexts of a session that are kept, and the shingles of all sessions: 40 MB. Characters of one memory that are read.
 _CONTEXTS_MAX = 5
-_SESSIONS_MAX = 200
+_SHINGLES_MAX = 400_000
 _CHARS_MAX = 4_000
 _WORD = re.compile(r"\w+")
 
+#: A namespace and a session.
 _Key = tuple[str, str | None]
+#: The digests of the shingles of each memory of a context, by the memory's id.
+_Context = dict[str, frozenset[int]]
 
 
 class RecallEchoes:
     """What was recalled lately, by session. Safe to use from many threads; other processes do not know of it."""
 
     def __init__(self) -> None:
-        self._contexts: OrderedDict[_Key, deque[dict[str, str]]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._contexts = BoundedCache[_Key, tuple[_Context, ...]](_SHINGLES_MAX, _shingle_count)
+        self._adding = threading.Lock()
 
     def add(self, namespace: str, session_id: str | None, items: Sequence[Item]) -> None:
-        """Keep the texts of a context that was recalled in a session."""
-        texts = {item.id: item.text[:_CHARS_MAX] for item in items}
-        if not texts:
-            return
-        with self._lock:
-            contexts = self._contexts.setdefault((namespace, session_id), deque(maxlen=_CONTEXTS_MAX))
-            contexts.append(texts)
-            self._contexts.move_to_end((namespace, session_id))
-            while len(self._contexts) > _SESSIONS_MAX:
-                self._contexts.popitem(last=False)
+        """Keep the shingles of a context that was recalled in a session."""
+        context = {item.id: _shingles(_words(item.text[:_CHARS_MAX])) for item in items}
+        if context:
+            with self._adding:
+                contexts = self._contexts.get((namespace, session_id)) or ()
+                self._contexts.put((namespace, session_id), (*contexts[1 - _CONTEXTS_MAX :], context))
 
     def drop(self, namespace: str) -> None:
         """Drop what was recalled in the sessions of a namespace, since some of it was erased."""
-        with self._lock:
-            for key in [key for key in self._contexts if key[0] == namespace]:
-                del self._contexts[key]
+        with self._adding:
+            self._contexts.remove(lambda key: key[0] == namespace)
 
     def with_echoes(self, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
         """Return the drafts, and after them the status `echo` for each message that repeats recalled memories."""
@@ -77,27 +75,37 @@ class RecallEchoes:
         """Return the ids of the recalled memories that a message repeats; empty for other events."""
         if event.type not in ("message.added", "observation.recorded"):
             return []
-        with self._lock:
-            contexts = list(self._contexts.get((namespace, event.session_id), ()))
-        if not contexts:
+        contexts = self._contexts.get((namespace, event.session_id))
+        if contexts is None:
             return []
         payload: dict[str, Any] = orjson.loads(event.payload)
         text: object = payload.get("text")
-        words = _WORD.findall(text.casefold()) if isinstance(text, str) else []
+        words = _words(text) if isinstance(text, str) else []
         if len(words) < _WORDS_MIN:
             return []
         own = _shingles(words)
-        recalled = {id: _shingles(_WORD.findall(text.casefold())) for texts in contexts for id, text in texts.items()}
-        shared = {id: own & shingles for id, shingles in recalled.items() if own & shingles}
-        if len(set[tuple[str, ...]]().union(*shared.values())) < _CONTAINMENT_MIN * len(own):
+        recalled = (memory for context in contexts for memory in context.items())
+        shared = {id: own & shingles for id, shingles in recalled if not own.isdisjoint(shingles)}
+        if len(frozenset[int]().union(*shared.values())) < _CONTAINMENT_MIN * len(own):
             return []
         is_own_word = payload.get("role") == "user" and len(shared) < 2 and len(words) < _USER_WORDS_MIN
         return [] if is_own_word else sorted(shared)
 
 
-def _shingles(words: Sequence[str]) -> set[tuple[str, ...]]:
-    """Return the runs of five words of a text."""
-    return {tuple(words[start : start + _SHINGLE_WORDS]) for start in range(len(words) - _SHINGLE_WORDS + 1)}
+def _words(text: str) -> list[str]:
+    """Return the words of a text, case folded."""
+    return _WORD.findall(text.casefold())
+
+
+def _shingles(words: Sequence[str]) -> frozenset[int]:
+    """Return the digests of the runs of five words of a text; they hold in this process only."""
+    starts = range(len(words) - _SHINGLE_WORDS + 1)
+    return frozenset(hash(tuple(words[start : start + _SHINGLE_WORDS])) for start in starts)
+
+
+def _shingle_count(contexts: Sequence[_Context]) -> int:
+    """Return the number of shingles of a session's contexts."""
+    return sum(len(shingles) for context in contexts for shingles in context.values())
 
 
 def _echo(event: EventDraft, memory_ids: Sequence[str]) -> EventDraft:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
 from recollect.api.pages.list_pages import PAGE_ITEMS_MAX, Page
 from recollect.events.envelope import now_us, rfc3339
+from recollect.events.json_texts import json_texts
 
 #: The lists of an export, after the events.
 EXPORTED_LISTS = (
@@ -26,6 +27,10 @@ EXPORTED_LISTS = (
 )
 #: Fields of a row or a payload that name the one who spoke or is spoken of.
 _PERSON_FIELDS = ("name", "speaker", "actor", "subject", "user_id")
+#: Fields that a line of Markdown does not repeat.
+_HIDDEN_FIELDS = frozenset(
+    "id hash namespace version schema_version occurred_at recorded_at updated_at payload".split()
+)
 _ROLE_NAMES = frozenset({"user", "assistant", "system"})
 
 
@@ -141,7 +146,7 @@ class _About:
 
     def trace(self, trace: dict[str, Any]) -> bool:
         """Return whether a retrieval names the subject or considered a memory about the subject."""
-        return self._is_named(trace) or any(text in self._ids for text in _texts(trace))
+        return self._is_named(trace) or any(text in self._ids for text in json_texts(trace))
 
     def _is_person(self, fields: dict[str, Any]) -> bool:
         """Return whether a field names the subject as who spoke or is spoken of."""
@@ -149,7 +154,7 @@ class _About:
 
     def _is_named(self, value: Any) -> bool:
         """Return whether a text names the subject."""
-        return any(self._pattern.search(text) is not None for text in _texts(value))
+        return any(self._pattern.search(text) is not None for text in json_texts(value))
 
 
 def as_markdown(exported: dict[str, Any]) -> str:
@@ -175,21 +180,10 @@ def _line(row: dict[str, Any]) -> str:
         (str(row[field])[:16] for field in ("occurred_at", "updated_at", "recorded_at", "at") if row.get(field)), ""
     )
     fields: dict[str, Any] = row["payload"] if isinstance(row.get("payload"), dict) else row
-    hidden = {
-        "id",
-        "hash",
-        "namespace",
-        "version",
-        "schema_version",
-        "occurred_at",
-        "recorded_at",
-        "updated_at",
-        "payload",
-    }
     said = ", ".join(
         f"{name}: {value if isinstance(value, str) else orjson.dumps(value).decode()}"
         for name, value in fields.items()
-        if name not in hidden and value not in (None, [], {}, "", False)
+        if name not in _HIDDEN_FIELDS and value not in (None, [], {}, "", False)
     )
     id = row.get("id") or row.get("trace_id") or row.get("name")
     kind = f"{row['type']}: " if "payload" in row else ""
@@ -213,16 +207,3 @@ def _pages(page: Callable[[str], Page]) -> Iterator[dict[str, Any]]:
         content = page(str(after))
         yield from content["items"]
         after = content["next"]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts of a JSON value."""
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
-            pending += cast("dict[str, Any]", item).values()
-        elif isinstance(item, list):
-            pending += cast("list[Any]", item)

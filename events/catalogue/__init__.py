@@ -41,6 +41,12 @@ def type_of(event_class: type[Envelope]) -> str:
     return name
 
 
+def _has_labels(event_class: type[Envelope]) -> bool:
+    """Return whether the payload of `event_class` has labels."""
+    payload: Any = event_class.model_fields["payload"].annotation
+    return "labels" in payload.model_fields
+
+
 #: Every event class by its dotted type.
 EVENT_CLASSES: dict[str, type[Envelope]] = {type_of(cls): cls for cls in PRODUCER_EVENTS + DERIVED_EVENTS}
 
@@ -48,6 +54,9 @@ EVENT_CLASSES: dict[str, type[Envelope]] = {type_of(cls): cls for cls in PRODUCE
 THROUGH_TYPES: frozenset[str] = frozenset(
     {type_of(FactsExtracted), type_of(ObservationsRecorded), type_of(ObservationsReflected)}
 )
+
+#: Types whose payload has labels.
+LABELLED_TYPES: frozenset[str] = frozenset(name for name, cls in EVENT_CLASSES.items() if _has_labels(cls))
 
 #: Types of the events that record an erasure. They are never encrypted.
 ERASURE_TYPES: frozenset[str] = frozenset(type_of(cls) for cls in ERASURE_EVENTS)

@@ -156,11 +156,9 @@ def without_instructions(text: str) -> str:
 def _plain(text: str) -> str:
     """Return the text that is read: without width, codes and unseen signs."""
     text = text[:_CHARS_MAX]
-    return (
-        text
-        if text.isascii() and "&" not in text
-        else _UNSEEN.sub("", unicodedata.normalize("NFKC", html.unescape(text)))
-    )
+    if text.isascii() and "&" not in text:
+        return text
+    return _UNSEEN.sub("", unicodedata.normalize("NFKC", html.unescape(text)))
 
 
 def _candidates(plain: str) -> list[_Rule]:

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 
 import orjson
 
+from recollect.events.catalogue import LABELLED_TYPES
 from recollect.events.envelope import EventDraft
 from recollect.events.intake.private_sections import remove_private
 from recollect.events.intake.recalled_context import TAG, strip_recalled
@@ -20,8 +21,6 @@ from recollect.events.intake.stated_secrets import may_state_secrets
 #: What happens with a secret: nothing; it is kept, and contexts show it only when asked for it; it is never stored.
 SecretPolicy = Literal["off", "label", "redact"]
 
-#: Types whose payload has `labels`.
-_LABELLED_TYPES = frozenset({"message.added", "action.recorded", "observation.recorded", "document.added"})
 #: Fields of payloads that hold ids, not texts.
 _IDS = frozenset({"memory_id", "document_id", "trace_id", "memory_ids", "source_events", "labels", "echo_of"})
 #: The tags of private sections and of contexts.
@@ -64,7 +63,7 @@ def screen(draft: EventDraft, policies: SecretPolicies) -> EventDraft:
     payload: dict[str, Any] = orjson.loads(draft.payload)
     kinds: set[str] = set()
     screened = {name: value if name in _IDS else _screened(value, policies, kinds) for name, value in payload.items()}
-    if draft.type in _LABELLED_TYPES and kinds:
+    if draft.type in LABELLED_TYPES and kinds:
         screened["labels"] = sorted({*screened.get("labels", ()), *(f"secret: {kind}" for kind in kinds)})
     return draft if screened == payload else draft._replace(payload=orjson.dumps(screened))
 
