@@ -27,7 +27,7 @@ def recollect_process(
         capture_output=True,
         check=False,
         timeout=120,
-        env=os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
+        env=_PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -37,7 +37,7 @@ def begin(*arguments: str, data: Path, model: str = "none") -> subprocess.Popen[
     return subprocess.Popen(
         [*_COMMAND, "--data", str(data), *arguments],
         stdout=subprocess.DEVNULL,
-        env=os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
+        env=_PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
     )
 
 
@@ -57,6 +57,10 @@ class Server:
         return self.process.wait(30)
 
 
+#: A time for retrievals that a busy machine does not use up, so that answers are whole.
+_PATIENT = {"RECOLLECT_RETRIEVAL_BUDGET_MS": "10000"}
+
+
 @contextmanager
 def serving(data: Path, *, model: str = "none") -> Generator[Server]:
     """Start a server on a free port, and end it at the end whatever happens."""
@@ -64,7 +68,7 @@ def serving(data: Path, *, model: str = "none") -> Generator[Server]:
         [*_COMMAND, "--data", str(data), "serve", "--port", "0"],
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
+        env=_PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
     )
     with process:
         try:
