@@ -33,6 +33,8 @@ _UNSEEN = re.compile(
     "[\\x00-\\x08\\x0e-\\x1f\\x7f-\\x84\\x86-\\x9f\\u00ad\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff"
     "\\ufff9-\\ufffb\\U000e0000-\\U000e007f]"
 )
+#: The signs that are read as the bracket of a tag, and the first signs of codes; a text without them has no tag.
+_OPENING_OR_CODE = re.compile(r"[<˂≮〈❮⟨〈︿﹤＜&%\\]")
 _OTHER_THAN_LETTERS = re.compile(r"[^a-z]+")
 
 
@@ -68,7 +70,9 @@ def disable_tags(text: str) -> str:
 
 
 def _may_imitate(text: str) -> bool:
-    """Return whether `text` has the letters of the tag in a row; cheap, so that few texts are read sign by sign."""
+    """Return whether `text` has a bracket and the letters of the tag in a row; cheap, for few texts have."""
+    if _OPENING_OR_CODE.search(text) is None:
+        return False
     for _ in range(_DECODINGS_MAX):
         if _CODED.search(text) is None:
             break

@@ -48,6 +48,8 @@ class Line:
     prefix: str
     #: The text after the prefix.
     body: str
+    #: Whether the dates of the text are explained, or the text is shortened, so that there is nothing to explain.
+    is_final: bool = False
 
     @property
     def text(self) -> str:
@@ -94,17 +96,18 @@ def fit_to_budget(
     remaining_tokens = budget_tokens - _FRAME_TOKENS
     lines = [_line(item, occasion) for item in items]
     if line_tokens_max is not None:
-        lines = [_shortened(line, line_tokens_max, words) if line.item.kind == "episode" else line for line in lines]
-    total_tokens = sum(line.tokens for line in lines)
-    if total_tokens > remaining_tokens and lines:
+        lines = [_fitted(line, line_tokens_max, words) if line.item.kind == "episode" else line for line in lines]
+    if sum(line.tokens for line in lines) <= remaining_tokens:
+        lines = [_explained(line) for line in lines]
+    if sum(line.tokens for line in lines) > remaining_tokens:
         # Shorten all lines before any item is left out.
-        lines = [_shortened(line, max(_TEXT_TOKENS_MIN, remaining_tokens // len(lines)), words) for line in lines]
+        lines = [_fitted(line, max(_TEXT_TOKENS_MIN, remaining_tokens // len(lines)), words) for line in lines]
     chosen: dict[int, Line] = {}
     source_tokens = dict.fromkeys(map(_source, items), max(0, remaining_tokens))
     if len(source_tokens) > 1:
         # No source fills more than half of a context in which others have something to say.
         source_tokens = dict.fromkeys(source_tokens, max(0, remaining_tokens // 2))
-        lines = [_shortened(line, max(_TEXT_TOKENS_MIN, remaining_tokens // 2), words) for line in lines]
+        lines = [_fitted(line, max(_TEXT_TOKENS_MIN, remaining_tokens // 2), words) for line in lines]
 
     def choose(index: int, line: Line) -> int:
         """Choose a line, and return its tokens."""
@@ -256,15 +259,19 @@ def _line(item: Item, occasion: Occasion) -> Line:
     prefix = "- "
     if item.kind == "episode":
         prefix = f"- [{occasion.day_and_age(item.occurred_at_us)}] {single_line(item.speaker or '')}: "
-    text = single_line(item.text)
-    return Line(item, category_of(item), prefix, f"{text}{_explained(item, text)}{_notes(item)}")
+    return Line(item, category_of(item), prefix, f"{single_line(item.text)}{_notes(item)}")
 
 
-def _explained(item: Item, text: str) -> str:
-    """Return the absolute days of the relative dates in the text of a message or a fact; empty for other items."""
+def _explained(line: Line) -> Line:
+    """Return a line with the absolute days of the relative dates in its message or fact before its notes."""
+    if line.is_final:
+        return line
+    item, notes = line.item, _notes(line.item)
     is_message = item.kind == "episode" and item.source_events == (item.id,)
     sent_at_us = item.occurred_at_us if is_message else item.stated_at_us
-    return "" if sent_at_us is None else explained_dates(text, sent_at_us)
+    text = line.body.removesuffix(notes)
+    dates = "" if sent_at_us is None else explained_dates(text, sent_at_us)
+    return replace(line, body=f"{text}{dates}{notes}", is_final=True)
 
 
 def _notes(item: Item) -> str:
@@ -287,27 +294,31 @@ def _notes(item: Item) -> str:
     return f" ({'; '.join(notes)})" if notes else ""
 
 
+def _fitted(line: Line, tokens_max: int, words: Collection[str]) -> Line:
+    """Return a line of at most `tokens_max` tokens, with its dates explained if it is whole."""
+    # Finding dates takes longer than counting: a line that is too long without their explanation needs none.
+    if line.tokens <= tokens_max:
+        line = _explained(line)
+    return line if line.tokens <= tokens_max else _shortened(line, tokens_max, words)
+
+
 def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
     """Return a line of at most `tokens_max` tokens: the sentences with most words of the query, in order.
 
     Of equal ones, those of the short form come first. Headings and openers such as "Certainly!" say nothing.
     """
-    if line.tokens <= tokens_max:
-        return line
     notes = _notes(line.item)
     remaining_tokens = tokens_max - estimate_tokens(line.prefix + notes) - 3
     sentences = [single_line(sentence) for sentence in split_sentences(line.item.text)] or [""]
     query_words = set(words)
     sentence_words = [content_words(sentence) for sentence in sentences]
+    plain = [readable(sentence) for sentence in sentences]
     short = single_line(line.item.short or "")
 
     def rank(index: int) -> tuple[int, bool, int]:
-        is_in_short = single_line(readable(sentences[index])) in short
-        return -len(query_words & sentence_words[index]), not is_in_short, index
+        return -len(query_words & sentence_words[index]), single_line(plain[index]) not in short, index
 
-    statements = [
-        index for index, sentence in enumerate(sentences) if len(sentence_words[index]) > 1 and readable(sentence)
-    ]
+    statements = [index for index, text in enumerate(plain) if text and len(sentence_words[index]) > 1]
     by_shared_words = sorted(statements or range(len(sentences)), key=rank)
     chosen: list[int] = []
     for index in by_shared_words:
@@ -318,4 +329,4 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
     text = " … ".join(sentences[index] for index in sorted(chosen)) or cut_at_word(
         sentences[by_shared_words[0]], remaining_tokens
     )
-    return replace(line, body=f"{text} …{notes}")
+    return replace(line, body=f"{text} …{notes}", is_final=True)
