@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, overload
 
 import orjson
 
-from recollect.events.errors import KeyMissing, NewerFile
+from recollect.events.errors import ForeignFile, KeyMissing, NewerFile
 from recollect.events.upcast import UPCASTERS, newest_version, upcast
 
 #: The encodings of stored payloads: JSON; JSON encrypted by AES-256-GCM; the empty payload of an erased event.
@@ -106,6 +106,7 @@ class RecordedEvent(NamedTuple):
 
         Raises:
             NewerFile: a newer version of Recollect recorded it. KeyMissing: it was read without its key.
+            ForeignFile: the stored payload is damaged.
         """
         if self.encoding == ENCODING_ERASED:
             return {}
@@ -115,7 +116,13 @@ class RecordedEvent(NamedTuple):
             )
         if self.encoding != ENCODING_JSON:
             raise NewerFile(f"an event is stored as {self.encoding!r}, which only a newer Recollect can read")
-        payload: dict[str, Any] = orjson.loads(self.payload)
+        try:
+            payload: dict[str, Any] = orjson.loads(self.payload)
+        except orjson.JSONDecodeError as error:
+            raise ForeignFile(
+                f"the payload of version {self.version} of namespace {self.namespace!r} is damaged in the log "
+                f"({error}); restore the log from a backup; `recollect verify` names all damaged events"
+            ) from None
         if self.schema_version == 1 and self.type not in UPCASTERS:
             return payload
         return upcast(self.type, self.schema_version, payload)

@@ -6,14 +6,15 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import count
 
 from recollect.events.backends.group_commit_writer import AppendRequest, GroupCommitWriter
 from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.backends.staging import StagedHead
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.encryption.payload_cipher import PayloadCipher
-from recollect.events.envelope import Appended, EventDraft, RecordedEvent
-from recollect.events.errors import InvalidEvent, KeyMissing, TooLarge
+from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent
+from recollect.events.errors import ForeignFile, InvalidEvent, KeyMissing, TooLarge
 from recollect.events.limits import BATCH_EVENTS_MAX, check_namespace
 
 
@@ -59,14 +60,26 @@ class GroupCommitLog(ABC):
         return request.answer()
 
     def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
-        """Return up to `limit` events with versions over `after`, in order and decrypted."""
+        """Return up to `limit` events with versions over `after`, in order, without a gap and decrypted."""
         events = self.read_stored(namespace, after=after, limit=limit)
+        if not events and self.head(namespace).version > after:
+            # Appended since, or missing.
+            events = self.read_stored(namespace, after=after, limit=limit)
+            if not events:
+                raise _missing_events(namespace, after + 1)
+        if events and (events[0].version != after + 1 or events[-1].version != after + len(events)):
+            present = {event.version for event in events}
+            raise _missing_events(namespace, next(version for version in count(after + 1) if version not in present))
         return events if self._encryption is None else self._encryption.cipher.open_all(events)
 
     def find(self, namespace: str, event_id: str) -> RecordedEvent | None:
         """Return the event of `namespace` with this id, decrypted, or None."""
         event = self._find_stored(namespace, event_id)
         return event if event is None or self._encryption is None else self._encryption.cipher.open(event)
+
+    @abstractmethod
+    def head(self, namespace: str) -> Head:
+        """Return the newest version; version 0 when the namespace has no events."""
 
     @abstractmethod
     def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
@@ -99,3 +112,11 @@ class GroupCommitLog(ABC):
             raise TooLarge(f"more than {BATCH_EVENTS_MAX:,} events; send several batches", field="events")
         if self._needs_keys:
             raise KeyMissing("the log is encrypted, and was opened without a key store; open it with its keys")
+
+
+def _missing_events(namespace: str, version: int) -> ForeignFile:
+    """Return the error of a log that has a later event than `version`, and not that one."""
+    return ForeignFile(
+        f"version {version} of namespace {namespace!r} is missing from the log, which has later ones: a part of the "
+        "log, or of its archive, was removed or damaged. Restore both from a backup; `recollect verify` names it"
+    )

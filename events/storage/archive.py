@@ -118,6 +118,8 @@ class Archive:
         self._log_id = log_id
         self._manifests: dict[str, tuple[tuple[int, int], list[Segment]]] = {}
         self._blocks: BoundedCache[tuple[str, int], list[RecordedEvent]] = BoundedCache(_BLOCKS_MAX)
+        #: The digests of segments, with the time and the inode of the files that were compared with them.
+        self._checked: dict[str, tuple[int, int]] = {}
         self._connecting = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
 
@@ -243,6 +245,7 @@ class Archive:
     def check(self, namespace: str, segment: Segment) -> None:
         """Raise `ForeignFile` unless the segment's file has the digest of the sealed file."""
         path = self._folder_of(namespace) / segment.file
+        _refuse_missing(path)
         with storage_errors(path), path.open("rb") as file:
             digest = sha256()
             while part := file.read(1 << 20):
@@ -327,9 +330,21 @@ class Archive:
         key = (str(path), number)
         block = self._blocks.get(key)
         if block is None:
+            self._check_once(namespace, segment)
             block = self._read_block(namespace, path, segment, number)
             self._blocks.put(key, block)
         return block
+
+    def _check_once(self, namespace: str, segment: Segment) -> None:
+        """Compare the file of a segment with its digest, unless this file was compared before; 1 ms a megabyte."""
+        path = self._folder_of(namespace) / segment.file
+        _refuse_missing(path)
+        with storage_errors(path):
+            status = path.stat()
+        stamp = (status.st_mtime_ns, status.st_ino)
+        if self._checked.get(segment.sha256) != stamp:
+            self.check(namespace, segment)
+            self._checked[segment.sha256] = stamp
 
     def _read_block(self, namespace: str, path: Path, segment: Segment, number: int) -> list[RecordedEvent]:
         """Read the events of the block `number` from the file `path`; raise `ForeignFile` when it is damaged."""
@@ -337,8 +352,7 @@ class Archive:
 
         first = max(segment.first_version, number * self._block_events + 1)
         last = min(segment.last_version, (number + 1) * self._block_events)
-        if not path.exists():
-            raise StorageError(f"{path}, a part of the log, is missing; restore it from a backup")
+        _refuse_missing(path)
         try:
             with self._cursor() as cursor:
                 rows: list[tuple[Any, ...]] = cursor.execute(_READ_EVENTS, (str(path), first - 1, last)).fetchall()
@@ -403,6 +417,12 @@ class Archive:
                     config={"autoinstall_known_extensions": False, "autoload_known_extensions": False, "threads": 2}
                 )
             return self._connection.cursor()
+
+
+def _refuse_missing(path: Path) -> None:
+    """Raise `StorageError` when a segment's file is not there."""
+    if not path.exists():
+        raise StorageError(f"{path}, a part of the log, is missing; restore it from a backup")
 
 
 def _check_chain(namespace: str, after: int, last: int, events: Sequence[RecordedEvent], previous_hash: bytes) -> None:

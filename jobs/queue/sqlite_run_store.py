@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from importlib.resources import files
 from pathlib import Path
@@ -9,9 +10,12 @@ from typing import Any
 
 import orjson
 
+from recollect.events.errors import ForeignFile
 from recollect.events.storage.database import connect, storage_errors
 from recollect.events.storage.private_files import make_private_folder
 from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, DeadLetter, Heartbeat, Run
+
+_logger = logging.getLogger(__name__)
 
 #: Runs of a job that are stored: a month of nightly runs.
 _RUNS_MAX = 30
@@ -41,17 +45,40 @@ _DELETE_OLD_BATCHES = "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELE
 
 
 class SqliteRunStore:
-    """`RunStore` in the SQLite file `path`."""
+    """`RunStore` in the SQLite file `path`.
+
+    A damaged file is put aside, and a new one is begun: the jobs whose runs are forgotten find nothing left to do.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        with storage_errors(path):
-            make_private_folder(path.parent)
-            self._connection = connect(path)
+        try:
+            self._open()
+        except ForeignFile as error:
+            aside = path.with_name(f"{path.name}.damaged")
+            _logger.warning("%s: kept as %s; past runs and dead letters are forgotten", error, aside.name)
+            with storage_errors(path):
+                path.replace(aside)
+                for suffix in ("-wal", "-shm"):
+                    Path(f"{path}{suffix}").unlink(missing_ok=True)
+            self._open()
+
+    def _open(self) -> None:
+        """Connect to the file, which is created or checked.
+
+        Raises:
+            ForeignFile: it is damaged.
+        """
+        with storage_errors(self._path):
+            make_private_folder(self._path.parent)
+            self._connection = connect(self._path)
             # NORMAL may lose the last rows at a power cut. The work is then done again, which appends nothing.
             self._connection.pragma("synchronous", "NORMAL")
             self._connection.execute(files(__package__).joinpath("sqlite_run_store.sql").read_text(encoding="utf-8"))
+            problem = self._connection.pragma("quick_check")
+        if problem != "ok":
+            raise ForeignFile(f"{self._path} is damaged ({problem})")
 
     def claim(self, job: str, scheduled_at_us: int, now_us: int, stale_us: int) -> bool:
         """See `RunStore.claim`."""

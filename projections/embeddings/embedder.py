@@ -10,8 +10,9 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from recollect.events.errors import short_text
-from recollect.projections.embeddings.model_cache import read_basis, write_basis
+from recollect.events.errors import StorageError, short_text
+from recollect.projections.embeddings.basis_file import stored_basis
+from recollect.projections.embeddings.model_cache import basis_path
 from recollect.projections.embeddings.model_files import ModelUnavailable, model_fingerprint
 from recollect.projections.embeddings.model_loading import load_runtime
 from recollect.projections.embeddings.model_runtime import (
@@ -199,12 +200,11 @@ class SentenceEmbedder:
 
         The vocabulary gives the same texts on every machine, and the basis contains nothing of the users' texts.
         """
-        cached = read_basis(self.fingerprint)
-        if cached is not None and len(cached) == self.dimensions:
-            return cached
-        basis = self._fitted_basis()
-        write_basis(self.fingerprint, basis)
-        return basis
+        try:
+            return stored_basis(basis_path(self.fingerprint), self._fitted_basis)
+        except StorageError as error:
+            _logger.info("the basis of token codes is not kept in the cache: %s", error)
+            return self._fitted_basis()
 
     def _fitted_basis(self) -> Vector:
         # Without the marks by which some tokenizers tell that a piece begins a word.

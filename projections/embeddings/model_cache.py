@@ -18,13 +18,11 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
 from platformdirs import user_cache_path
 from pydantic import TypeAdapter
 
 from recollect.projections.embeddings.offset_tokenizer import TokenizerSpec
 from recollect.projections.embeddings.openvino_runtime import ConvertedModel, Probe, read_graph, save_graph
-from recollect.projections.embeddings.token_codes import Vector
 
 _logger = logging.getLogger(__name__)
 
@@ -33,7 +31,6 @@ _FORMAT = 1
 #: Entries that are kept, the newest first: 90 MB each for the default model.
 _ENTRIES_MAX = 3
 
-_MATRIX = 2
 _PROBES = TypeAdapter(list[Probe])
 
 
@@ -71,28 +68,8 @@ def write_converted(fingerprint: str, converted: ConvertedModel) -> None:
         _logger.info("the converted model is not kept in %s: %s", folder.parent, error)
 
 
-def read_basis(fingerprint: str) -> Vector | None:
-    """Return the basis of token codes of a model; None when it is not in the cache."""
-    try:
-        basis = np.load(_basis_path(fingerprint), allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return basis if basis.dtype == np.float32 and basis.ndim == _MATRIX and np.isfinite(basis).all() else None
-
-
-def write_basis(fingerprint: str, basis: Vector) -> None:
-    """Keep the basis of token codes of a model; a folder that cannot be written costs only the cache."""
-    path = _basis_path(fingerprint)
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            np.save(file, basis, allow_pickle=False)
-        Path(file.name).replace(path)
-    except OSError as error:
-        _logger.info("the basis of token codes is not kept in %s: %s", path.parent, error)
-
-
-def _basis_path(fingerprint: str) -> Path:
+def basis_path(fingerprint: str) -> Path:
+    """Return the path of the basis of token codes of a model."""
     return user_cache_path("recollect") / "bases" / f"{fingerprint}.npy"
 
 

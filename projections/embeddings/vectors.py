@@ -14,17 +14,15 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
 from recollect.events.errors import ForeignFile, RecollectError
 from recollect.events.progress import OnProgress
-from recollect.events.storage.atomic_file import write_once
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.namespace_folder import folder_name
+from recollect.projections.embeddings.basis_file import stored_basis
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.model_runtime import normalised
 from recollect.projections.embeddings.passages import (
@@ -347,11 +345,7 @@ class Vectors:
         basis = self._basis
         if basis is None:
             path = self._data / f"basis-{self.embedder.fingerprint}.npy"
-            if not path.exists():
-                content = BytesIO()
-                np.save(content, self.embedder.basis())
-                write_once(path, content.getvalue())
-            basis = self._basis = cast(Vector, np.load(path))
+            basis = self._basis = stored_basis(path, self.embedder.basis)
         return basis
 
     def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> Mapping[int, Sequence[bytes]]:

@@ -16,6 +16,7 @@ from recollect import Recollect
 from recollect.api.operations.requeue import requeue
 from recollect.api.settings import load_settings
 from recollect.jobs.queue.run_store import DeadLetter
+from recollect.jobs.queue.sqlite_run_store import SqliteRunStore
 
 LETTER = DeadLetter(id="x1", queue="think", actor="think", arguments=("a",), failed_at_us=1, error="no disk")
 
@@ -32,6 +33,21 @@ with Recollect(settings=settings, workers=False) as memory:
     memory.parts.run_store.pop_dead_letter = lambda letter_id: os.kill(os.getpid(), signal.SIGKILL)
     requeue(memory.parts, None)
 """
+
+
+@pytest.mark.parametrize("harm", [b"garbage " * 1_000, b""])
+def test_a_damaged_file_of_runs_is_put_aside_and_a_new_one_is_begun(tmp_path: Path, harm: bytes) -> None:
+    path = tmp_path / "jobs.db"
+    store = SqliteRunStore(path)
+    assert store.claim("sweep", 1, 1, 1)
+    store.close()
+    path.write_bytes(harm)
+    store = SqliteRunStore(path)
+    assert store.claim("sweep", 1, 1, 1)
+    assert [run.job for run in store.runs()] == ["sweep"]
+    store.close()
+    aside = tmp_path / "jobs.db.damaged"
+    assert (aside.read_bytes() if aside.exists() else b"") == harm
 
 
 @pytest.fixture(params=["file", "redis"])

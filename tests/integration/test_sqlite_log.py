@@ -90,6 +90,22 @@ def test_a_damaged_file_is_named_when_it_is_read(tmp_path: Path) -> None:
             log.close()
 
 
+def test_a_payload_that_rotted_is_refused_with_its_namespace_and_version(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    log = SqliteLog(path)
+    log.append("a", [message_draft("sound"), message_draft("swordfish")])
+    log.close()
+    content = path.read_bytes()
+    assert content.count(b'"swordfish"') == 1
+    path.write_bytes(content.replace(b'"swordfish"', b'"swordfish\x07'))
+    log = SqliteLog(path)
+    sound, rotten = log.read("a")
+    assert sound.data()["text"] == "sound"
+    with pytest.raises(ForeignFile, match="version 2 of namespace 'a' is damaged"):
+        rotten.data()
+    log.close()
+
+
 def test_a_full_disk_refuses_appends_and_loses_nothing_acknowledged(small_disk: Path) -> None:
     log = SqliteLog(small_disk / "log.db")
     acknowledged: list[str] = []

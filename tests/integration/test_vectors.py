@@ -247,6 +247,15 @@ def test_a_damaged_file_of_vectors_is_made_anew(
     assert open_vectors(HashingEmbedder()).embed_new("a") == 1
 
 
+@pytest.mark.parametrize("kept_bytes", [0, 20, 200])
+def test_a_damaged_basis_of_token_codes_is_made_anew(tmp_path: Path, open_vectors: Open, kept_bytes: int) -> None:
+    basis = open_vectors(HashingEmbedder()).basis()
+    [path] = tmp_path.glob("basis-*.npy")
+    path.write_bytes(path.read_bytes()[:kept_bytes] + b"garbage")
+    assert np.array_equal(open_vectors(HashingEmbedder()).basis(), basis)
+    assert np.array_equal(open_vectors(HashingEmbedder()).basis(), basis)
+
+
 def test_vectors_of_an_earlier_release_are_dropped_once_and_embedded_again(
     tmp_path: Path, log: SqliteLog, models: ReadModels, open_vectors: Open
 ) -> None:
