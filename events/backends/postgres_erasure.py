@@ -87,7 +87,7 @@ class PostgresErasure:
     def _erase(self, namespace: str, versions: Sequence[int]) -> None:
         """Empty the rows of `versions`; the right to update exists in this transaction alone."""
         rows = self._connection.execute(_IDS, (namespace, list(versions), ENCODING_ERASED)).fetchall()
-        known_ids = [self._encryption.erased_id(namespace, row[1]) for row in rows]
+        known_ids = [self._encryption.keys.erased_id(namespace, row[1]) for row in rows]
         # One at a time: two transactions that grant the right would change the same row of the catalogue.
         self._connection.execute("SELECT pg_advisory_xact_lock(hashtext('recollect.erase'))")
         self._connection.execute("SELECT set_config('recollect.erasing', 'on', true)")

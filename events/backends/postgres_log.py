@@ -341,8 +341,8 @@ def _lock_heads(
         for draft in request.drafts
         if draft.id is not None and draft.id not in new_ids
     }
-    if encryption is not None and encryption.cipher.keys.exists:
-        pairs |= {(namespace, encryption.erased_id(namespace, id)) for namespace, id in pairs}
+    if encryption is not None and encryption.keys.exists:
+        pairs |= {(namespace, encryption.keys.erased_id(namespace, id)) for namespace, id in pairs}
     with connection.pipeline():
         connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         connection.execute(_BEGIN_HEADS, (GENESIS, names))

@@ -11,8 +11,9 @@ import apsw
 
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.sqlite_ids import VERSION_BITS, original_id, stored_id
-from recollect.events.backends.staged_encryption import ERASED_ID_PREFIX, StagedEncryption
+from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.backends.staging import StagedHead, Staging, StoredEvent
+from recollect.events.encryption.key_store import ERASED_ID_PREFIX
 from recollect.events.envelope import ENCODING_ERASED, ERASED_TYPE, Appended, EventDraft, RecordedEvent
 from recollect.events.errors import StorageError, VersionConflict
 
@@ -133,7 +134,7 @@ class SqliteErasure:
         for version in versions:
             row = self._connection.execute(_ID, ((key << VERSION_BITS) + version, ENCODING_ERASED)).fetchone()
             if row is not None:
-                known_ids[version] = self._encryption.erased_id(namespace, original_id(row[0]))
+                known_ids[version] = self._encryption.keys.erased_id(namespace, original_id(row[0]))
         trigger: StoredEvent = self._connection.execute(_UPDATE_TRIGGER).fetchall()[0]
         self._connection.execute("DROP TRIGGER events_refuse_update")
         self._connection.executemany(
@@ -157,7 +158,7 @@ class SqliteErasure:
             old_id = ids[version]
             if isinstance(old_id, str) and old_id.startswith(ERASED_ID_PREFIX):
                 continue
-            known_ids[version] = self._encryption.erased_id(namespace, original_id(old_id))
+            known_ids[version] = self._encryption.keys.erased_id(namespace, original_id(old_id))
             new = (known_ids[version], key, old_id)
             self._connection.execute("UPDATE pruned_ids SET id = ? WHERE key = ? AND id = ?", new)
         return known_ids

@@ -55,7 +55,7 @@ class PayloadCipher:
                     cipher = ciphers[kid] = self.keys.cipher(kid)
                 except Erased:
                     # Such an event is in a log restored from a backup, until the erasure is repeated on it.
-                    opened.append(event.erased(f"erased:{self.keys.pseudonym('event', event[0], event[2]).hex()}"))
+                    opened.append(event.erased(self.keys.erased_id(event.namespace, event.id)))
                     continue
             associated = f"{event[0]}\n{event[1]}\n{event[2]}\n{event[3]}\n".encode() + kid
             try:

@@ -18,7 +18,7 @@ from recollect.events.encryption.erasure_ledger import Erasure, ErasureLedger, S
 from recollect.events.encryption.key_store import DestroyedKey, KeyStore
 from recollect.events.envelope import datetime_of, now_us, rfc3339
 from recollect.events.errors import NotFound, NotSupported, VersionConflict
-from recollect.events.integrity.receipt import FORMAT, digest_of, signed
+from recollect.events.integrity.receipt import FORMAT, EventDigest, read_ranges, signed
 from recollect.events.limits import check_namespace
 from recollect.events.validation import draft
 from recollect.jobs.erasure.care_transfer import store_care
@@ -237,18 +237,10 @@ class Eraser:
 
     def _digest(self, namespace: str, ranges: Sequence[tuple[int, int]]) -> str:
         """Return the digest over the versions and leaves of all erased events."""
-
-        def events() -> Any:
-            for first, last in ranges:
-                after = first - 1
-                while after < last:
-                    page = self._log.read_stored(namespace, after=after, limit=min(1_000, last - after))
-                    if not page:
-                        break
-                    yield from page
-                    after = page[-1].version
-
-        return digest_of(events())
+        digest = EventDigest()
+        for event in read_ranges(self._log, namespace, ranges):
+            digest.add(event)
+        return digest.hex
 
     def _exclusions(self, erasure: Erasure, progress: _Progress) -> list[str]:
         """Return what the erasure does not reach."""
@@ -278,7 +270,7 @@ def _record(erasure: Erasure, ranges: Sequence[tuple[int, int]], plan: ErasurePl
         "requested_at": datetime_of(erasure.requested_us),
     }
     if len(ranges) < _RANGES_MAX:
-        payload["digest"] = plan.digest
+        payload["digest"] = plan.digest.hex
     if erasure.reason:
         payload["reason"] = erasure.reason
     if erasure.pseudonyms and erasure.scope != "retention":

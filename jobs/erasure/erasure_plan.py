@@ -10,19 +10,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
 from recollect.events.backends.log import EventLog
-from recollect.events.backends.staged_encryption import erased_id
 from recollect.events.catalogue import ERASURE_TYPES
 from recollect.events.encryption.erasure_ledger import Scope, pseudonym_of, retention_cutoffs
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import NotSupported
+from recollect.events.integrity.receipt import EventDigest
 from recollect.jobs.erasure.care_transfer import CARE_FIELDS, Care, care_of, extracted_memories
-from recollect.jobs.erasure.message_copies import Copies, read_copies
+from recollect.jobs.erasure.message_copies import EPISODE_TYPES, Copies, read_copies
 
 #: Events read at once.
 _BATCH = 1_000
@@ -48,7 +47,6 @@ _SUMMARY_TYPES = frozenset(
     )
 )
 _OBSERVATION_TYPES = frozenset(("observations.recorded", "observations.reflected"))
-_EPISODE_TYPES = frozenset(("message.added", "action.recorded", "observation.recorded"))
 #: Fields with one id, and fields with a list of ids.
 _ID_FIELDS = ("fact_id", "superseded_by", "kept_id", "memory_id", "procedure_id", "event_id")
 _LIST_FIELDS = ("source_events", "merged_ids", "memory_ids")
@@ -70,19 +68,14 @@ class ErasurePlan:
     derived: int = 0
     #: Care for memories that are made again.
     care: list[Care] = field(default_factory=list[Care])
-    _digest: Any = field(default_factory=sha256)
+    digest: EventDigest = field(default_factory=EventDigest)
 
     def add(self, event: RecordedEvent, *, derived: bool) -> None:
         """Add an event, in the order of versions."""
         self.versions.append(event.version)
         self.by_type[event.type] += 1
         self.derived += derived
-        self._digest.update(b"%d\n%b" % (event.version, event.leaf))
-
-    @property
-    def digest(self) -> str:
-        """Return the sha256 over versions and leaves (`receipt.digest_of`)."""
-        return self._digest.hexdigest()
+        self.digest.add(event)
 
     def ranges(self) -> list[tuple[int, int]]:
         """Return the versions as ranges, both ends included."""
@@ -228,7 +221,7 @@ class _Selection:
         for id in (reference, _MEMORY_SUFFIX.sub("", reference)):
             if id in self._erased:
                 return True
-            if self._left_ids and erased_id(self._keys.pseudonym("event", self._namespace, id)) in self._left_ids:
+            if self._left_ids and self._keys.erased_id(self._namespace, id) in self._left_ids:
                 return True
         return False
 
@@ -247,7 +240,7 @@ class _Selection:
         if fingerprint is not None:
             self.care.append(care_of(self._keys, event, payload, fingerprint))
         self._erased.add(event.id)
-        if event.type in _EPISODE_TYPES:
+        if event.type in EPISODE_TYPES:
             self._read_by_model = True
             if event.session_id is not None:
                 self._touched.add(event.session_id)
