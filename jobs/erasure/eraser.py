@@ -107,9 +107,9 @@ class Eraser:
         Raises:
             NotFound: as `plan`. StorageError: the disk failed; the erasure is completed by `resume`.
         """
-        self.plan(namespace, scope, names)
+        plan = self.plan(namespace, scope, names)
         erasure = self._ledger.add(namespace, scope, names, reason=reason, requested_by=requested_by)
-        return orjson.loads(self._carry_out(erasure) or b"{}")
+        return orjson.loads(self._carry_out(erasure, plan) or b"{}")
 
     def resume(self) -> list[dict[str, Any]]:
         """Complete the erasures that were interrupted, and repeat those that the log has lost; return their receipts.
@@ -139,14 +139,18 @@ class Eraser:
         """Return whether the log does not have the event that records a completed erasure."""
         return erasure.record_id is not None and self._log.find(erasure.namespace, erasure.record_id) is None
 
-    def _carry_out(self, erasure: Erasure) -> bytes | None:
-        """Carry out an erasure from any step on; return its receipt; None when a repeated one had nothing to erase."""
+    def _carry_out(self, erasure: Erasure, plan: ErasurePlan | None = None) -> bytes | None:
+        """Carry out an erasure from any step on; return its receipt; None when a repeated one had nothing to erase.
+
+        Parameters:
+            plan: what it erases, when that is known already.
+        """
         namespace, scope = erasure.namespace, erasure.scope
         owners = {"namespace": (b"",), "subject": erasure.pseudonyms}.get(scope, ())
         for pseudonym in owners:
             self._keys.block_pseudonym(namespace, pseudonym)
         progress = _Progress()
-        self._erase_events(erasure, progress)
+        self._erase_events(erasure, plan, progress)
         if erasure.is_complete and not progress.events:
             # The log is another one now, or was restored from before the erased events.
             self._ledger.forget_record(erasure)
@@ -163,27 +167,42 @@ class Eraser:
             ),
         )
 
-    def _erase_events(self, erasure: Erasure, progress: _Progress) -> None:
-        """Erase the events in the log, with one event for each part of them that records it."""
+    def _erase_events(self, erasure: Erasure, plan: ErasurePlan | None, progress: _Progress) -> None:
+        """Erase the events in the log, with one event for each part of them that records it.
+
+        One plan is enough. An event that was appended after it makes the transaction fail, and only then, or for
+        another part, the log is read again: the event may be derived from erased ones. After the transaction no such
+        event comes any longer, since jobs expect the version that they have read (`append_derived`).
+        """
+        namespace = erasure.namespace
         for attempt in range(_PLANS_MAX):
-            plan = plan_erasure(self._log, erasure.namespace, erasure.scope, erasure.pseudonyms)
-            if not plan.versions:
+            plan = plan or plan_erasure(self._log, namespace, erasure.scope, erasure.pseudonyms)
+            ranges = plan.ranges()
+            part = ranges[:_RANGES_MAX]
+            if part and not self._erase_part(erasure, plan, part, progress):
+                time.sleep(min(0.5, 0.01 * attempt))
+            elif len(part) == len(ranges):
                 self._add_recorded(erasure, progress)
                 return
-            ranges = plan.ranges()[:_RANGES_MAX]
-            versions = [version for version in plan.versions if version <= ranges[-1][1]]
-            record = _record(erasure, ranges, plan)
-            store_care(self._keys, erasure.namespace, plan.care)
-            try:
-                self._log.erase(erasure.namespace, versions, record, expected_version=plan.head)
-            except VersionConflict:
-                time.sleep(min(0.5, 0.01 * attempt))
-                continue
-            progress.derived += plan.derived
-            for name, count in plan.by_type.items():
-                progress.by_type[name] = progress.by_type.get(name, 0) + count
-            progress.record_id = record.id
-        raise VersionConflict(erasure.namespace, 0, self._log.head(erasure.namespace).version)
+            plan = None
+        raise VersionConflict(namespace, 0, self._log.head(namespace).version)
+
+    def _erase_part(
+        self, erasure: Erasure, plan: ErasurePlan, ranges: Sequence[tuple[int, int]], progress: _Progress
+    ) -> bool:
+        """Erase the first ranges of a plan, and record that; return False when the head has moved since the plan."""
+        versions = [version for version in plan.versions if version <= ranges[-1][1]]
+        record = _record(erasure, ranges, plan)
+        store_care(self._keys, erasure.namespace, plan.care)
+        try:
+            self._log.erase(erasure.namespace, versions, record, expected_version=plan.head)
+        except VersionConflict:
+            return False
+        progress.derived += plan.derived
+        for name, count in plan.by_type.items():
+            progress.by_type[name] = progress.by_type.get(name, 0) + count
+        progress.record_id = record.id
+        return True
 
     def _add_recorded(self, erasure: Erasure, progress: _Progress) -> None:
         """Add the versions that the log records for this erasure, also those of an earlier attempt."""

@@ -59,8 +59,6 @@ class ErasurePlan:
 
     #: The head of the namespace that was read.
     head: int = 0
-    #: The hash of the head.
-    hash: bytes = b""
     versions: list[int] = field(default_factory=list[int])
     #: Number of events by type.
     by_type: Counter[str] = field(default_factory=Counter[str])
@@ -131,15 +129,13 @@ class _Selection:
     def direct(self, event: RecordedEvent, payload: dict[str, Any]) -> bool:
         """Return whether the request names the event."""
         match self._scope:
-            case "namespace":
-                chosen = True
             case "message":
                 chosen = event.id in self._originals or self._names(event.id)
             case "session":
                 chosen = event.session_id is not None and self._names(event.session_id)
             case "retention":
                 chosen = event.recorded_at_us < self._cutoffs.get(event.type, 0)
-            case "subject":
+            case _:
                 chosen = self._is_of_subject(event, payload)
         if chosen:
             self._note(event, payload)
@@ -260,13 +256,16 @@ def plan_erasure(log: EventLog, namespace: str, scope: Scope, pseudonyms: Iterab
     """
     if log.keys is None:
         raise NotSupported("needs the log's key store; open the log with its keys", field="log")
+    if scope == "namespace":
+        return _whole_plan(log, namespace)
     cipher = PayloadCipher(log.keys)
+    # A walk of its own over the headers: an update and an echo are recorded after the message whose words they have.
     copies = read_copies(log, namespace, cipher)
     selection = _Selection(log.keys, namespace, scope, pseudonyms, copies)
     plan = ErasurePlan()
     while stored := log.read_stored(namespace, after=plan.head, limit=_BATCH):
         for before, event in zip(stored, cipher.open_all(stored), strict=True):
-            plan.head, plan.hash = event.version, event.hash
+            plan.head = event.version
             if before.is_erased:
                 selection.note_erased(before)
             elif event.is_erased:
@@ -279,7 +278,18 @@ def plan_erasure(log: EventLog, namespace: str, scope: Scope, pseudonyms: Iterab
                     plan.add(before, derived=False)
                 elif selection.derived(event, payload):
                     plan.add(before, derived=True)
-    plan.care = selection.care if scope != "namespace" else []
+    plan.care = selection.care
+    return plan
+
+
+def _whole_plan(log: EventLog, namespace: str) -> ErasurePlan:
+    """Return the plan for all events of a namespace; no event is decrypted for it."""
+    plan = ErasurePlan()
+    while stored := log.read_stored(namespace, after=plan.head, limit=_BATCH):
+        for event in stored:
+            plan.head = event.version
+            if not event.is_erased and event.type not in ERASURE_TYPES:
+                plan.add(event, derived=False)
     return plan
 
 
