@@ -63,15 +63,12 @@ class PostgresErasure:
             if row is None:
                 raise VersionConflict(namespace, expected_version, 0)
             head = StagedHead(*row)
-            version_before = head.version
             staging = Staging(self._now_us, [head], str, self._find, self._encryption)
-            request = AppendRequest(namespace, [record], None, threading.Lock())
+            request = AppendRequest(namespace, [record], expected_version, threading.Lock())
             staging.stage([request])
             [appended] = request.answer()
             if appended.duplicate:
                 return None
-            if version_before != expected_version:
-                raise VersionConflict(namespace, expected_version, version_before)
             self._connection.execute(_INSERT, staging.rows[0])
             values = {"version": head.version, "hash": head.hash, "recorded": head.recorded_at_us}
             self._connection.execute(_MOVE_HEAD, values | {"namespace": namespace})

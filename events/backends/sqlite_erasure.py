@@ -101,13 +101,11 @@ class SqliteErasure:
         key, version, chain_hash, recorded_at_us, erasure_version, pruned = row
         head = StagedHead(namespace, key, version, chain_hash, recorded_at_us, erasure_version)
         staging = Staging(self._now_us, [head], stored_id, self._find, self._encryption)
-        request = AppendRequest(namespace, [record], None, threading.Lock())
+        request = AppendRequest(namespace, [record], expected_version, threading.Lock())
         staging.stage([request])
         [appended] = request.answer()
         if appended.duplicate:
             return None
-        if version != expected_version:
-            raise VersionConflict(namespace, expected_version, version)
         self._connection.executemany(_INSERT, staging.rows)
         self._connection.execute(_MOVE_HEAD, (head.version, head.hash, head.recorded_at_us, key))
         self._connection.execute("INSERT INTO erasures VALUES (?, ?)", (key, appended.version))

@@ -10,7 +10,7 @@ from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.catalogue import ERASURE_TYPES
 from recollect.events.encryption.key_store import Owner
 from recollect.events.encryption.payload_cipher import PayloadCipher, seal
-from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, EventDraft, RecordedEvent
+from recollect.events.envelope import ENCODING_JSON, EventDraft, RecordedEvent
 
 
 class StagedEncryption:
@@ -46,7 +46,7 @@ class StagedEncryption:
             return draft
         kid, cipher = self._ciphers[namespace, draft.subject]
         payload = seal(kid, cipher, namespace, version, event_id, draft.type, draft.payload)
-        return EventDraft._make((*draft[:8], ENCODING_AES, payload, None))
+        return draft.encrypted(payload)
 
     def opened(self, event: RecordedEvent) -> RecordedEvent:
         """Return a recorded event with its decrypted payload."""

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from recollect.events.encryption.key_store import KID_BYTES, KeyStore
 from recollect.events.encryption.master_key import NONCE_BYTES
-from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, RecordedEvent
+from recollect.events.envelope import ENCODING_AES, RecordedEvent
 from recollect.events.errors import Erased, ForeignFile
 
 _TEXT_START = KID_BYTES + NONCE_BYTES
@@ -23,8 +23,12 @@ _TEXT_START = KID_BYTES + NONCE_BYTES
 def seal(kid: bytes, cipher: AESGCM, namespace: str, version: int, event_id: str, type: str, payload: bytes) -> bytes:
     """Return the stored form of a payload, encrypted with a random nonce."""
     nonce = os.urandom(NONCE_BYTES)
-    associated = f"{namespace}\n{version}\n{event_id}\n{type}\n".encode() + kid
-    return kid + nonce + cipher.encrypt(nonce, payload, associated)
+    return kid + nonce + cipher.encrypt(nonce, payload, _associated(namespace, version, event_id, type, kid))
+
+
+def _associated(namespace: str, version: int, event_id: str, type: str, kid: bytes) -> bytes:
+    """Return the associated data of a payload."""
+    return f"{namespace}\n{version}\n{event_id}\n{type}\n".encode() + kid
 
 
 class PayloadCipher:
@@ -44,10 +48,10 @@ class PayloadCipher:
         ciphers: dict[bytes, AESGCM] = {}
         opened: list[RecordedEvent] = []
         for event in events:
-            if event[11] != ENCODING_AES:
+            if event.encoding != ENCODING_AES:
                 opened.append(event)
                 continue
-            stored = event[12]
+            stored = event.payload
             kid = stored[:KID_BYTES]
             cipher = ciphers.get(kid)
             if cipher is None:
@@ -57,14 +61,15 @@ class PayloadCipher:
                     # Such an event is in a log restored from a backup, until the erasure is repeated on it.
                     opened.append(event.erased(self.keys.erased_id(event.namespace, event.id)))
                     continue
-            associated = f"{event[0]}\n{event[1]}\n{event[2]}\n{event[3]}\n".encode() + kid
+            associated = _associated(event.namespace, event.version, event.id, event.type, kid)
             try:
                 payload = cipher.decrypt(stored[KID_BYTES:_TEXT_START], stored[_TEXT_START:], associated)
             except InvalidTag:
                 raise ForeignFile(
-                    f"version {event[1]} of namespace {event[0]!r} was altered, so it cannot be decrypted; run verify"
+                    f"version {event.version} of namespace {event.namespace!r} was altered, so it cannot be decrypted; "
+                    "run verify"
                 ) from None
-            opened.append(RecordedEvent._make((*event[:11], ENCODING_JSON, payload, event[13], event[14])))
+            opened.append(event.decrypted(payload))
         return opened
 
     def open(self, event: RecordedEvent) -> RecordedEvent:
