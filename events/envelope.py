@@ -47,19 +47,9 @@ class EventDraft(NamedTuple):
     subject: str | None = None
 
     def encrypted(self, payload: bytes) -> EventDraft:
-        """Return the draft with its encrypted payload. By position: `_replace` takes three times as long."""
-        return EventDraft(
-            self.id,
-            self.type,
-            self.schema_version,
-            self.occurred_at_us,
-            self.session_id,
-            self.actor,
-            self.causation_id,
-            self.correlation_id,
-            ENCODING_AES,
-            payload,
-        )
+        """Return the draft with its encrypted payload, and without its subject."""
+        # The first 8 fields are the header. `_replace` takes 1.4 µs, this 0.4 µs, for each event that is appended.
+        return EventDraft._make((*self[:8], ENCODING_AES, payload, None))
 
 
 class RecordedEvent(NamedTuple):
@@ -85,24 +75,9 @@ class RecordedEvent(NamedTuple):
     hash: bytes
 
     def decrypted(self, payload: bytes) -> RecordedEvent:
-        """Return the event with its decrypted payload. By position: `_replace` takes twice as long."""
-        return RecordedEvent(
-            self.namespace,
-            self.version,
-            self.id,
-            self.type,
-            self.schema_version,
-            self.occurred_at_us,
-            self.recorded_at_us,
-            self.session_id,
-            self.actor,
-            self.causation_id,
-            self.correlation_id,
-            ENCODING_JSON,
-            payload,
-            self.leaf,
-            self.hash,
-        )
+        """Return the event with its decrypted payload."""
+        # The first 11 fields are the header. `_replace` takes 1.1 µs, this 0.5 µs, for each event that is read.
+        return RecordedEvent._make((*self[:11], ENCODING_JSON, payload, self.leaf, self.hash))
 
     def erased(self, event_id: str) -> RecordedEvent:
         """Return the event as an erasure leaves it: version, time of recording, leaf and hash.

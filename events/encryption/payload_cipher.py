@@ -23,12 +23,8 @@ _TEXT_START = KID_BYTES + NONCE_BYTES
 def seal(kid: bytes, cipher: AESGCM, namespace: str, version: int, event_id: str, type: str, payload: bytes) -> bytes:
     """Return the stored form of a payload, encrypted with a random nonce."""
     nonce = os.urandom(NONCE_BYTES)
-    return kid + nonce + cipher.encrypt(nonce, payload, _associated(namespace, version, event_id, type, kid))
-
-
-def _associated(namespace: str, version: int, event_id: str, type: str, kid: bytes) -> bytes:
-    """Return the associated data of a payload."""
-    return f"{namespace}\n{version}\n{event_id}\n{type}\n".encode() + kid
+    associated = f"{namespace}\n{version}\n{event_id}\n{type}\n".encode() + kid
+    return kid + nonce + cipher.encrypt(nonce, payload, associated)
 
 
 class PayloadCipher:
@@ -61,7 +57,7 @@ class PayloadCipher:
                     # Such an event is in a log restored from a backup, until the erasure is repeated on it.
                     opened.append(event.erased(self.keys.erased_id(event.namespace, event.id)))
                     continue
-            associated = _associated(event.namespace, event.version, event.id, event.type, kid)
+            associated = f"{event.namespace}\n{event.version}\n{event.id}\n{event.type}\n".encode() + kid
             try:
                 payload = cipher.decrypt(stored[KID_BYTES:_TEXT_START], stored[_TEXT_START:], associated)
             except InvalidTag:
