@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
@@ -187,6 +188,10 @@ class PostgresLog(GroupCommitLog):
 
     def shrink(self) -> None:
         """Do nothing: nothing is ever pruned."""
+
+    def files(self) -> list[Path]:
+        """Return none: the server stores them."""
+        return []
 
     def size_bytes(self) -> None:
         """Return None: the server stores the files."""

@@ -16,6 +16,7 @@ import orjson
 from recollect.events.backends.log import EventLog
 from recollect.events.encryption.erasure_ledger import Erasure, ErasureLedger, Scope, pseudonym_of, retention_cutoffs
 from recollect.events.encryption.key_store import DestroyedKey, KeyStore
+from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import datetime_of, now_us, rfc3339
 from recollect.events.errors import NotFound, NotSupported, VersionConflict
 from recollect.events.integrity.receipt import FORMAT, EventDigest, read_ranges, signed
@@ -23,6 +24,7 @@ from recollect.events.limits import check_namespace
 from recollect.events.validation import draft
 from recollect.jobs.erasure.care_transfer import store_care
 from recollect.jobs.erasure.erasure_plan import ErasurePlan, plan_erasure
+from recollect.jobs.erasure.residue_scan import plan_windows, scan
 from recollect.projections.read_models.read_models import ReadModels
 
 #: Plans of one erasure: each was overtaken by an append, and the pause before the next one grows.
@@ -40,7 +42,8 @@ _EXCLUSIONS: tuple[str, ...] = (
     "memory of processes and of language model providers that have read the events",
 )
 _POSTGRES_EXCLUSION = (
-    "dead rows and the WAL of PostgreSQL until the server reuses them: payloads there are ciphertext, headers are not"
+    "dead rows and the WAL of PostgreSQL until the server reuses them: payloads there are ciphertext, headers are not; "
+    "files of the server are not searched"
 )
 _SHARED_KEY_EXCLUSION = "ciphertext in older backups of the log stays readable with the key of the subject or namespace"
 
@@ -54,6 +57,8 @@ class _Progress:
     derived: int = 0
     by_type: dict[str, int] = field(default_factory=dict[str, int])
     record_id: str | None = None
+    #: Windows of the erased texts, for the residue scan.
+    windows: set[bytes] = field(default_factory=set[bytes])
     keys: list[DestroyedKey] = field(default_factory=list[DestroyedKey])
 
 
@@ -70,6 +75,7 @@ class Eraser:
         self._log = log
         self._keys: KeyStore = log.keys
         self._read_models = read_models
+        self._cipher = PayloadCipher(log.keys)
         self._ledger = ErasureLedger(log.keys)
         #: Number of erasures that `resume` has completed or repeated.
         self.resumed = 0
@@ -193,11 +199,13 @@ class Eraser:
         """Erase the first ranges of a plan, and record that; return False when the head has moved since the plan."""
         versions = [version for version in plan.versions if version <= ranges[-1][1]]
         record = _record(erasure, ranges, plan)
+        windows = plan_windows(self._cipher, plan)
         store_care(self._keys, erasure.namespace, plan.care)
         try:
             self._log.erase(erasure.namespace, versions, record, expected_version=plan.head)
         except VersionConflict:
             return False
+        progress.windows = progress.windows or windows
         progress.derived += plan.derived
         for name, count in plan.by_type.items():
             progress.by_type[name] = progress.by_type.get(name, 0) + count
@@ -249,6 +257,7 @@ class Eraser:
             "targets": [
                 {"store": "log", "method": "content, ids and headers overwritten; leaves and hashes stay"},
                 *(targets or [{"store": "derived data", "method": f"removed by {_CARRIED_ON_BY}"}]),
+                *scan(self._log, self._read_models.data, erasure, progress.windows),
             ],
             "exclusions": self._exclusions(erasure, progress),
             "software": {"recollect": package_version("recollect")},

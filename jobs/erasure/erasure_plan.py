@@ -20,6 +20,7 @@ from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import NotSupported
 from recollect.events.integrity.receipt import EventDigest
+from recollect.events.integrity.residue import EventSample
 from recollect.jobs.erasure.care_transfer import CARE_FIELDS, Care, care_of, extracted_memories
 from recollect.jobs.erasure.message_copies import EPISODE_TYPES, Copies, read_copies
 
@@ -66,10 +67,13 @@ class ErasurePlan:
     derived: int = 0
     #: Care for memories that are made again.
     care: list[Care] = field(default_factory=list[Care])
+    #: Some of the events, for the residue scan: decrypted ones, except for a namespace.
+    sample: EventSample = field(default_factory=EventSample)
     digest: EventDigest = field(default_factory=EventDigest)
 
     def add(self, event: RecordedEvent, *, derived: bool) -> None:
         """Add an event, in the order of versions."""
+        self.sample.add(event)
         self.versions.append(event.version)
         self.by_type[event.type] += 1
         self.derived += derived
@@ -275,9 +279,9 @@ def plan_erasure(log: EventLog, namespace: str, scope: Scope, pseudonyms: Iterab
             elif event.type not in ERASURE_TYPES:
                 payload = event.data()
                 if selection.direct(event, payload):
-                    plan.add(before, derived=False)
+                    plan.add(event, derived=False)
                 elif selection.derived(event, payload):
-                    plan.add(before, derived=True)
+                    plan.add(event, derived=True)
     plan.care = selection.care
     return plan
 

@@ -63,8 +63,8 @@ class _Limits:
                 ttl_us = rule.ttl_days * DAY_US
                 limits.ttl_us[rule.type] = min(limits.ttl_us.get(rule.type, ttl_us), ttl_us)
             if rule.keep_last is not None:
-                known = limits.newest_us.get(rule.type)
-                kept = rule.keep_last if known is None else min(known.maxlen or 0, rule.keep_last)
+                earlier = limits.newest_us.get(rule.type)
+                kept = rule.keep_last if earlier is None else min(earlier.maxlen or 0, rule.keep_last)
                 limits.newest_us[rule.type] = deque(maxlen=kept)
         return limits
 
