@@ -36,6 +36,8 @@ CONTEXT_TOKENS = 3_500
 CONTEXT_TOKENS_MAX = 100_000
 #: Bytes of traces on disk: about 10,000 retrievals.
 TRACES_BYTES_MAX = 64 << 20
+#: Days after which a trace, which holds a query and what it recalled, is removed.
+TRACES_DAYS_MAX = 30
 #: Bytes of the request line and the headers of a request. Servers behind proxies get some 8 KiB, with cookies 16 KiB.
 HEADER_BYTES_MAX = 64 << 10
 #: Requests of one token in a minute: a bot with 50 messages a second, each with a retrieval.
@@ -70,6 +72,8 @@ class StorageSettings(BaseModel):
     master_key_provider: str | None = None
     #: Bytes of retrieval traces on disk; 0 keeps none.
     traces_bytes_max: Annotated[int, Field(ge=0)] = TRACES_BYTES_MAX
+    #: Days after which a trace is removed, also while no new one is written.
+    traces_days_max: Annotated[int, Field(ge=1, le=3_650)] = TRACES_DAYS_MAX
 
     @property
     def log_url(self) -> str:

@@ -1,7 +1,8 @@
 """Audit log: who read, exported or erased what, and who was refused, as lines of JSON without any text of users.
 
 A line is written before the next request of its connection is read, in one write, so that a killed server loses none
-that it answered. The files are bounded as those of traces are: the oldest is deleted first.
+that it answered. The files are bounded as those of traces are: the oldest is deleted first. Each line has the hash of
+the line before it, so `verify_audit` finds lines that were changed, removed or put between others.
 """
 
 from __future__ import annotations
@@ -11,19 +12,28 @@ import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from recollect.api.access.callers import LOCAL_CALLER
 from recollect.events.envelope import now_us, rfc3339
-from recollect.events.storage.private_files import PRIVATE_MODE, make_private_folder
+from recollect.events.errors import StorageError
+from recollect.events.storage.file_lock import file_lock
+from recollect.events.storage.private_files import PRIVATE_MODE
 
 _logger = logging.getLogger(__name__)
 
 #: Files that share the size limit; the oldest file is deleted first.
 _FILES_MAX = 8
+#: Held while a line is written, since it has the hash of the line before it, which another process may have written.
+_LOCK = "audit.lock"
+#: Bytes at the end of a file that have its last line: names are bounded, so that a line has less than 2 kB.
+_TAIL_BYTES = 16 << 10
+#: Problems that `verify_audit` reports.
+_PROBLEMS_MAX = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +73,7 @@ class AuditLog:
         self._bytes_max = bytes_max
         self._lock = threading.Lock()
         self._write_failed = False
+        self._last: _LastLine | None = None
 
     def record(self, entry: AuditEntry) -> None:
         """Append one line. A disk that cannot be written is a warning in the server's log, once a series."""
@@ -78,39 +89,110 @@ class AuditLog:
             "count": entry.count,
         }
         try:
-            with self._lock:
-                self._write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            with self._lock, file_lock(self._folder / _LOCK):
+                self._write(line)
             self._write_failed = False
-        except OSError as error:
+        except (OSError, StorageError) as error:
             if not self._write_failed:
-                _logger.warning("the audit log cannot be written, check the folder and the disk: %s", error.strerror)
+                _logger.warning("the audit log cannot be written, check the folder and the disk: %s", error)
             self._write_failed = True
 
-    def _write(self, content: bytes) -> None:
+    def _write(self, line: dict[str, Any]) -> None:
+        """Append a line with the hash of the last one; begin a new file when the newest one is full."""
         files = audit_files(self._folder)
-        newest = files[-1] if files else None
-        if newest is None or newest.stat().st_size + len(content) > self._bytes_max // _FILES_MAX:
-            make_private_folder(self._folder)
-            newest = self._folder / f"{now_us():016}.ndjson"
+        last = self._last_line(files[-1]) if files else None
+        content = orjson.dumps(line | {"previous_sha256": None if last is None else last.sha256})
+        if last is None or last.end + len(content) > self._bytes_max // _FILES_MAX:
+            # The names ascend, also when the clock was set back.
+            started_us = now_us() if last is None else max(now_us(), int(last.file.stem) + 1)
+            file, written = self._folder / f"{started_us:016}.ndjson", content + b"\n"
             for old in files[: max(0, len(files) - _FILES_MAX + 1)]:
                 old.unlink(missing_ok=True)
-        # One write with O_APPEND, so that lines of two processes do not mix.
-        descriptor = os.open(newest, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_MODE)
+        else:
+            # A full disk may have cut the last line.
+            file, written = last.file, (b"" if last.is_whole else b"\n") + content + b"\n"
+        # One write with O_APPEND, so that a kill leaves a whole line, or none.
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_MODE)
         try:
-            os.write(descriptor, content)
+            os.write(descriptor, written)
+            end = os.fstat(descriptor).st_size
         finally:
             os.close(descriptor)
+        self._last = _LastLine(file, end, sha256(content).hexdigest(), True)
+
+    def _last_line(self, file: Path) -> _LastLine:
+        """Return the last line of the newest file; it is read when another process has written since."""
+        end = file.stat().st_size
+        if self._last is not None and (self._last.file, self._last.end) == (file, end):
+            return self._last
+        with file.open("rb") as reader:
+            reader.seek(max(0, end - _TAIL_BYTES))
+            tail = reader.read()
+        line = tail.removesuffix(b"\n").rpartition(b"\n")[2]
+        return _LastLine(file, end, sha256(line).hexdigest(), tail.endswith(b"\n"))
+
+
+class _LastLine(NamedTuple):
+    """The last line of the newest file."""
+
+    file: Path
+    #: The size of the file.
+    end: int
+    #: The hash of the line, in hex.
+    sha256: str
+    #: Whether the line ends with a newline.
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditCheck:
+    """The result of `verify_audit`."""
+
+    lines: int
+    #: The hash of the last line in hex; None without lines. Kept elsewhere, it shows later that no line is missing.
+    head: str | None
+    #: Whether the first line follows lines that were removed with their file.
+    has_removed_files: bool
+    problems: tuple[str, ...]
+
+
+def verify_audit(folder: Path, *, expected: str | None = None) -> AuditCheck:
+    """Check that no line of the audit log was changed, and none between two lines removed.
+
+    Lines that are cut off at the end are found by a head that was kept elsewhere alone.
+
+    Parameters:
+        expected: such a head, which a line has to have.
+    """
+    problems: list[str] = []
+    head: str | None = None
+    lines, has_removed_files, is_expected = 0, False, expected is None
+    for file in audit_files(folder):
+        for number, line in enumerate(_lines(file), start=1):
+            lines += 1
+            place = f"{file.name}, line {number}"
+            try:
+                previous: str | None = orjson.loads(line)["previous_sha256"]
+            except (orjson.JSONDecodeError, KeyError, TypeError):
+                problems.append(f"{place} cannot be read: it was changed, or a full disk cut it")
+            else:
+                if lines == 1:
+                    has_removed_files = previous is not None
+                elif previous != head:
+                    problems.append(f"{place} does not follow the line before it: one was changed, removed or added")
+            head = sha256(line).hexdigest()
+            is_expected = is_expected or head == expected
+    if not is_expected:
+        problems.append("no line has the expected head: lines were removed, or changed with all that follow")
+    return AuditCheck(
+        lines=lines, head=head, has_removed_files=has_removed_files, problems=tuple(problems[:_PROBLEMS_MAX])
+    )
 
 
 def read_audit(folder: Path, *, namespace: str | None = None, token_id: str | None = None) -> Iterator[dict[str, Any]]:
     """Yield the lines of the audit log, newest first: those of one namespace, of one token, or all."""
     for file in reversed(audit_files(folder)):
-        try:
-            lines = file.read_bytes().splitlines()
-        except FileNotFoundError:
-            # A server deletes the oldest file.
-            continue
-        for line in reversed(lines):
+        for line in reversed(_lines(file)):
             try:
                 entry: dict[str, Any] = orjson.loads(line)
             except orjson.JSONDecodeError:
@@ -118,6 +200,14 @@ def read_audit(folder: Path, *, namespace: str | None = None, token_id: str | No
                 continue
             if namespace in (None, entry["namespace"]) and token_id in (None, entry["token"]):
                 yield entry
+
+
+def _lines(file: Path) -> list[bytes]:
+    """Return the lines of a file; none when a server has deleted it, which is the oldest one."""
+    try:
+        return file.read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
 
 
 def audit_files(folder: Path) -> list[Path]:

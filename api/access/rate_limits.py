@@ -39,11 +39,6 @@ class RateLimits:
         if self._denials is not None and not self._limiter.hit(self._denials, "address", address):
             raise self._too_many(self._denials, "address", address)
 
-    def forget_denials(self, address: str) -> None:
-        """Begin to count the denied requests of an address again."""
-        if self._denials is not None:
-            self._limiter.clear(self._denials, "address", address)
-
     def _too_many(self, item: RateLimitItemPerMinute, *identifiers: str) -> TooManyRequests:
         ends_at = self._limiter.get_window_stats(item, *identifiers).reset_time
         seconds = min(60, max(1, math.ceil(ends_at - time.time())))

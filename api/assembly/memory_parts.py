@@ -133,7 +133,8 @@ def open_parts(
     run_store = open_run_store(settings.queue.broker, data)
     # On another broker the workers are other processes, which have to be notified.
     active = workers or schedule or settings.queue.broker != "memory://"
-    trace_store = TraceStore(data / "traces", bytes_max=settings.storage.traces_bytes_max)
+    storage = settings.storage
+    trace_store = TraceStore(data / "traces", bytes_max=storage.traces_bytes_max, days_max=storage.traces_days_max)
     recall_echoes = RecallEchoes()
     listeners = ErasureListeners(data, log, trace_store, run_store)
     read_models.purges.listen(folder=listeners.purge, process=recall_echoes.drop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
@@ -94,18 +95,41 @@ def audit(
     namespace: Annotated[str | None, typer.Option(help="Only lines about this namespace.")] = None,
     token: Annotated[str | None, typer.Option(help="Only lines of the token with this id.")] = None,
     limit: Annotated[int, typer.Option(metavar="<number>", min=1, help="Maximum number of lines.")] = 100,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Check that no line was changed or removed; print the head."),
+    ] = False,
+    head: Annotated[
+        str | None, typer.Option(help="Verify, and check that the line with this head, printed before, is there.")
+    ] = None,
     as_json: _AsJson = False,
 ) -> None:
     """List who read, exported or erased what, and who was refused, newest first. It holds no text of users."""
     from recollect.api.access.audit_log import read_audit  # noqa: PLC0415
 
     folder = load_cli_settings(context.obj).storage.data / "audit"
+    if verify or head is not None:
+        _verify_audit(folder, head)
+        return
     for line in islice(read_audit(folder, namespace=namespace, token_id=token), limit):
         if as_json:
             echo(orjson.dumps(line).decode())
         else:
             count = "" if line["count"] is None else f"\t{line['count']} items"
             echo(f"{line['at']}\t{line['token']}\t{line['namespace'] or '-'}\t{line['status']}\t{line['route']}{count}")
+
+
+def _verify_audit(folder: Path, head: str | None) -> None:
+    """Print whether the audit log is intact; exit 1 when it is not."""
+    from recollect.api.access.audit_log import verify_audit  # noqa: PLC0415
+
+    check = verify_audit(folder, expected=head)
+    for problem in check.problems:
+        echo(problem)
+    if check.problems:
+        raise typer.Exit(1)
+    begin = "earlier files were removed" if check.has_removed_files else "from the first line on"
+    echo(f"intact: {check.lines} lines, {begin}; head {check.head or '-'}")
 
 
 def _print_secret(token: dict[str, Any], text: str) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from recollect.events.encryption.key_store import KeyStore
@@ -100,6 +101,10 @@ class EventLog(Protocol):
 
     def shrink(self) -> None:
         """Release the disk space of pruned events."""
+        ...
+
+    def files(self) -> list[Path]:
+        """Return the files of the database without the archive; none when a server stores them."""
         ...
 
     def size_bytes(self) -> int | None:

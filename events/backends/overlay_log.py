@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.log import EventLog
@@ -106,6 +107,10 @@ class OverlayLog:
 
     def shrink(self) -> None:
         """Release nothing: the log below stays unchanged."""
+
+    def files(self) -> list[Path]:
+        """Return the files of the log below."""
+        return self._log.files()
 
     def size_bytes(self) -> int | None:
         """Return the size of the log below."""

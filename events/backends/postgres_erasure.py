@@ -63,15 +63,12 @@ class PostgresErasure:
             if row is None:
                 raise VersionConflict(namespace, expected_version, 0)
             head = StagedHead(*row)
-            version_before = head.version
             staging = Staging(self._now_us, [head], str, self._find, self._encryption)
-            request = AppendRequest(namespace, [record], None, threading.Lock())
+            request = AppendRequest(namespace, [record], expected_version, threading.Lock())
             staging.stage([request])
             [appended] = request.answer()
             if appended.duplicate:
                 return None
-            if version_before != expected_version:
-                raise VersionConflict(namespace, expected_version, version_before)
             self._connection.execute(_INSERT, staging.rows[0])
             values = {"version": head.version, "hash": head.hash, "recorded": head.recorded_at_us}
             self._connection.execute(_MOVE_HEAD, values | {"namespace": namespace})
@@ -87,7 +84,7 @@ class PostgresErasure:
     def _erase(self, namespace: str, versions: Sequence[int]) -> None:
         """Empty the rows of `versions`; the right to update exists in this transaction alone."""
         rows = self._connection.execute(_IDS, (namespace, list(versions), ENCODING_ERASED)).fetchall()
-        known_ids = [self._encryption.erased_id(namespace, row[1]) for row in rows]
+        known_ids = [self._encryption.keys.erased_id(namespace, row[1]) for row in rows]
         # One at a time: two transactions that grant the right would change the same row of the catalogue.
         self._connection.execute("SELECT pg_advisory_xact_lock(hashtext('recollect.erase'))")
         self._connection.execute("SELECT set_config('recollect.erasing', 'on', true)")

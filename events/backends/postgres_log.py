@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
@@ -188,6 +189,10 @@ class PostgresLog(GroupCommitLog):
     def shrink(self) -> None:
         """Do nothing: nothing is ever pruned."""
 
+    def files(self) -> list[Path]:
+        """Return none: the server stores them."""
+        return []
+
     def size_bytes(self) -> None:
         """Return None: the server stores the files."""
         return
@@ -341,8 +346,8 @@ def _lock_heads(
         for draft in request.drafts
         if draft.id is not None and draft.id not in new_ids
     }
-    if encryption is not None and encryption.cipher.keys.exists:
-        pairs |= {(namespace, encryption.erased_id(namespace, id)) for namespace, id in pairs}
+    if encryption is not None and encryption.keys.exists:
+        pairs |= {(namespace, encryption.keys.erased_id(namespace, id)) for namespace, id in pairs}
     with connection.pipeline():
         connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         connection.execute(_BEGIN_HEADS, (GENESIS, names))

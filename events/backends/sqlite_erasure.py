@@ -11,8 +11,9 @@ import apsw
 
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.sqlite_ids import VERSION_BITS, original_id, stored_id
-from recollect.events.backends.staged_encryption import ERASED_ID_PREFIX, StagedEncryption
+from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.backends.staging import StagedHead, Staging, StoredEvent
+from recollect.events.encryption.key_store import ERASED_ID_PREFIX
 from recollect.events.envelope import ENCODING_ERASED, ERASED_TYPE, Appended, EventDraft, RecordedEvent
 from recollect.events.errors import StorageError, VersionConflict
 
@@ -100,13 +101,11 @@ class SqliteErasure:
         key, version, chain_hash, recorded_at_us, erasure_version, pruned = row
         head = StagedHead(namespace, key, version, chain_hash, recorded_at_us, erasure_version)
         staging = Staging(self._now_us, [head], stored_id, self._find, self._encryption)
-        request = AppendRequest(namespace, [record], None, threading.Lock())
+        request = AppendRequest(namespace, [record], expected_version, threading.Lock())
         staging.stage([request])
         [appended] = request.answer()
         if appended.duplicate:
             return None
-        if version != expected_version:
-            raise VersionConflict(namespace, expected_version, version)
         self._connection.executemany(_INSERT, staging.rows)
         self._connection.execute(_MOVE_HEAD, (head.version, head.hash, head.recorded_at_us, key))
         self._connection.execute("INSERT INTO erasures VALUES (?, ?)", (key, appended.version))
@@ -133,7 +132,7 @@ class SqliteErasure:
         for version in versions:
             row = self._connection.execute(_ID, ((key << VERSION_BITS) + version, ENCODING_ERASED)).fetchone()
             if row is not None:
-                known_ids[version] = self._encryption.erased_id(namespace, original_id(row[0]))
+                known_ids[version] = self._encryption.keys.erased_id(namespace, original_id(row[0]))
         trigger: StoredEvent = self._connection.execute(_UPDATE_TRIGGER).fetchall()[0]
         self._connection.execute("DROP TRIGGER events_refuse_update")
         self._connection.executemany(
@@ -157,7 +156,7 @@ class SqliteErasure:
             old_id = ids[version]
             if isinstance(old_id, str) and old_id.startswith(ERASED_ID_PREFIX):
                 continue
-            known_ids[version] = self._encryption.erased_id(namespace, original_id(old_id))
+            known_ids[version] = self._encryption.keys.erased_id(namespace, original_id(old_id))
             new = (known_ids[version], key, old_id)
             self._connection.execute("UPDATE pruned_ids SET id = ? WHERE key = ? AND id = ?", new)
         return known_ids

@@ -229,11 +229,14 @@ class SqliteLog(GroupCommitLog):
             connection.execute("VACUUM")
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
+    def files(self) -> list[Path]:
+        """Return the database file, its WAL and its shared memory file."""
+        return [path for part in ("", "-wal", "-shm") if (path := Path(f"{self._path}{part}")).exists()]
+
     def size_bytes(self) -> int | None:
         """Return the size of the database file, its WAL and its shared memory file."""
-        files = (Path(f"{self._path}{part}") for part in ("", "-wal", "-shm"))
         with storage_errors(self._path):
-            return sum(file.stat().st_size for file in files if file.exists())
+            return sum(file.stat().st_size for file in self.files())
 
     def close(self) -> None:
         """Write the accepted appends, then release the file."""

@@ -135,7 +135,7 @@ class Staging:
         """Raise `Erased` for the id of an erased event."""
         if not head.erasure_version or self._encryption is None:
             return
-        erased = self._stored_id(self._encryption.erased_id(head.namespace, event_id))
+        erased = self._stored_id(self._encryption.keys.erased_id(head.namespace, event_id))
         if self._find(head.key, erased) is not None:
             raise Erased(
                 f"the event {event_id!r} of namespace {head.namespace!r} was erased, so it is not recorded again; "

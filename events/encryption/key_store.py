@@ -33,6 +33,8 @@ KEYS_NAME = "keys.db"
 KID_BYTES = 16
 #: Bytes of the HMAC that stands for the name of a subject or for an erased id.
 PSEUDONYM_BYTES = 16
+#: What the ids of erased events begin with.
+ERASED_ID_PREFIX = "erased:"
 #: Unwrapped keys in memory: about 0.5 kB each.
 _CIPHERS_MAX = 20_000
 
@@ -145,6 +147,10 @@ class KeyStore:
         """Return the HMAC that stands for a subject, independent of letter case and spaces; empty for None."""
         folded = _folded(subject)
         return b"" if folded is None else self.pseudonym("subject", namespace, folded)
+
+    def erased_id(self, namespace: str, event_id: str) -> str:
+        """Return the id under which an erased event stays known."""
+        return f"{ERASED_ID_PREFIX}{self.pseudonym('event', namespace, event_id).hex()}"
 
     @property
     def public_key(self) -> bytes:

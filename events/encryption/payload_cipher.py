@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from recollect.events.encryption.key_store import KID_BYTES, KeyStore
 from recollect.events.encryption.master_key import NONCE_BYTES
-from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, RecordedEvent
+from recollect.events.envelope import ENCODING_AES, RecordedEvent
 from recollect.events.errors import Erased, ForeignFile
 
 _TEXT_START = KID_BYTES + NONCE_BYTES
@@ -44,10 +44,10 @@ class PayloadCipher:
         ciphers: dict[bytes, AESGCM] = {}
         opened: list[RecordedEvent] = []
         for event in events:
-            if event[11] != ENCODING_AES:
+            if event.encoding != ENCODING_AES:
                 opened.append(event)
                 continue
-            stored = event[12]
+            stored = event.payload
             kid = stored[:KID_BYTES]
             cipher = ciphers.get(kid)
             if cipher is None:
@@ -55,16 +55,17 @@ class PayloadCipher:
                     cipher = ciphers[kid] = self.keys.cipher(kid)
                 except Erased:
                     # Such an event is in a log restored from a backup, until the erasure is repeated on it.
-                    opened.append(event.erased(f"erased:{self.keys.pseudonym('event', event[0], event[2]).hex()}"))
+                    opened.append(event.erased(self.keys.erased_id(event.namespace, event.id)))
                     continue
-            associated = f"{event[0]}\n{event[1]}\n{event[2]}\n{event[3]}\n".encode() + kid
+            associated = f"{event.namespace}\n{event.version}\n{event.id}\n{event.type}\n".encode() + kid
             try:
                 payload = cipher.decrypt(stored[KID_BYTES:_TEXT_START], stored[_TEXT_START:], associated)
             except InvalidTag:
                 raise ForeignFile(
-                    f"version {event[1]} of namespace {event[0]!r} was altered, so it cannot be decrypted; run verify"
+                    f"version {event.version} of namespace {event.namespace!r} was altered, so it cannot be decrypted; "
+                    "run verify"
                 ) from None
-            opened.append(RecordedEvent._make((*event[:11], ENCODING_JSON, payload, event[13], event[14])))
+            opened.append(event.decrypted(payload))
         return opened
 
     def open(self, event: RecordedEvent) -> RecordedEvent:

@@ -5,7 +5,7 @@ A receipt is self-contained JSON. Its signature covers all other fields; each re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -21,6 +21,10 @@ from recollect.events.errors import InvalidInput
 #: The version of the format.
 FORMAT = 1
 _ENCODING = orjson.OPT_SORT_KEYS
+#: Events read at once.
+_PAGE = 1_000
+#: Events with content that `verify_receipt` names.
+_PROBLEMS_MAX = 10
 
 
 def signed(keys: KeyStore, fields: dict[str, Any]) -> bytes:
@@ -31,12 +35,36 @@ def signed(keys: KeyStore, fields: dict[str, Any]) -> bytes:
     return orjson.dumps(fields | {"sig": sig}, option=_ENCODING)
 
 
-def digest_of(events: Iterable[RecordedEvent]) -> str:
-    """Return the sha256 over the versions and leaves of events, in hex."""
-    digest = sha256()
-    for event in events:
-        digest.update(b"%d\n%b" % (event.version, event.leaf))
-    return digest.hexdigest()
+class EventDigest:
+    """The sha256 over the versions and leaves of erased events, which are added in the order of their versions."""
+
+    def __init__(self) -> None:
+        self._sha256 = sha256()
+        #: Number of events.
+        self.count = 0
+
+    def add(self, event: RecordedEvent) -> None:
+        """Add an event."""
+        self._sha256.update(b"%d\n%b" % (event.version, event.leaf))
+        self.count += 1
+
+    @property
+    def hex(self) -> str:
+        """Return the digest of the events that were added, in hex."""
+        return self._sha256.hexdigest()
+
+
+def read_ranges(log: EventLog, namespace: str, ranges: Iterable[Sequence[int]]) -> Iterator[RecordedEvent]:
+    """Yield the stored events of ranges of versions, both ends included; a missing event is left out."""
+    for first, last in ranges:
+        after = first - 1
+        while after < last:
+            page = log.read_stored(namespace, after=after, limit=min(_PAGE, last - after))
+            if not page:
+                break
+            # After a gap in the versions, the page may have events over `last`.
+            yield from (event for event in page if event.version <= last)
+            after = page[-1].version
 
 
 def verify_receipt(
@@ -79,17 +107,13 @@ def _log_problems(fields: dict[str, Any], versions: Sequence[Sequence[int]], log
     if fields["log"]["log_id"] != log.log_id:
         return [f"the receipt is of another log, {fields['log']['log_id']}; this log is {log.log_id}"]
     namespace, recorded = fields["namespace"], fields["log"]
-    events: list[RecordedEvent] = []
-    for first, last in versions:
-        after = first - 1
-        while after < last:
-            page = log.read_stored(namespace, after=after, limit=min(1_000, last - after))
-            if not page:
-                break
-            events += page
-            after = page[-1].version
-    problems = [f"version {event.version} still has content" for event in events if not event.is_erased][:10]
-    if len(events) != recorded["count"] or digest_of(events) != recorded["digest"]:
+    problems: list[str] = []
+    digest = EventDigest()
+    for event in read_ranges(log, namespace, versions):
+        digest.add(event)
+        if not event.is_erased and len(problems) < _PROBLEMS_MAX:
+            problems.append(f"version {event.version} still has content")
+    if digest.count != recorded["count"] or digest.hex != recorded["digest"]:
         problems.append("the erased events of the log are not those of the receipt: leaves were changed")
     head = log.read_stored(namespace, after=recorded["head"] - 1, limit=1)
     if [event.hash.hex() for event in head] != [recorded["hash"]]:

@@ -7,10 +7,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from recollect.events.backends.log import EventLog
+from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.jobs.job_settings import JobSettings
 from recollect.jobs.llm.client import LlmClient
 from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.read_models.read_models import ReadModels
+
+#: Namespaces whose last look is kept: 0.3 kB each.
+_LOOKS_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionLook:
+    """The result of a look at a namespace that found nothing to erase."""
+
+    #: The head of the namespace.
+    version: int
+    #: The time up to which no event of these is over its time to live, in microseconds; None for any time.
+    due_us: int | None
+
+
+def _new_looks() -> BoundedCache[str, RetentionLook]:
+    return BoundedCache(_LOOKS_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +41,8 @@ class JobContext:
     settings: JobSettings = field(default_factory=JobSettings)
     #: The client of the language model; None when rules extract and summarise.
     llm: LlmClient | None = None
+    #: By namespace, the last look of this process at what its rules of retention erase.
+    retention_looks: BoundedCache[str, RetentionLook] = field(default_factory=_new_looks)
     #: Set when the process stops; a job then returns after its current append.
     stop: threading.Event = field(default_factory=threading.Event)
 

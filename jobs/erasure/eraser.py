@@ -16,13 +16,15 @@ import orjson
 from recollect.events.backends.log import EventLog
 from recollect.events.encryption.erasure_ledger import Erasure, ErasureLedger, Scope, pseudonym_of, retention_cutoffs
 from recollect.events.encryption.key_store import DestroyedKey, KeyStore
+from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import datetime_of, now_us, rfc3339
 from recollect.events.errors import NotFound, NotSupported, VersionConflict
-from recollect.events.integrity.receipt import FORMAT, digest_of, signed
+from recollect.events.integrity.receipt import FORMAT, EventDigest, read_ranges, signed
 from recollect.events.limits import check_namespace
 from recollect.events.validation import draft
 from recollect.jobs.erasure.care_transfer import store_care
 from recollect.jobs.erasure.erasure_plan import ErasurePlan, plan_erasure
+from recollect.jobs.erasure.residue_scan import plan_windows, scan
 from recollect.projections.read_models.read_models import ReadModels
 
 #: Plans of one erasure: each was overtaken by an append, and the pause before the next one grows.
@@ -40,7 +42,8 @@ _EXCLUSIONS: tuple[str, ...] = (
     "memory of processes and of language model providers that have read the events",
 )
 _POSTGRES_EXCLUSION = (
-    "dead rows and the WAL of PostgreSQL until the server reuses them: payloads there are ciphertext, headers are not"
+    "dead rows and the WAL of PostgreSQL until the server reuses them: payloads there are ciphertext, headers are not; "
+    "files of the server are not searched"
 )
 _SHARED_KEY_EXCLUSION = "ciphertext in older backups of the log stays readable with the key of the subject or namespace"
 
@@ -54,6 +57,8 @@ class _Progress:
     derived: int = 0
     by_type: dict[str, int] = field(default_factory=dict[str, int])
     record_id: str | None = None
+    #: Windows of the erased texts, for the residue scan.
+    windows: set[bytes] = field(default_factory=set[bytes])
     keys: list[DestroyedKey] = field(default_factory=list[DestroyedKey])
 
 
@@ -70,6 +75,7 @@ class Eraser:
         self._log = log
         self._keys: KeyStore = log.keys
         self._read_models = read_models
+        self._cipher = PayloadCipher(log.keys)
         self._ledger = ErasureLedger(log.keys)
         #: Number of erasures that `resume` has completed or repeated.
         self.resumed = 0
@@ -107,9 +113,9 @@ class Eraser:
         Raises:
             NotFound: as `plan`. StorageError: the disk failed; the erasure is completed by `resume`.
         """
-        self.plan(namespace, scope, names)
+        plan = self.plan(namespace, scope, names)
         erasure = self._ledger.add(namespace, scope, names, reason=reason, requested_by=requested_by)
-        return orjson.loads(self._carry_out(erasure) or b"{}")
+        return orjson.loads(self._carry_out(erasure, plan) or b"{}")
 
     def resume(self) -> list[dict[str, Any]]:
         """Complete the erasures that were interrupted, and repeat those that the log has lost; return their receipts.
@@ -139,14 +145,18 @@ class Eraser:
         """Return whether the log does not have the event that records a completed erasure."""
         return erasure.record_id is not None and self._log.find(erasure.namespace, erasure.record_id) is None
 
-    def _carry_out(self, erasure: Erasure) -> bytes | None:
-        """Carry out an erasure from any step on; return its receipt; None when a repeated one had nothing to erase."""
+    def _carry_out(self, erasure: Erasure, plan: ErasurePlan | None = None) -> bytes | None:
+        """Carry out an erasure from any step on; return its receipt; None when a repeated one had nothing to erase.
+
+        Parameters:
+            plan: what it erases, when that is known already.
+        """
         namespace, scope = erasure.namespace, erasure.scope
         owners = {"namespace": (b"",), "subject": erasure.pseudonyms}.get(scope, ())
         for pseudonym in owners:
             self._keys.block_pseudonym(namespace, pseudonym)
         progress = _Progress()
-        self._erase_events(erasure, progress)
+        self._erase_events(erasure, plan, progress)
         if erasure.is_complete and not progress.events:
             # The log is another one now, or was restored from before the erased events.
             self._ledger.forget_record(erasure)
@@ -163,27 +173,44 @@ class Eraser:
             ),
         )
 
-    def _erase_events(self, erasure: Erasure, progress: _Progress) -> None:
-        """Erase the events in the log, with one event for each part of them that records it."""
+    def _erase_events(self, erasure: Erasure, plan: ErasurePlan | None, progress: _Progress) -> None:
+        """Erase the events in the log, with one event for each part of them that records it.
+
+        One plan is enough. An event that was appended after it makes the transaction fail, and only then, or for
+        another part, the log is read again: the event may be derived from erased ones. After the transaction no such
+        event comes any longer, since jobs expect the version that they have read (`append_derived`).
+        """
+        namespace = erasure.namespace
         for attempt in range(_PLANS_MAX):
-            plan = plan_erasure(self._log, erasure.namespace, erasure.scope, erasure.pseudonyms)
-            if not plan.versions:
+            plan = plan or plan_erasure(self._log, namespace, erasure.scope, erasure.pseudonyms)
+            ranges = plan.ranges()
+            part = ranges[:_RANGES_MAX]
+            if part and not self._erase_part(erasure, plan, part, progress):
+                time.sleep(min(0.5, 0.01 * attempt))
+            elif len(part) == len(ranges):
                 self._add_recorded(erasure, progress)
                 return
-            ranges = plan.ranges()[:_RANGES_MAX]
-            versions = [version for version in plan.versions if version <= ranges[-1][1]]
-            record = _record(erasure, ranges, plan)
-            store_care(self._keys, erasure.namespace, plan.care)
-            try:
-                self._log.erase(erasure.namespace, versions, record, expected_version=plan.head)
-            except VersionConflict:
-                time.sleep(min(0.5, 0.01 * attempt))
-                continue
-            progress.derived += plan.derived
-            for name, count in plan.by_type.items():
-                progress.by_type[name] = progress.by_type.get(name, 0) + count
-            progress.record_id = record.id
-        raise VersionConflict(erasure.namespace, 0, self._log.head(erasure.namespace).version)
+            plan = None
+        raise VersionConflict(namespace, 0, self._log.head(namespace).version)
+
+    def _erase_part(
+        self, erasure: Erasure, plan: ErasurePlan, ranges: Sequence[tuple[int, int]], progress: _Progress
+    ) -> bool:
+        """Erase the first ranges of a plan, and record that; return False when the head has moved since the plan."""
+        versions = [version for version in plan.versions if version <= ranges[-1][1]]
+        record = _record(erasure, ranges, plan)
+        windows = plan_windows(self._cipher, plan)
+        store_care(self._keys, erasure.namespace, plan.care)
+        try:
+            self._log.erase(erasure.namespace, versions, record, expected_version=plan.head)
+        except VersionConflict:
+            return False
+        progress.windows = progress.windows or windows
+        progress.derived += plan.derived
+        for name, count in plan.by_type.items():
+            progress.by_type[name] = progress.by_type.get(name, 0) + count
+        progress.record_id = record.id
+        return True
 
     def _add_recorded(self, erasure: Erasure, progress: _Progress) -> None:
         """Add the versions that the log records for this erasure, also those of an earlier attempt."""
@@ -230,6 +257,7 @@ class Eraser:
             "targets": [
                 {"store": "log", "method": "content, ids and headers overwritten; leaves and hashes stay"},
                 *(targets or [{"store": "derived data", "method": f"removed by {_CARRIED_ON_BY}"}]),
+                *scan(self._log, self._read_models.data, erasure, progress.windows),
             ],
             "exclusions": self._exclusions(erasure, progress),
             "software": {"recollect": package_version("recollect")},
@@ -237,18 +265,10 @@ class Eraser:
 
     def _digest(self, namespace: str, ranges: Sequence[tuple[int, int]]) -> str:
         """Return the digest over the versions and leaves of all erased events."""
-
-        def events() -> Any:
-            for first, last in ranges:
-                after = first - 1
-                while after < last:
-                    page = self._log.read_stored(namespace, after=after, limit=min(1_000, last - after))
-                    if not page:
-                        break
-                    yield from page
-                    after = page[-1].version
-
-        return digest_of(events())
+        digest = EventDigest()
+        for event in read_ranges(self._log, namespace, ranges):
+            digest.add(event)
+        return digest.hex
 
     def _exclusions(self, erasure: Erasure, progress: _Progress) -> list[str]:
         """Return what the erasure does not reach."""
@@ -278,7 +298,7 @@ def _record(erasure: Erasure, ranges: Sequence[tuple[int, int]], plan: ErasurePl
         "requested_at": datetime_of(erasure.requested_us),
     }
     if len(ranges) < _RANGES_MAX:
-        payload["digest"] = plan.digest
+        payload["digest"] = plan.digest.hex
     if erasure.reason:
         payload["reason"] = erasure.reason
     if erasure.pseudonyms and erasure.scope != "retention":

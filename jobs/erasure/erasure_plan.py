@@ -10,19 +10,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
 from recollect.events.backends.log import EventLog
-from recollect.events.backends.staged_encryption import erased_id
 from recollect.events.catalogue import ERASURE_TYPES
 from recollect.events.encryption.erasure_ledger import Scope, pseudonym_of, retention_cutoffs
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import NotSupported
+from recollect.events.integrity.receipt import EventDigest
+from recollect.events.integrity.residue import EventSample
 from recollect.jobs.erasure.care_transfer import CARE_FIELDS, Care, care_of, extracted_memories
-from recollect.jobs.erasure.message_copies import Copies, read_copies
+from recollect.jobs.erasure.message_copies import EPISODE_TYPES, Copies, read_copies
 
 #: Events read at once.
 _BATCH = 1_000
@@ -48,7 +48,6 @@ _SUMMARY_TYPES = frozenset(
     )
 )
 _OBSERVATION_TYPES = frozenset(("observations.recorded", "observations.reflected"))
-_EPISODE_TYPES = frozenset(("message.added", "action.recorded", "observation.recorded"))
 #: Fields with one id, and fields with a list of ids.
 _ID_FIELDS = ("fact_id", "superseded_by", "kept_id", "memory_id", "procedure_id", "event_id")
 _LIST_FIELDS = ("source_events", "merged_ids", "memory_ids")
@@ -61,8 +60,6 @@ class ErasurePlan:
 
     #: The head of the namespace that was read.
     head: int = 0
-    #: The hash of the head.
-    hash: bytes = b""
     versions: list[int] = field(default_factory=list[int])
     #: Number of events by type.
     by_type: Counter[str] = field(default_factory=Counter[str])
@@ -70,19 +67,17 @@ class ErasurePlan:
     derived: int = 0
     #: Care for memories that are made again.
     care: list[Care] = field(default_factory=list[Care])
-    _digest: Any = field(default_factory=sha256)
+    #: Some of the events, for the residue scan: decrypted ones, except for a namespace.
+    sample: EventSample = field(default_factory=EventSample)
+    digest: EventDigest = field(default_factory=EventDigest)
 
     def add(self, event: RecordedEvent, *, derived: bool) -> None:
         """Add an event, in the order of versions."""
+        self.sample.add(event)
         self.versions.append(event.version)
         self.by_type[event.type] += 1
         self.derived += derived
-        self._digest.update(b"%d\n%b" % (event.version, event.leaf))
-
-    @property
-    def digest(self) -> str:
-        """Return the sha256 over versions and leaves (`receipt.digest_of`)."""
-        return self._digest.hexdigest()
+        self.digest.add(event)
 
     def ranges(self) -> list[tuple[int, int]]:
         """Return the versions as ranges, both ends included."""
@@ -138,15 +133,13 @@ class _Selection:
     def direct(self, event: RecordedEvent, payload: dict[str, Any]) -> bool:
         """Return whether the request names the event."""
         match self._scope:
-            case "namespace":
-                chosen = True
             case "message":
                 chosen = event.id in self._originals or self._names(event.id)
             case "session":
                 chosen = event.session_id is not None and self._names(event.session_id)
             case "retention":
                 chosen = event.recorded_at_us < self._cutoffs.get(event.type, 0)
-            case "subject":
+            case _:
                 chosen = self._is_of_subject(event, payload)
         if chosen:
             self._note(event, payload)
@@ -228,7 +221,7 @@ class _Selection:
         for id in (reference, _MEMORY_SUFFIX.sub("", reference)):
             if id in self._erased:
                 return True
-            if self._left_ids and erased_id(self._keys.pseudonym("event", self._namespace, id)) in self._left_ids:
+            if self._left_ids and self._keys.erased_id(self._namespace, id) in self._left_ids:
                 return True
         return False
 
@@ -247,7 +240,7 @@ class _Selection:
         if fingerprint is not None:
             self.care.append(care_of(self._keys, event, payload, fingerprint))
         self._erased.add(event.id)
-        if event.type in _EPISODE_TYPES:
+        if event.type in EPISODE_TYPES:
             self._read_by_model = True
             if event.session_id is not None:
                 self._touched.add(event.session_id)
@@ -267,13 +260,16 @@ def plan_erasure(log: EventLog, namespace: str, scope: Scope, pseudonyms: Iterab
     """
     if log.keys is None:
         raise NotSupported("needs the log's key store; open the log with its keys", field="log")
+    if scope == "namespace":
+        return _whole_plan(log, namespace)
     cipher = PayloadCipher(log.keys)
+    # A walk of its own over the headers: an update and an echo are recorded after the message whose words they have.
     copies = read_copies(log, namespace, cipher)
     selection = _Selection(log.keys, namespace, scope, pseudonyms, copies)
     plan = ErasurePlan()
     while stored := log.read_stored(namespace, after=plan.head, limit=_BATCH):
         for before, event in zip(stored, cipher.open_all(stored), strict=True):
-            plan.head, plan.hash = event.version, event.hash
+            plan.head = event.version
             if before.is_erased:
                 selection.note_erased(before)
             elif event.is_erased:
@@ -283,10 +279,21 @@ def plan_erasure(log: EventLog, namespace: str, scope: Scope, pseudonyms: Iterab
             elif event.type not in ERASURE_TYPES:
                 payload = event.data()
                 if selection.direct(event, payload):
-                    plan.add(before, derived=False)
+                    plan.add(event, derived=False)
                 elif selection.derived(event, payload):
-                    plan.add(before, derived=True)
-    plan.care = selection.care if scope != "namespace" else []
+                    plan.add(event, derived=True)
+    plan.care = selection.care
+    return plan
+
+
+def _whole_plan(log: EventLog, namespace: str) -> ErasurePlan:
+    """Return the plan for all events of a namespace; no event is decrypted for it."""
+    plan = ErasurePlan()
+    while stored := log.read_stored(namespace, after=plan.head, limit=_BATCH):
+        for event in stored:
+            plan.head = event.version
+            if not event.is_erased and event.type not in ERASURE_TYPES:
+                plan.add(event, derived=False)
     return plan
 
 

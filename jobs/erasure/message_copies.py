@@ -14,7 +14,8 @@ from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import RecordedEvent
 
 _BATCH = 5_000
-_EPISODE_TYPES = frozenset(("message.added", "action.recorded", "observation.recorded"))
+#: Types of events that people and agents say or do; each is one episode.
+EPISODE_TYPES = frozenset(("message.added", "action.recorded", "observation.recorded"))
 #: The beginning of the reason of the status `echo`; the ids of the repeated memories follow.
 _REPEATS = "repeats "
 
@@ -55,7 +56,7 @@ def read_copies(log: EventLog, namespace: str, cipher: PayloadCipher) -> Copies:
     while events := log.read_stored(namespace, after=after, limit=_BATCH):
         changes: list[RecordedEvent] = []
         for event in events:
-            if event.type in _EPISODE_TYPES:
+            if event.type in EPISODE_TYPES:
                 kept = (event.type, event.occurred_at_us, event.session_id, event.actor, event.correlation_id)
                 headers[event.id] = event.recorded_at_us, hash(kept)
                 old_us, old_hash = headers.get(event.causation_id or "", (event.recorded_at_us, 0))

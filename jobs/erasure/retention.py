@@ -1,15 +1,20 @@
-"""Retention: erases the events that are over the limits of the operator's rules, by age or by number."""
+"""Retention: erases the events that are over the limits of the operator's rules, by age or by number.
+
+It looks at the headers of stored events and decrypts none. A namespace is not looked at again until it has new events
+or an event of it comes of age.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from recollect.events.backends.log import EventLog
 from recollect.events.encryption.erasure_ledger import retention_criterion
-from recollect.events.envelope import DAY_US
-from recollect.jobs.derivation.job_context import JobContext
+from recollect.events.envelope import DAY_US, RecordedEvent
+from recollect.jobs.derivation.job_context import JobContext, RetentionLook
 from recollect.jobs.erasure.eraser import Eraser
 from recollect.jobs.job_settings import RetentionRule
 
@@ -22,39 +27,75 @@ def retain(context: JobContext, namespace: str, now_us: int) -> int:
     rules = [rule for rule in context.settings.retention.retention if fnmatchcase(namespace, rule.namespace)]
     if not rules or context.log.keys is None:
         return 0
-    cutoffs = _cutoffs(context.log, namespace, rules, now_us)
+    head = context.log.head(namespace)
+    look = context.retention_looks.get(namespace)
+    if look is not None and look.version == head.version and (look.due_us is None or now_us <= look.due_us):
+        return 0
+    limits = _Limits.of(rules)
+    version = _read_headers(context.log, namespace, limits)
+    cutoffs = limits.cutoffs(now_us)
+    if not cutoffs:
+        context.retention_looks.put(namespace, RetentionLook(version=version, due_us=limits.due_us()))
+        return 0
     criteria = [retention_criterion(type, cutoff_us) for type, cutoff_us in sorted(cutoffs.items())]
     eraser = Eraser(context.log, context.read_models)
-    if not criteria or not eraser.plan(namespace, "retention", criteria).versions:
-        return 0
     eraser.erase(namespace, "retention", criteria, reason="retention", requested_by="retention")
     return 1
 
 
-def _cutoffs(log: EventLog, namespace: str, rules: Iterable[RetentionRule], now_us: int) -> dict[str, int]:
-    """Return the time before which events of each type are erased, for the types that have such events."""
-    cutoffs: dict[str, int] = {}
-    keep: dict[str, int] = {}
-    for rule in rules:
-        if rule.ttl_days is not None:
-            cutoffs[rule.type] = max(cutoffs.get(rule.type, 0), now_us - rule.ttl_days * DAY_US)
-        if rule.keep_last is not None:
-            keep[rule.type] = min(keep.get(rule.type, rule.keep_last), rule.keep_last)
-    for type, cutoff_us in _cutoffs_by_number(log, namespace, keep).items():
-        cutoffs[type] = max(cutoffs.get(type, 0), cutoff_us)
-    return cutoffs
+@dataclass(slots=True)
+class _Limits:
+    """The limits of a namespace by type, and the times of recording of the events under them."""
+
+    #: The shortest time to live, in microseconds.
+    ttl_us: dict[str, int] = field(default_factory=dict[str, int])
+    #: The times of the newest events, as many as are kept.
+    newest_us: dict[str, deque[int]] = field(default_factory=dict[str, deque[int]])
+    oldest_us: dict[str, int] = field(default_factory=dict[str, int])
+    last_us: dict[str, int] = field(default_factory=dict[str, int])
+
+    @classmethod
+    def of(cls, rules: Iterable[RetentionRule]) -> _Limits:
+        """Return the limits of rules: of two for one type, the stricter one holds."""
+        limits = cls()
+        for rule in rules:
+            if rule.ttl_days is not None:
+                ttl_us = rule.ttl_days * DAY_US
+                limits.ttl_us[rule.type] = min(limits.ttl_us.get(rule.type, ttl_us), ttl_us)
+            if rule.keep_last is not None:
+                earlier = limits.newest_us.get(rule.type)
+                kept = rule.keep_last if earlier is None else min(earlier.maxlen or 0, rule.keep_last)
+                limits.newest_us[rule.type] = deque(maxlen=kept)
+        return limits
+
+    def add(self, event: RecordedEvent) -> None:
+        """Count an event, in the order of versions; erased events have a type of their own."""
+        if event.type in self.ttl_us or event.type in self.newest_us:
+            self.oldest_us.setdefault(event.type, event.recorded_at_us)
+            self.last_us[event.type] = event.recorded_at_us
+            if event.type in self.newest_us:
+                self.newest_us[event.type].append(event.recorded_at_us)
+
+    def cutoffs(self, now_us: int) -> dict[str, int]:
+        """Return the time before which the events of each type are erased, for the types that have such events."""
+        cutoffs = {type: now_us - ttl_us for type, ttl_us in self.ttl_us.items()}
+        for type, times_us in self.newest_us.items():
+            # Events of one batch share their time and stay. Where none is kept, everything up to the last one goes.
+            cutoff_us = times_us[0] if times_us else self.last_us.get(type, 0) + 1
+            cutoffs[type] = max(cutoffs.get(type, 0), cutoff_us)
+        return {type: us for type, us in cutoffs.items() if type in self.oldest_us and self.oldest_us[type] < us}
+
+    def due_us(self) -> int | None:
+        """Return the time up to which no event is over its time to live; None for any time."""
+        ages = (self.oldest_us[type] + ttl_us for type, ttl_us in self.ttl_us.items() if type in self.oldest_us)
+        return min(ages, default=None)
 
 
-def _cutoffs_by_number(log: EventLog, namespace: str, keep: dict[str, int]) -> dict[str, int]:
-    """Return the time of recording of the oldest event to keep, by type; events of one batch share it and stay."""
-    newest: dict[str, deque[int]] = {type: deque(maxlen=count) for type, count in keep.items()}
-    last_us: dict[str, int] = {}
-    after = 0
-    while newest and (events := log.read_stored(namespace, after=after, limit=_BATCH)):
+def _read_headers(log: EventLog, namespace: str, limits: _Limits) -> int:
+    """Count the events of a namespace; return the version of the last one."""
+    version = 0
+    while events := log.read_stored(namespace, after=version, limit=_BATCH):
         for event in events:
-            if event.type in newest:
-                newest[event.type].append(event.recorded_at_us)
-                last_us[event.type] = event.recorded_at_us
-        after = events[-1].version
-    # Where none is kept, everything up to the last one goes.
-    return {type: times[0] if times else last_us[type] + 1 for type, times in newest.items() if type in last_us}
+            limits.add(event)
+        version = events[-1].version
+    return version

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from recollect.events.storage.namespace_folder import hashed_folder, named_folder
 
 _GENERATION = re.compile(r"(\d{6})\.db")
+#: Folders of the data folder with one folder for each namespace, or with empty files for them.
+_FOLDERS_OF_NAMESPACES = frozenset(("namespaces", "archive", "as-of"))
+#: Ends of the names of files without plain texts: locks, the shared memory of a WAL, compressed segments, matrices.
+_WITHOUT_TEXTS = (".lock", "-shm", ".parquet", ".npy")
 
 
 def namespace_folder(data: Path, namespace: str) -> Path:
@@ -31,6 +36,30 @@ def generations(folder: Path) -> list[int]:
 def generation_path(folder: Path, generation: int) -> Path:
     """Return the path of a generation's file."""
     return folder / f"{generation:06}.db"
+
+
+def own_files(data: Path, namespace: str) -> list[Path]:
+    """Return the files of a namespace that may hold its texts."""
+    return [*_files_with_texts(namespace_folder(data, namespace))]
+
+
+def shared_files(data: Path) -> list[Path]:
+    """Return the files of a data folder that may hold texts and belong to no namespace, the small ones first."""
+    names = sorted(data.iterdir()) if data.is_dir() else []
+    files = [file for name in names if name.name not in _FOLDERS_OF_NAMESPACES for file in _files_with_texts(name)]
+    return sorted(files, key=lambda file: file.stat().st_size if file.exists() else 0)
+
+
+def _files_with_texts(path: Path) -> Iterator[Path]:
+    """Yield the file `path`, or the files below the folder `path`, except those that hold no plain texts."""
+    for file in sorted(path.rglob("*")) if path.is_dir() else (path,):
+        if is_searched(file) and file.is_file():
+            yield file
+
+
+def is_searched(file: Path) -> bool:
+    """Return whether a file may hold plain texts, by its name."""
+    return not file.name.endswith(_WITHOUT_TEXTS)
 
 
 def remove_database(path: Path) -> None:

@@ -173,7 +173,8 @@ class ReadModels:
         replay_batch_events: int = REPLAY_BATCH_EVENTS,
         far_behind_events: int = FAR_BEHIND_EVENTS,
     ) -> None:
-        self._data = data
+        #: The data folder.
+        self.data = data
         self._first_batch_events = first_batch_events
         self._batch_events = batch_events
         self._replay_batch_events = replay_batch_events
@@ -244,7 +245,7 @@ class ReadModels:
         """
         if self.log.head(namespace).version == 0:
             return 0
-        folder = namespace_folder(self._data, namespace)
+        folder = namespace_folder(self.data, namespace)
         with building(folder) as path:
             with storage_errors(path):
                 version = build_read_model(
@@ -258,7 +259,7 @@ class ReadModels:
         self.catch_up(namespace)
         with self.reading(namespace) as live:
             version, live_digest = live.version, live.content_hash()
-        with building(namespace_folder(self._data, namespace)) as path, storage_errors(path):
+        with building(namespace_folder(self.data, namespace)) as path, storage_errors(path):
             batch_events = self._replay_batch_events
             build_read_model(
                 path, self.log, namespace, until=version, batch_events=batch_events, on_progress=on_progress
@@ -294,7 +295,7 @@ class ReadModels:
             self.replay(namespace)
         except ProjectionFailed:
             # The next catch-up projects the events before the failing one and parks the namespace.
-            self._begin_generation(namespace, namespace_folder(self._data, namespace))
+            self._begin_generation(namespace, namespace_folder(self.data, namespace))
 
     def _rebuild_far_behind(self, namespace: str, head: int) -> None:
         """Replay a read model that lacks most of a long log, after a change of schema or the loss of its file.
@@ -360,7 +361,7 @@ class ReadModels:
 
     def _open_live(self, namespace: str) -> _OpenReadModel:
         """Open the live generation; begin an empty one when none exists, or when it is damaged or of another log."""
-        folder = namespace_folder(self._data, namespace)
+        folder = namespace_folder(self.data, namespace)
         if not generations(folder):
             self._begin_generation(namespace, folder)
         try:
@@ -380,7 +381,7 @@ class ReadModels:
             "the read model of namespace %.12s is built again from the log: %s", folder_name(namespace), problem
         )
         self._open_files.drop(namespace)
-        self._begin_generation(namespace, namespace_folder(self._data, namespace))
+        self._begin_generation(namespace, namespace_folder(self.data, namespace))
 
     def _begin_generation(self, namespace: str, folder: Path) -> None:
         """Publish an empty generation."""

@@ -158,7 +158,7 @@ COMMANDS = {
     "token list": "--json",
     "token rotate": "id --overlap-hours",
     "token revoke": "id",
-    "audit": "--namespace --token --limit --json",
+    "audit": "--namespace --token --limit --verify --head --json",
     "serve": "--host --port --workers",
     "worker": "",
     "scheduler": "",

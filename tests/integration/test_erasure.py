@@ -188,6 +188,34 @@ def test_receipts_are_signed_chained_and_fit_the_log(erased: tuple[Recollect, Pa
         verify_receipt(b"{}")
 
 
+def test_the_files_are_searched_for_the_erased_texts(erased: tuple[Recollect, Path]) -> None:
+    memory, _ = erased
+    for receipt in memory.receipts():
+        own, shared = scans_of(receipt)
+        assert own["residue_windows"] >= 10
+        assert (own["residue_hits"], own["is_complete"], shared["is_complete"]) == (0, True, True)
+        assert own["bytes"] > 100_000
+
+
+def scans_of(receipt: dict[str, Any]) -> list[dict[str, Any]]:
+    return [target for target in receipt["targets"] if "residue_windows" in target]
+
+
+def test_a_text_that_a_file_still_has_is_a_residue_unless_a_kept_message_has_the_same_words(tmp_path: Path) -> None:
+    texts = {name: f"The {name} of the garden gate is four four seven one." for name in ("code", "lock")}
+    with opened(tmp_path) as memory:
+        memory.append("a", [message(text, id=name) for name, text in texts.items()])
+        memory.append("a", message(f"I repeat: {texts['lock']}"))
+        (tmp_path / "notes.txt").write_text(f"a forgotten copy: {texts['code']}")
+        code, lock = (scans_of(memory.erase("a", event_ids=[name]))[1] for name in texts)
+    assert code["files_with_hits"] == ["notes.txt"]
+    assert code["residue_hits"] > 0
+    # "of the garden gate is four …" is in the messages that stay.
+    assert code["windows_in_kept_events"] > 0
+    assert lock["residue_hits"] == 0
+    assert lock["windows_in_kept_events"] > 0
+
+
 def test_a_dry_run_counts_and_changes_nothing(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         live(memory, "a", talk("a", canaries=[]))

@@ -10,7 +10,7 @@ from support.events import message
 
 from recollect import Recollect
 from recollect.api.settings import load_settings
-from recollect.events.envelope import DAY_US, now_us
+from recollect.events.envelope import DAY_US, RecordedEvent, now_us
 from recollect.events.errors import InvalidInput
 from recollect.jobs.erasure.retention import retain
 
@@ -51,6 +51,29 @@ def test_events_are_erased_after_their_time(tmp_path: Path) -> None:
         assert retain(memory.parts.job_context, "a", now_us() + 31 * DAY_US) == 1
         assert texts(memory, "a") == []
         assert "Oslo" not in str(memory.facts("a"))
+
+
+def test_a_namespace_is_read_again_only_for_new_events_or_when_one_comes_of_age(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = [{"type": "message.added", "ttl_days": 30}, {"type": "message.added", "keep_last": 2}]
+    reads: list[str] = []
+    with opened(tmp_path, rules) as memory:
+        log, context = memory.parts.log, memory.parts.job_context
+        read = log.read_stored
+
+        def counted(namespace: str, **span: int) -> list[RecordedEvent]:
+            reads.append(namespace)
+            return read(namespace, **span)
+
+        monkeypatch.setattr(log, "read_stored", counted)
+        memory.append("a", message("hello"))
+        assert [retain(context, "a", now_us() + days * DAY_US) for days in (1, 2, 29)] == [0, 0, 0]
+        assert len(reads) == 2
+        memory.append("a", [message("how are you?"), message("fine")])
+        assert retain(context, "a", now_us()) == 1
+        assert texts(memory, "a") == ["how are you?", "fine"]
+        assert [retain(context, "a", now_us() + days * DAY_US) for days in (1, 29, 31, 32)] == [0, 0, 1, 0]
 
 
 def test_a_rule_that_limits_nothing_is_refused(tmp_path: Path) -> None:

@@ -17,10 +17,17 @@ from support.memory import Memory
 from support.server import Server
 
 from recollect import Recollect
-from recollect.api.retrieval.answer.trace_store import TraceStore, find_trace, list_traces, trace_files
+from recollect.api.retrieval.answer.trace_store import (
+    TraceStore,
+    find_trace,
+    list_traces,
+    remove_old_traces,
+    trace_files,
+)
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import load_settings
+from recollect.events.envelope import now_us
 from recollect.events.errors import InvalidNamespace, NotFound
 
 
@@ -196,6 +203,24 @@ def test_files_are_bounded_and_the_oldest_traces_go_first(memory: Recollect, tmp
     assert kept == ids[::-1][: len(kept)]
     assert 5 < len(kept) < 80
     traces.close()
+
+
+def test_old_traces_are_removed_also_when_no_retrieval_follows(memory: Recollect, tmp_path: Path) -> None:
+    folder = tmp_path / "aged"
+    traces = TraceStore(folder)
+    for query in ("long ago", "lately"):
+        traces.add("a", *_result(memory, query))
+    traces.close()
+    [file] = trace_files(folder)
+    old, new = (json.loads(line) for line in file.read_bytes().splitlines())
+    old["at"] = "2024-01-01T00:00:00.5Z"
+    file.write_text(f"{json.dumps(old)}\n{json.dumps(new)}\n")
+    TraceStore(folder, days_max=3_650).close()
+    assert len(list_traces(folder, "a", "", 9)) == 2
+    TraceStore(folder, days_max=1).close()
+    assert [trace["query"] for trace in list_traces(folder, "a", "", 9)] == ["lately"]
+    assert remove_old_traces(folder, now_us() + 1_000_000) == 1
+    assert trace_files(folder) == []
 
 
 def test_a_trace_that_cannot_be_written_costs_neither_the_answer_nor_the_ones_after_it(

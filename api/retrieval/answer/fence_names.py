@@ -29,7 +29,6 @@ def read_fence_key(folder: Path) -> bytes:
     try:
         if not path.exists():
             write_once(path, os.urandom(_KEY_BYTES))
-            path.chmod(0o600)
         key = path.read_bytes()
     except OSError as error:
         _logger.warning("the key of the fence cannot be kept, so that each process has its own: %s", error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, Full, Queue
@@ -17,11 +18,12 @@ import orjson
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
-from recollect.api.settings import TRACES_BYTES_MAX
-from recollect.events.envelope import now_us, rfc3339
-from recollect.events.errors import NotFound
+from recollect.api.settings import TRACES_BYTES_MAX, TRACES_DAYS_MAX
+from recollect.events.envelope import DAY_US, now_us, parse_rfc3339, rfc3339
+from recollect.events.errors import NotFound, StorageError
 from recollect.events.storage.atomic_file import write_atomically
 from recollect.events.storage.database import storage_errors
+from recollect.events.storage.file_lock import file_lock
 from recollect.events.storage.private_files import PRIVATE_MODE, make_private_folder
 
 _logger = logging.getLogger(__name__)
@@ -30,6 +32,10 @@ _logger = logging.getLogger(__name__)
 _FILES_MAX = 8
 #: Traces in the queue; further traces are dropped until some are written.
 _QUEUED_TRACES_MAX = 200
+#: Seconds between two removals of old traces.
+_AGE_CHECK_SECONDS = 3_600.0
+#: Held while traces are removed: a file that is written again must not bring back what another removal took out.
+_REMOVAL_LOCK = "removal.lock"
 
 
 class _QueuedTrace(NamedTuple):
@@ -46,15 +52,20 @@ class TraceStore:
 
     Parameters:
         bytes_max: the size of all files together, in bytes; 0 turns traces off.
+        days_max: days after which a trace is removed.
     """
 
-    def __init__(self, folder: Path, *, bytes_max: int = TRACES_BYTES_MAX) -> None:
+    def __init__(self, folder: Path, *, bytes_max: int = TRACES_BYTES_MAX, days_max: int = TRACES_DAYS_MAX) -> None:
         self._folder = folder
         self._bytes_max = bytes_max
+        self._age_max_us = days_max * DAY_US
         self._queue: Queue[_QueuedTrace | None] = Queue(_QUEUED_TRACES_MAX)
         self._thread: threading.Thread | None = None
         self._start_lock = threading.Lock()
         self._write_failed = False
+        if trace_files(folder):
+            # Its traces grow old, also when no retrieval follows.
+            self._start()
 
     def add(self, namespace: str, request: RetrieveRequest, result: RetrieveResult) -> None:
         """Queue the trace of one retrieval, or drop it when the queue is full."""
@@ -86,14 +97,13 @@ class TraceStore:
                 self._thread.start()
 
     def _run(self) -> None:
-        """Write queued traces in batches until `None` is taken from the queue."""
+        """Write queued traces in batches until `None` is taken from the queue; remove old traces at intervals."""
+        checked_at = -_AGE_CHECK_SECONDS
         while True:
-            traces = [self._queue.get()]
-            while True:
-                try:
-                    traces.append(self._queue.get_nowait())
-                except Empty:
-                    break
+            if time.monotonic() - checked_at >= _AGE_CHECK_SECONDS:
+                self._remove_old()
+                checked_at = time.monotonic()
+            traces = self._next_traces()
             try:
                 self._write(b"".join(_encoded_trace(trace) for trace in traces if trace is not None))
                 self._write_failed = False
@@ -108,6 +118,23 @@ class TraceStore:
                     self._queue.task_done()
             if None in traces:
                 return
+
+    def _next_traces(self) -> list[_QueuedTrace | None]:
+        """Wait for queued traces and return all of them; none when old traces are to be removed again."""
+        traces: list[_QueuedTrace | None] = []
+        try:
+            traces.append(self._queue.get(timeout=_AGE_CHECK_SECONDS))
+            while True:
+                traces.append(self._queue.get_nowait())
+        except Empty:
+            return traces
+
+    def _remove_old(self) -> None:
+        """Remove the traces over their age; the next time makes up for a failure."""
+        try:
+            remove_old_traces(self._folder, now_us() - self._age_max_us)
+        except StorageError as error:
+            _logger.warning("old traces cannot be removed, check the folder and the disk: %s", error)
 
     def _write(self, content: bytes) -> None:
         """Append lines to the newest file; start a new file when it is full, and delete the oldest over the limit."""
@@ -134,24 +161,57 @@ class TraceStore:
 def remove_traces(folder: Path, namespace: str) -> int:
     """Remove the traces of retrievals that read `namespace` from all files; return their number.
 
-    A file is replaced as a whole. A line that another process appends to it at the same moment is lost.
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    if not trace_files(folder):
+        return 0
+    with storage_errors(folder), file_lock(folder / _REMOVAL_LOCK):
+        return sum(_remove(file, lambda trace: _reads(trace, namespace)) for file in trace_files(folder))
+
+
+def remove_old_traces(folder: Path, before_us: int) -> int:
+    """Remove the traces of retrievals before a time, in microseconds since 1970 UTC; return their number.
 
     Raises:
         StorageError: the folder cannot be written.
     """
-    removed = 0
     with storage_errors(folder):
-        for file in trace_files(folder):
-            lines = _file_lines(file)
-            kept = [line for line in lines if not _reads(_parsed_trace(line), namespace)]
-            if len(kept) == len(lines):
-                continue
-            removed += len(lines) - len(kept)
-            if kept:
-                write_atomically(file, b"".join(line + b"\n" for line in kept))
-            else:
-                file.unlink(missing_ok=True)
-    return removed
+        # The first line of each file tells: traces are written in their order.
+        if not any(_begins_before(file, before_us) for file in trace_files(folder)):
+            return 0
+        with file_lock(folder / _REMOVAL_LOCK):
+            olds = [file for file in trace_files(folder) if _begins_before(file, before_us)]
+            return sum(_remove(file, lambda trace: _is_before(trace, before_us)) for file in olds)
+
+
+def _remove(file: Path, unwanted: Callable[[dict[str, Any]], bool]) -> int:
+    """Remove traces from one file; return their number.
+
+    The file is replaced as a whole. A line that another process appends to it at the same moment is lost.
+    """
+    lines = _file_lines(file)
+    kept = [line for line in lines if not unwanted(_parsed_trace(line))]
+    if kept and len(kept) < len(lines):
+        write_atomically(file, b"".join(line + b"\n" for line in kept))
+    elif lines and not kept:
+        file.unlink(missing_ok=True)
+    return len(lines) - len(kept)
+
+
+def _begins_before(file: Path, before_us: int) -> bool:
+    """Return whether the first trace of a file is from before a time; False for a file that was deleted meanwhile."""
+    try:
+        with file.open("rb") as lines:
+            return _is_before(_parsed_trace(lines.readline()), before_us)
+    except FileNotFoundError:
+        return False
+
+
+def _is_before(trace: dict[str, Any], before_us: int) -> bool:
+    """Return whether a trace is from before a time; so is a line that cannot be parsed."""
+    written_at: str = trace.get("at", "1970-01-01T00:00:00Z")
+    return parse_rfc3339(written_at) < before_us
 
 
 def _reads(trace: dict[str, Any], namespace: str) -> bool:
