@@ -38,6 +38,8 @@ CONTEXT_TOKENS_MAX = 100_000
 TRACES_BYTES_MAX = 64 << 20
 #: Bytes of the request line and the headers of a request. Servers behind proxies get some 8 KiB, with cookies 16 KiB.
 HEADER_BYTES_MAX = 64 << 10
+#: Free bytes of the disk: room for a replay of a read model of 100,000 messages, and for an hour of appends.
+DISK_FREE_BYTES_MIN = 256 << 20
 #: Requests of one token in a minute: a bot with 50 messages a second, each with a retrieval.
 REQUESTS_PER_MINUTE = 6_000
 #: Bytes of the audit log: about 80,000 requests.
@@ -68,6 +70,8 @@ class StorageSettings(BaseModel):
     #: `module:name` of an object with the methods `wrap(key, label)` and `unwrap(wrapped, label)`, such as a client of
     #: a key management service, instead of a master key.
     master_key_provider: str | None = None
+    #: Free bytes of the data folder's disk under which health is degraded and a server is not ready; 0: none.
+    disk_free_bytes_min: Annotated[int, Field(ge=0)] = DISK_FREE_BYTES_MIN
     #: Bytes of retrieval traces on disk; 0 keeps none.
     traces_bytes_max: Annotated[int, Field(ge=0)] = TRACES_BYTES_MAX
 

@@ -129,8 +129,8 @@ def open_parts(
         settings=settings,
         llm=LlmClient(settings.llm, data) if settings.llm.llm else None,
     )
-    backlog = BacklogMonitor(log, read_models, active_model.vectors)
     run_store = open_run_store(settings.queue.broker, data)
+    backlog = BacklogMonitor(log, read_models, active_model.vectors, run_store)
     # On another broker the workers are other processes, which have to be notified.
     active = workers or schedule or settings.queue.broker != "memory://"
     trace_store = TraceStore(data / "traces", bytes_max=settings.storage.traces_bytes_max)

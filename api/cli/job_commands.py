@@ -77,7 +77,13 @@ def jobs(context: typer.Context) -> None:
         alive = "alive" if process.is_alive(now_us()) else "DEAD"
         last = rfc3339(process.seen_at_us)
         echo(f"{process.role} {process.host} process {process.pid}: {alive}, last heartbeat {last}")
-    echo(f"{len(state.backlogs)} of {state.namespaces} namespaces have a backlog")
+    lag = state.lag(now_us())
+    least = "at least " if lag["at_least"] else ""
+    echo(
+        f"{least}{lag['read_models']} events to project, {lag['embeddings']} episodes to embed, {lag['extraction']} "
+        f"messages to read, {state.queues_total} messages in queues"
+    )
+    echo(f"{least}{lag['namespaces_behind']} of {state.scan.compared} namespaces have a backlog")
     for letter in state.dead_letters:
         last = letter.error.strip().splitlines()[-1]
         echo(f"dead letter {letter.id}: {letter.actor}{letter.arguments}, {rfc3339(letter.failed_at_us)}: {last}")

@@ -75,11 +75,13 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
             actors.embed.send(namespace)
 
     def process_background(namespace: str) -> None:
+        version = context.read_models.progress(namespace).version
         for job in LIVE_JOBS.values():
             try:
                 job.work(context, namespace, now_us())
             except InterruptedError as error:
                 raise _Stopping(str(error)) from error
+        run_store.note_read(folder_name(namespace), version)
 
     def run(job: str, scheduled_at_us: int, after: str) -> None:
         names = [head.namespace for head in context.log.heads(after=after, limit=BATCH_NAMESPACES)]

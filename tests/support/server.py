@@ -83,7 +83,7 @@ def _wait_until_ready(base: str) -> None:
     deadline = time.monotonic() + _READY_SECONDS_MAX
     while True:
         try:
-            if httpx.get(f"{base}/ready").status_code == 200:
+            if httpx.get(f"{base}/health/ready").status_code == 200:
                 return
         except httpx.TransportError:
             pass
