@@ -135,6 +135,20 @@ class ServerSettings(BaseModel):
     body_seconds_max: Annotated[float, Field(gt=0)] = 30
 
 
+class LogSettings(BaseModel):
+    """Settings of the messages of a process, and of its traces."""
+
+    model_config = _FROZEN
+
+    #: The least level of the messages of Recollect on standard error. `debug` has a line for each request.
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    #: `json`: a JSON object a line; `text`: for people; `auto`: JSON where standard error is no terminal.
+    log_format: Literal["auto", "json", "text"] = "auto"
+    #: Whether requests, retrievals and jobs are traced with OpenTelemetry, which the extra `recollect[otel]` installs.
+    #: Its own variables, such as `OTEL_EXPORTER_OTLP_ENDPOINT`, say where the spans go.
+    tracing: bool = False
+
+
 class AccessSettings(BaseModel):
     """Settings of access over HTTP: tokens, names of the server, rates, and the audit log."""
 
@@ -243,6 +257,7 @@ class Settings(JobSettings):
     privacy: PrivacySettings = PrivacySettings()
     server: ServerSettings = ServerSettings()
     access: AccessSettings = AccessSettings()
+    logging: LogSettings = LogSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     read_models: ReadModelSettings = ReadModelSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()

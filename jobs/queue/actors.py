@@ -15,7 +15,9 @@ import dramatiq
 
 from recollect.events.envelope import now_us
 from recollect.events.errors import RecollectError
+from recollect.events.log_context import log_context
 from recollect.events.storage.namespace_folder import folder_name
+from recollect.events.tracing import hidden_namespace
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.registry import LIVE_JOBS, SCHEDULED_JOBS
 from recollect.jobs.queue.run_store import RunStore
@@ -121,4 +123,10 @@ def _process_namespace(
 def _actor(
     work: Callable[..., None], broker: dramatiq.Broker, *, name: str, queue: str, priority: int = _LIVE
 ) -> dramatiq.Actor[..., Any]:
-    return dramatiq.Actor(work, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})
+    def in_context(*arguments: Any) -> None:
+        # The first argument of a run is the job, that of the others the namespace.
+        fields = {"job": arguments[0]} if name == "run" else {"job": name, "namespace": hidden_namespace(arguments[0])}
+        with log_context({**fields}):
+            work(*arguments)
+
+    return dramatiq.Actor(in_context, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})
