@@ -55,6 +55,7 @@ def create_app(memory: Recollect) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        app.state.monitor.start()
         yield
         await run_in_threadpool(app.state.monitor.stop)
         await run_in_threadpool(memory.close)
@@ -73,9 +74,7 @@ def create_app(memory: Recollect) -> FastAPI:
     app.state.access = open_access(settings)
     app.state.methods_of = _methods_of
     # The last one that is added is the first one to get a request.
-    # The last one that is added is the first one to get a request.
     app.add_middleware(OriginGuard, host=settings.server.host, allowed_hosts=settings.access.host_names)
-    app.add_middleware(RequestObserver)
     app.add_middleware(RequestObserver)
     answer_errors(app)
     for router in ROUTERS:

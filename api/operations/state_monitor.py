@@ -24,6 +24,8 @@ _logger = logging.getLogger(__name__)
 _INTERVAL_SECONDS = 5.0
 #: Seconds that a request waits for a check that begins after it, out of the 100 ms in which it answers.
 _WAIT_SECONDS = 0.07
+#: Seconds that a request waits for the first check of all, which begins with the server.
+_FIRST_SECONDS = 2.0
 #: Seconds between two looks of a request at the check.
 _STEP_SECONDS = 0.004
 #: Seconds after which a check that has not ended is a problem.
@@ -55,6 +57,7 @@ class StateMonitor:
         self._stopped = False
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._started_at = 0.0
         #: The numbers of the checks that began and ended.
         self._begun = 0
         self._ended = 0
@@ -63,7 +66,10 @@ class StateMonitor:
         self.state: CheckedState | None = None
 
     async def latest(self) -> CheckedState | None:
-        """Return the state as of now if a check takes less than 70 ms, or the last one; None before the first."""
+        """Return the state as of now if a check takes less than 70 ms, or the last one.
+
+        In the first two seconds of the process it waits for the first one; after them it returns None without one.
+        """
         with self._lock:
             self._start()
             # A check that is running may have read the log before this request.
@@ -73,7 +79,7 @@ class StateMonitor:
         return self.state
 
     async def first(self) -> CheckedState | None:
-        """Return the last state; wait for the first one for 70 ms."""
+        """Return the last state; before the first one, wait for it."""
         with self._lock:
             self._start()
         await self._wait_for(1)
@@ -96,11 +102,19 @@ class StateMonitor:
 
     async def _wait_for(self, number: int) -> None:
         deadline = time.monotonic() + _WAIT_SECONDS
+        if self.state is None:
+            deadline = max(deadline, self._started_at + _FIRST_SECONDS)
         while self._ended < number and time.monotonic() < deadline:
             await asyncio.sleep(_STEP_SECONDS)
 
+    def start(self) -> None:
+        """Begin to check, if that has not begun yet."""
+        with self._lock:
+            self._start()
+
     def _start(self) -> None:
         if self._thread is None and not self._stopped:
+            self._started_at = time.monotonic()
             self._thread = threading.Thread(target=self._run, name="recollect-state", daemon=True)
             self._thread.start()
 

@@ -129,4 +129,7 @@ def _actor(
         with log_context({**fields}):
             work(*arguments)
 
-    return dramatiq.Actor(in_context, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})
+    actor = dramatiq.Actor(in_context, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})
+    # At the level debug it logs the arguments, and so the names of namespaces.
+    actor.logger.setLevel(logging.INFO)
+    return actor

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -58,13 +58,16 @@ class Server:
 
 
 @contextmanager
-def serving(data: Path, *, model: str = "none") -> Generator[Server]:
+def serving(
+    data: Path, *, model: str = "none", stderr: int | None = None, environment: Mapping[str, str] | None = None
+) -> Generator[Server]:
     """Start a server on a free port, and end it at the end whatever happens."""
     process = subprocess.Popen(
         [*_COMMAND, "--data", str(data), "serve", "--port", "0"],
         stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
-        env=os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
+        env=os.environ | {"RECOLLECT_EMBEDDING_MODEL": model} | dict(environment or {}),
     )
     with process:
         try:

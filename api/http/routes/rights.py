@@ -148,7 +148,6 @@ class _Guard:
 
     async def __aenter__(self) -> _Guard:
         self._scope[ROUTE] = self._path
-        self._scope[ROUTE] = self._path
         try:
             self._caller = self._access.authenticate(self._arrival, self._right)
             self._access.check(self._caller, self._arrival, self._right)
