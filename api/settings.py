@@ -40,6 +40,8 @@ TRACES_BYTES_MAX = 64 << 20
 TRACES_DAYS_MAX = 30
 #: Bytes of the request line and the headers of a request. Servers behind proxies get some 8 KiB, with cookies 16 KiB.
 HEADER_BYTES_MAX = 64 << 10
+#: Free bytes of the disk: room for a replay of a read model of 100,000 messages, and for an hour of appends.
+DISK_FREE_BYTES_MIN = 256 << 20
 #: Requests of one token in a minute: a bot with 50 messages a second, each with a retrieval.
 REQUESTS_PER_MINUTE = 6_000
 #: Bytes of the audit log: about 80,000 requests.
@@ -70,6 +72,8 @@ class StorageSettings(BaseModel):
     #: `module:name` of an object with the methods `wrap(key, label)` and `unwrap(wrapped, label)`, such as a client of
     #: a key management service, instead of a master key.
     master_key_provider: str | None = None
+    #: Free bytes of the data folder's disk under which health is degraded and a server is not ready; 0: none.
+    disk_free_bytes_min: Annotated[int, Field(ge=0)] = DISK_FREE_BYTES_MIN
     #: Bytes of retrieval traces on disk; 0 keeps none.
     traces_bytes_max: Annotated[int, Field(ge=0)] = TRACES_BYTES_MAX
     #: Days after which a trace is removed, also while no new one is written.
@@ -133,6 +137,20 @@ class ServerSettings(BaseModel):
     header_seconds_max: Annotated[float, Field(gt=0)] = 10
     #: Seconds that a client may take to send the body of a request, after its headers.
     body_seconds_max: Annotated[float, Field(gt=0)] = 30
+
+
+class LogSettings(BaseModel):
+    """Settings of the messages of a process, and of its traces."""
+
+    model_config = _FROZEN
+
+    #: The least level of the messages of Recollect on standard error. `debug` has a line for each request.
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    #: `json`: a JSON object a line; `text`: for people; `auto`: JSON where standard error is no terminal.
+    log_format: Literal["auto", "json", "text"] = "auto"
+    #: Whether requests, retrievals and jobs are traced with OpenTelemetry, which the extra `recollect[otel]` installs.
+    #: Its own variables, such as `OTEL_EXPORTER_OTLP_ENDPOINT`, say where the spans go.
+    tracing: bool = False
 
 
 class AccessSettings(BaseModel):
@@ -243,6 +261,7 @@ class Settings(JobSettings):
     privacy: PrivacySettings = PrivacySettings()
     server: ServerSettings = ServerSettings()
     access: AccessSettings = AccessSettings()
+    logging: LogSettings = LogSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     read_models: ReadModelSettings = ReadModelSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()

@@ -43,6 +43,10 @@ class QueueSettings(BaseModel):
     worker_threads: Annotated[int, Field(ge=1, le=64)] = 2
     #: Threads of a worker for the background queue, which extract and compact; the other threads never do this work.
     think_threads: Annotated[int, Field(ge=1, le=64)] = 1
+    #: Port at which a worker or a scheduler answers /metrics, /health/live and /health/ready; 0: none.
+    worker_port: Annotated[int, Field(ge=0, le=65_535)] = 0
+    #: Address of that port. Whoever reaches it reads the metrics, which name nobody.
+    worker_host: str = "127.0.0.1"
     #: Seconds between two sweeps, which find work whose message was lost.
     sweep_seconds: Annotated[float, Field(gt=0)] = 30.0
     #: Seconds without progress after which a scheduled run counts as stalled and is started again.

@@ -9,6 +9,7 @@ from typing import Self
 
 from recollect.api.assembly.erasure_listeners import ErasureListeners
 from recollect.api.assembly.recall_echoes import RecallEchoes
+from recollect.api.assembly.tracing_setup import start_tracing
 from recollect.api.retrieval.answer.fence_names import read_fence_key
 from recollect.api.retrieval.answer.trace_store import TraceStore
 from recollect.api.retrieval.namespace_search import Thresholds
@@ -113,9 +114,12 @@ def open_parts(
         clock: the present time of retrievals that give none.
 
     Raises:
+        InvalidInput: `tracing` is set and OpenTelemetry is not installed.
         StorageError: the folder or the log cannot be used; `LogMissing` when the log that the folder was derived
             from is missing.
     """
+    if settings.logging.tracing:
+        start_tracing()
     data, limits = settings.storage.data, settings.read_models
     log = open_log_of_folder(data, settings.storage.log_url, settings.storage.key_options)
     read_models = ReadModels(data, log, open_files_max=limits.open_models_max)
@@ -129,8 +133,8 @@ def open_parts(
         settings=settings,
         llm=LlmClient(settings.llm, data) if settings.llm.llm else None,
     )
-    backlog = BacklogMonitor(log, read_models, active_model.vectors)
     run_store = open_run_store(settings.queue.broker, data)
+    backlog = BacklogMonitor(log, read_models, active_model.vectors, run_store)
     # On another broker the workers are other processes, which have to be notified.
     active = workers or schedule or settings.queue.broker != "memory://"
     storage = settings.storage

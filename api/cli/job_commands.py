@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from recollect.api.cli.process_log import configure_process_log
 from recollect.api.cli.session import load_cli_settings, open_cli_memory
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
@@ -29,6 +28,8 @@ def scheduler(context: typer.Context) -> None:
 
 
 def _run(context: typer.Context, *, work: bool, schedule: bool) -> None:
+    from recollect.api.cli.process_log import configure_process_log  # noqa: PLC0415
+    from recollect.api.http.worker_endpoint import worker_endpoint  # noqa: PLC0415
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
     settings = load_cli_settings(context.obj)
@@ -38,14 +39,19 @@ def _run(context: typer.Context, *, work: bool, schedule: bool) -> None:
             "separate processes set it to redis://host:port/0, for the server too",
             field="RECOLLECT_BROKER",
         )
-    configure_process_log(settings.storage.data)
+    configure_process_log(settings.storage.data, settings.logging)
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stopping(stopped))
-    with Recollect(settings=settings, workers=work, schedule=schedule):
+    with (
+        Recollect(settings=settings, workers=work, schedule=schedule) as memory,
+        worker_endpoint(memory.parts) as address,
+    ):
         role = "works" if work else "schedules"
         where = settings.queue.broker.rpartition("@")[2]
         echo(f"Recollect {role} for {settings.storage.data.resolve()} on {where}. Ctrl-C stops.")
+        if address is not None:
+            echo(f"Metrics and health are at {address}/metrics and {address}/health/ready.")
         stopped.wait()
 
 
@@ -77,7 +83,13 @@ def jobs(context: typer.Context) -> None:
         alive = "alive" if process.is_alive(now_us()) else "DEAD"
         last = rfc3339(process.seen_at_us)
         echo(f"{process.role} {process.host} process {process.pid}: {alive}, last heartbeat {last}")
-    echo(f"{len(state.backlogs)} of {state.namespaces} namespaces have a backlog")
+    lag = state.lag(now_us())
+    least = "at least " if lag["at_least"] else ""
+    echo(
+        f"{least}{lag['read_models']} events to project, {lag['embeddings']} episodes to embed, {lag['extraction']} "
+        f"messages to read, {state.queues_total} messages in queues"
+    )
+    echo(f"{least}{lag['namespaces_behind']} of {state.scan.compared} namespaces have a backlog")
     for letter in state.dead_letters:
         last = letter.error.strip().splitlines()[-1]
         echo(f"dead letter {letter.id}: {letter.actor}{letter.arguments}, {rfc3339(letter.failed_at_us)}: {last}")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from recollect.api.cli.process_log import configure_process_log
 from recollect.api.cli.progress import ProgressBars, progress_bars
 from recollect.api.cli.server_client import ServerClient, running_server
 from recollect.api.cli.session import (
@@ -73,10 +72,11 @@ def serve(
     ] = True,
 ) -> None:
     """Serve the memory over HTTP, with worker and scheduler in this process."""
+    from recollect.api.cli.process_log import configure_process_log  # noqa: PLC0415
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
 
     settings = load_cli_settings(context.obj, host=host, port=port)
-    configure_process_log(settings.storage.data)
+    configure_process_log(settings.storage.data, settings.logging)
 
     def announce(address: str) -> None:
         echo(f"Recollect serves {settings.storage.data.resolve()} at {address} (API: {address}/docs)")

@@ -1,63 +1,147 @@
 """Process log: the messages of a server, a worker or a scheduler on standard error, without secrets and texts of users.
 
-A message says what failed and where. The text of an exception may quote what a user wrote, so that a traceback shows
-its type and its place in the program. Names of namespaces, which are often names of users, are shown as the beginning
-of their folder's name; passwords in addresses, the path of the data folder and control characters are taken out.
+They are lines of JSON where standard error is no terminal, and text where it is; those of uvicorn, dramatiq and
+apscheduler are among them. A message says what failed and where. The text of an exception may quote what a user wrote,
+so that a traceback shows its type and its place in the program. Names of namespaces, which are often names of users,
+are shown as the beginning of their folder's name; passwords in addresses, the path of the data folder and control
+characters are taken out. A thread of its own writes the lines, so that a terminal that hangs holds up no request.
 """
 
 from __future__ import annotations
 
+import atexit
 import logging
 import re
+import sys
 import traceback
+from collections.abc import MutableMapping
+from datetime import UTC, datetime
+from logging.handlers import QueueHandler, QueueListener
 from pathlib import Path
-from types import TracebackType
+from queue import Full, Queue
+from typing import Any
+
+import orjson
+import structlog
+from structlog.stdlib import ProcessorFormatter
 
 from recollect.api.cli.terminal import visible
-from recollect.events.storage.namespace_folder import folder_name
+from recollect.api.settings import LogSettings
+from recollect.events.log_context import current_fields
+from recollect.events.tracing import hidden_namespace
 
 _NAMESPACE = re.compile(r"\bnamespace '([A-Za-z0-9._:@-]{1,200})'")
 #: The user and the password of an address. Bounded, so that a long message is searched in linear time.
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@:]{0,200}:[^\s/@]{0,200}@")
+#: A message of dramatiq with its arguments, which name the namespace: `project('ann')`.
+_MESSAGE = re.compile(r"\b(project|embed|think|run)\([^()\n]{0,500}\)")
 #: Exceptions in a chain of causes that are shown.
 _CAUSES_MAX = 8
+#: Lines that wait to be written; further ones are dropped and counted. A line has some 300 bytes.
+_WAITING_MAX = 10_000
+#: The attribute of a record with the fields of the request or the job that logged it.
+_FIELDS = "recollect_fields"
+
+_Entry = MutableMapping[str, Any]
 
 
-def configure_process_log(data: Path) -> None:
+def configure_process_log(data: Path, settings: LogSettings | None = None) -> None:
     """Log the program's own messages, such as the model in use, and warnings of libraries, to standard error."""
+    chosen = settings or LogSettings()
+    as_json = chosen.log_format == "json" or (chosen.log_format == "auto" and not sys.stderr.isatty())
     handler = logging.StreamHandler()
-    handler.setFormatter(PrivateFormatter(data))
-    logging.basicConfig(handlers=[handler])
-    logging.getLogger("recollect").setLevel(logging.INFO)
+    handler.setFormatter(PrivateFormatter(data, as_json=as_json))
+    lines: Queue[logging.LogRecord] = Queue(_WAITING_MAX)
+    listener = QueueListener(lines, handler)
+    listener.start()
+    atexit.register(listener.stop)
+    logging.basicConfig(handlers=[_WaitingLines(lines)], force=True)
+    logging.getLogger("recollect").setLevel(chosen.log_level.upper())
 
 
-class PrivateFormatter(logging.Formatter):
+class _WaitingLines(QueueHandler):
+    """Hands records to the thread that writes them, with the fields of their request or job."""
+
+    def __init__(self, lines: Queue[logging.LogRecord]) -> None:
+        super().__init__(lines)
+        self._dropped = 0
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        """Return the record with its fields; it is formatted later, in this process."""
+        setattr(record, _FIELDS, current_fields())
+        return record
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Queue a record, or count it as dropped."""
+        if self._dropped:
+            setattr(record, _FIELDS, {**getattr(record, _FIELDS, {}), "dropped_lines": self._dropped})
+        try:
+            self.queue.put_nowait(record)
+            self._dropped = 0
+        except Full:
+            self._dropped += 1
+
+
+class PrivateFormatter(ProcessorFormatter):
     """Formats a record without secrets and texts of users.
 
     Parameters:
         data: the data folder, whose path is not shown.
+        as_json: whether a record is a line of JSON.
     """
 
-    def __init__(self, data: Path) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(message)s")
+    def __init__(self, data: Path, *, as_json: bool = False) -> None:
         self._folders = sorted({str(data), str(data.resolve())} - {"."}, key=len, reverse=True)
+        renderer = (
+            structlog.processors.JSONRenderer(serializer=_json_line)
+            if as_json
+            else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
+        )
+        super().__init__(
+            foreign_pre_chain=[_add_fields, _add_traceback, self._hide],
+            processors=[ProcessorFormatter.remove_processors_meta, renderer],
+        )
 
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the lines of a record."""
-        text = _CREDENTIALS.sub("…@", super().format(record))
+    def _hide(self, _logger: object, _method: str, entry: _Entry) -> _Entry:
+        """Take what is private out of all texts of an entry."""
+        record: logging.LogRecord = entry["_record"]
+        for name, value in entry.items():
+            if isinstance(value, str):
+                text = _MESSAGE.sub(r"\1(…)", value) if record.name.startswith("dramatiq") else value
+                entry[name] = self._hidden(text)
+        return entry
+
+    def _hidden(self, text: str) -> str:
+        text = _CREDENTIALS.sub("…@", text)
         for folder in self._folders:
             text = text.replace(folder, "<data>")
-        return visible(_NAMESPACE.sub(lambda match: f"namespace {folder_name(match[1])[:12]}", text))
+        return visible(_NAMESPACE.sub(lambda match: f"namespace {hidden_namespace(match[1])}", text))
 
-    def formatException(  # noqa: N802
-        self,
-        ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None],
-    ) -> str:
-        """Return the types of an exception and of its causes, each with the lines of the program that raised it."""
-        lines: list[str] = []
-        error: BaseException | None = ei[1]
-        while error is not None and len(lines) < _CAUSES_MAX:
-            places = "".join(traceback.format_tb(error.__traceback__)).rstrip()
-            lines.append(f"{type(error).__name__} at\n{places}")
-            error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-        return "\nraised from ".join(lines)
+
+def _add_fields(_logger: object, _method: str, entry: _Entry) -> _Entry:
+    """Add time, level and logger of a record, and the fields of its request or job."""
+    record: logging.LogRecord = entry["_record"]
+    fields: dict[str, Any] = getattr(record, _FIELDS, {})
+    moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    entry.update(timestamp=moment.replace("+00:00", "Z"), level=record.levelname.lower(), logger=record.name)
+    entry.update(fields)
+    return entry
+
+
+def _add_traceback(_logger: object, _method: str, entry: _Entry) -> _Entry:
+    """Add the types of an exception and of its causes, each with the lines of the program that raised it."""
+    info = entry.pop("exc_info", None)
+    error: BaseException | None = info[1] if info else None
+    lines: list[str] = []
+    while error is not None and len(lines) < _CAUSES_MAX:
+        places = "".join(traceback.format_tb(error.__traceback__)).rstrip()
+        lines.append(f"{type(error).__name__} at\n{places}")
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if lines:
+        entry["exception"] = "\nraised from ".join(lines)
+    return entry
+
+
+def _json_line(entry: _Entry, **_options: Any) -> str:
+    """Return an entry as JSON; what is no value of JSON is shown by its type."""
+    return orjson.dumps(entry, default=lambda value: type(value).__name__).decode()

@@ -13,7 +13,7 @@ import typer
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
 
-#: Seconds in which a running server has to answer that it is ready.
+#: Seconds in which a running server has to answer that it is alive.
 _READY_SECONDS_MAX = 2.0
 #: Seconds that a request may take: a read model of the past, or the vectors of an import, take minutes.
 _REQUEST_SECONDS_MAX = 3_600.0
@@ -53,10 +53,10 @@ class ServerClient:
     def serves(self, log_id: str) -> bool:
         """Return whether a server of the log `log_id` answers at the address."""
         try:
-            ready = self._send("GET", ("ready",), {}, None, _READY_SECONDS_MAX)
+            live = self._send("GET", ("health", "live"), {}, None, _READY_SECONDS_MAX)
         except (ServerGone, RecollectError, typer.Exit):
             return False
-        return ready.get("log") == log_id
+        return live.get("log") == log_id
 
     def _send(
         self,

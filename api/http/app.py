@@ -17,6 +17,7 @@ from recollect.api.access.rate_limits import RateLimits
 from recollect.api.access.token_store import TokenStore
 from recollect.api.http.openapi import describe
 from recollect.api.http.origin_guard import OriginGuard
+from recollect.api.http.request_observer import RequestObserver
 from recollect.api.http.routes import (
     description_routes,
     erasure_routes,
@@ -30,6 +31,7 @@ from recollect.api.http.routes import (
 from recollect.api.http.routes.problems import answer_errors
 from recollect.api.http.routes.rights import GuardedRouter
 from recollect.api.memory.recollect import Recollect
+from recollect.api.operations.state_monitor import StateMonitor
 from recollect.api.settings import Settings
 
 #: The routers of the application, in the order in which they are asked for a path.
@@ -53,7 +55,9 @@ def create_app(memory: Recollect) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        app.state.monitor.start()
         yield
+        await run_in_threadpool(app.state.monitor.stop)
         await run_in_threadpool(memory.close)
 
     app = FastAPI(
@@ -66,9 +70,12 @@ def create_app(memory: Recollect) -> FastAPI:
     )
     settings = memory.parts.settings
     app.state.memory = memory
+    app.state.monitor = StateMonitor(memory.parts)
     app.state.access = open_access(settings)
     app.state.methods_of = _methods_of
+    # The last one that is added is the first one to get a request.
     app.add_middleware(OriginGuard, host=settings.server.host, allowed_hosts=settings.access.host_names)
+    app.add_middleware(RequestObserver)
     answer_errors(app)
     for router in ROUTERS:
         app.include_router(router)

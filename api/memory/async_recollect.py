@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from recollect.api.as_of import AsOf
+from recollect.api.memory.append_telemetry import note_appended, operation_of
 from recollect.api.memory.async_memory_editing import AsyncMemoryEditing
 from recollect.api.memory.memory_erasing import Receipt
 from recollect.api.memory.recollect import Event, Recollect, listed
@@ -21,6 +22,7 @@ from recollect.api.settings import Settings
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.integrity.verify import VerifyResult
 from recollect.events.progress import OnPartProgress, no_progress
+from recollect.events.tracing import memory_span
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window
 from recollect.jobs.queue.nightly import Compaction
@@ -66,10 +68,13 @@ class AsyncRecollect(AsyncMemoryEditing):
     ) -> list[Appended]:
         """Do what `Recollect.append_drafts` does; concurrent calls share one transaction."""
         parts = self.memory.parts
-        prepared = parts.prepared(namespace, validated)
-        if has_references(validated):
-            await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
-        return (await parts.log.append_async(namespace, prepared, expected_version=expected_version))[: len(validated)]
+        with memory_span(operation_of(validated), namespace) as span:
+            prepared = parts.prepared(namespace, validated)
+            if has_references(validated):
+                await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
+            recorded = await parts.log.append_async(namespace, prepared, expected_version=expected_version)
+            note_appended(span, recorded[: len(validated)])
+            return recorded[: len(validated)]
 
     async def retrieve(
         self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any

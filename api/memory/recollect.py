@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
 from recollect.api.assembly.memory_parts import open_parts
+from recollect.api.memory.append_telemetry import note_appended, operation_of
 from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.memory_editing import MemoryEditing
 from recollect.api.memory.memory_erasing import MemoryErasing
@@ -47,6 +48,7 @@ from recollect.events.intake.screening import screen_text
 from recollect.events.integrity.verify import VerifyResult, verify
 from recollect.events.limits import check_namespace
 from recollect.events.progress import OnPartProgress, no_progress
+from recollect.events.tracing import memory_span
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.queue.nightly import Compaction, compact_steps, preview
@@ -125,11 +127,14 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Append validated events after their screening; errors are those of `append` after validation."""
-        prepared = self.parts.prepared(namespace, validated)
-        if has_references(validated):
-            check_references(self.parts.log, self.parts.read_models, namespace, validated)
-        # What the server adds comes last.
-        return self.parts.log.append(namespace, prepared, expected_version=expected_version)[: len(validated)]
+        with memory_span(operation_of(validated), namespace) as span:
+            prepared = self.parts.prepared(namespace, validated)
+            if has_references(validated):
+                check_references(self.parts.log, self.parts.read_models, namespace, validated)
+            # What the server adds comes last.
+            recorded = self.parts.log.append(namespace, prepared, expected_version=expected_version)[: len(validated)]
+            note_appended(span, recorded)
+            return recorded
 
     def retrieve(
         self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any

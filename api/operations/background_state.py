@@ -1,27 +1,29 @@
-"""Background state: backlogs, queues, job runs, processes and dead letters, read in one call."""
+"""Background state: backlogs, queues, job runs, processes, dead letters and the disk, read in one call."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from recollect.api.assembly.memory_parts import MemoryParts
+from recollect.api.operations.disk_usage import free_bytes
 from recollect.events.errors import RecollectError
-from recollect.jobs.queue.backlog import Backlog, backlog_totals
+from recollect.jobs.queue.backlog import BacklogScan, backlog_totals
 from recollect.jobs.queue.run_store import DeadLetter, Heartbeat, Run
 
-#: Namespaces with a backlog that one call reads; of more, the totals are reported as "at least".
-_BACKLOGS_MAX = 200
+#: Namespaces with a backlog that one call reads, 2 ms each; of more, the totals are reported as "at least".
+_BACKLOGS_MAX = 1_000
+_NO_SCAN = BacklogScan(behind=[], waiting=[], compared=0, is_complete=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundState:
     """The state of the background work on a data folder."""
 
-    #: The namespaces that projections are behind in, at most `_BACKLOGS_MAX`.
-    backlogs: list[Backlog]
-    #: Namespaces in the log, as far as they were counted.
-    namespaces: int
+    #: The namespaces with work that is left.
+    scan: BacklogScan
     #: Messages that wait, by queue.
     queues: dict[str, int]
     #: The last run of every job.
@@ -29,35 +31,62 @@ class BackgroundState:
     #: The last heartbeat of every worker and scheduler.
     heartbeats: list[Heartbeat]
     dead_letters: list[DeadLetter]
-    #: Why the log or the broker could not be read; None when both were.
-    problem: str | None
+    #: Why the log could not be read; None when it was.
+    log_problem: str | None
+    #: Why the broker could not be read; None when it was.
+    broker_problem: str | None
+    #: Free bytes of the data folder's file system; None when it cannot be asked.
+    free_bytes: int | None
+    #: Whether files can be written into the data folder, by its mode and its mount.
+    is_writable: bool
+
+    @property
+    def problem(self) -> str | None:
+        """Return why the log or the broker could not be read; None when both were."""
+        return self.log_problem or self.broker_problem
+
+    @property
+    def queues_total(self) -> int:
+        """Return the number of messages that wait in all queues."""
+        return sum(self.queues.values())
 
     def lag(self, now_us: int) -> dict[str, Any]:
-        """Return how far the projections are behind the log, over all `backlogs`."""
-        return backlog_totals(self.backlogs, now_us, most=_BACKLOGS_MAX)
+        """Return how far the projections are behind the log, over all namespaces."""
+        return backlog_totals(self.scan, now_us)
 
 
-def background_state(parts: MemoryParts) -> BackgroundState:
-    """Return the state of the background work. An unreachable log or broker is reported in `problem`, not raised."""
-    backlogs, namespaces, problem = list[Backlog](), 0, None
+def background_state(parts: MemoryParts, on_step: Callable[[str], None] = lambda _: None) -> BackgroundState:
+    """Return the state of the background work. An unreachable log or broker is reported, not raised.
+
+    Parameters:
+        on_step: called with `disk`, `log` and `broker` before each is asked, any of which may hang.
+    """
+    scan, log_problem, broker_problem = _NO_SCAN, None, None
     queues, runs, heartbeats, dead_letters = dict[str, int](), list[Run](), list[Heartbeat](), list[DeadLetter]()
-    try:
-        backlogs, namespaces = parts.backlog.backlogs(_BACKLOGS_MAX)
-    except RecollectError as error:
-        problem = f"log: {error}"
+    on_step("disk")
+    data = parts.settings.storage.data
+    free, is_writable = free_bytes(data), os.access(data, os.W_OK)
+    on_step("broker")
     try:
         if parts.workers is not None:
             queues = parts.workers.queue_depths()
         runs, heartbeats = parts.run_store.runs(), parts.run_store.heartbeats()
         dead_letters = parts.run_store.dead_letters()
     except Exception as error:
-        problem = f"broker: {type(error).__name__}: {error}"
+        broker_problem = f"broker: {type(error).__name__}: {error}"
+    on_step("log")
+    try:
+        scan = parts.backlog.scan(_BACKLOGS_MAX)
+    except RecollectError as error:
+        log_problem = f"log: {error}"
     return BackgroundState(
-        backlogs=backlogs,
-        namespaces=namespaces,
+        scan=scan,
         queues=queues,
         runs=runs,
         heartbeats=heartbeats,
         dead_letters=dead_letters,
-        problem=problem,
+        log_problem=log_problem,
+        broker_problem=broker_problem,
+        free_bytes=free,
+        is_writable=is_writable,
     )

@@ -10,16 +10,20 @@ from recollect.events.envelope import now_us, rfc3339
 from recollect.jobs.queue.run_store import ROLES, Heartbeat, Run
 
 
-def health_report(parts: MemoryParts) -> dict[str, Any]:
-    """Return the state of every part, and the problems with what to do about each."""
-    state, present_us = background_state(parts), now_us()
+def health_report(parts: MemoryParts, state: BackgroundState | None = None) -> dict[str, Any]:
+    """Return the state of every part, and the problems with what to do about each.
+
+    Parameters:
+        state: the state of the background work; it is read when None.
+    """
+    state, present_us = state or background_state(parts), now_us()
     parked = [
         {"namespace": parking.namespace, "version": parking.version, "error": parking.error}
         for parking in parts.read_models.parked()
     ]
     embedding = parts.active_model.status()
     llm = parts.job_context.llm
-    problems = _problems(state, present_us)
+    problems = _problems(state, present_us) + _disk_problems(parts, state)
     if llm is not None and (llm_problem := llm.problem()) is not None:
         problems.append(llm_problem)
     if any(status["state"] == "failed" for status in (embedding, embedding.get("next", embedding))):
@@ -29,12 +33,18 @@ def health_report(parts: MemoryParts) -> dict[str, Any]:
     return {
         "status": "degraded" if problems else "ok",
         "problems": problems,
+        "checked_at": rfc3339(present_us),
         "log_id": parts.log.log_id,
         "embedding": embedding,
         "workers": parts.workers.status() if parts.workers else {"running": False},
         "parked": parked,
         "lag": state.lag(present_us),
         "queues": state.queues,
+        "disk": {
+            "free_bytes": state.free_bytes,
+            "free_bytes_min": parts.settings.storage.disk_free_bytes_min,
+            "writable": state.is_writable,
+        },
         "jobs": [run_json(run) for run in state.runs],
         "processes": [_process_json(heartbeat, present_us) for heartbeat in state.heartbeats],
         "dead_letters": len(state.dead_letters),
@@ -71,10 +81,16 @@ def _problems(state: BackgroundState, present_us: int) -> list[str]:
     problems = [state.problem] if state.problem else []
     alive_roles = {heartbeat.role for heartbeat in state.heartbeats if heartbeat.is_alive(present_us)}
     for role in ROLES:
-        of_role = [heartbeat for heartbeat in state.heartbeats if heartbeat.role == role]
-        if of_role and role not in alive_roles:
-            last = f"{of_role[-1].host} process {of_role[-1].pid}"
+        dead = [
+            heartbeat for heartbeat in state.heartbeats if heartbeat.role == role and not heartbeat.is_alive(present_us)
+        ]
+        if not dead:
+            continue
+        last = f"{dead[-1].host} process {dead[-1].pid}"
+        if role not in alive_roles:
             problems.append(f"no {role} is alive, the last was {last}; start `recollect {role}`")
+        else:
+            problems.append(f"a {role} has died ({last}) and others are alive; start it again, or wait ten minutes")
     waiting = sum(state.queues.values())
     if waiting and "worker" not in alive_roles and not state.problem:
         problems.append(f"{waiting} messages wait and no worker is alive; start `recollect worker`")
@@ -83,4 +99,18 @@ def _problems(state: BackgroundState, present_us: int) -> list[str]:
             problems.append(f"job {run.job} failed for {run.errors} namespaces, such as {run.error}")
     if state.dead_letters:
         problems.append(f"{len(state.dead_letters)} dead letters; see `recollect jobs`")
+    return problems
+
+
+def _disk_problems(parts: MemoryParts, state: BackgroundState) -> list[str]:
+    """Return the problems of the data folder's file system."""
+    problems: list[str] = []
+    free_min = parts.settings.storage.disk_free_bytes_min
+    if state.free_bytes is not None and state.free_bytes < free_min:
+        problems.append(
+            f"the disk of the data folder has {state.free_bytes >> 20} MiB left, less than {free_min >> 20}; make "
+            "room, or set RECOLLECT_DISK_FREE_BYTES_MIN"
+        )
+    if not state.is_writable:
+        problems.append("the data folder cannot be written; check its owner, its mode and its mount")
     return problems

@@ -126,7 +126,7 @@ class EpisodeSearch:
         order = np.lexsort((-candidates.rows, -scores))
         if ranking != "weighted":
             order = order[scores[order] > 0]
-        budget.stages_ms["rank"] = budget.spent_ms - started_ms
+        budget.end_stage("rank", started_ms)
         return RankedEpisodes(context, candidates, signals, matrix, scores, order)
 
     def query_vector(self, context: SearchContext) -> Vector | None:
@@ -165,7 +165,9 @@ class EpisodeSearch:
             return None
 
         def search() -> SemanticScores:
+            started_ms = budget.spent_ms
             embedding = self._query_embeddings.get(context.query.text, embedder)
+            budget.end_stage("embed", started_ms)
             # In this thread, since the first load of the index can take longer than the time budget.
             index = vectors.index(context.namespace, snapshot)
             return semantic_scores(vectors, index, embedding, context.episodes, snapshot.version, self._background)
@@ -323,7 +325,7 @@ def _candidates_with_signals(
         except Exception as error:
             budget.record_missing("semantic", error)
             return _candidates_with_signals(context, database_signals, None, background)
-        budget.stages_ms["late"] = budget.spent_ms - started_ms
+        budget.end_stage("late", started_ms)
     return candidates, SearchSignals(
         keywords=database_signals.keywords,
         semantics=semantics,
@@ -432,6 +434,6 @@ def _timed(search: Callable[[], SemanticScores], budget: TimeBudget, stage: str)
         try:
             return search()
         finally:
-            budget.stages_ms[stage] = budget.spent_ms - started_ms
+            budget.end_stage(stage, started_ms)
 
     return timed

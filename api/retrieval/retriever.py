@@ -32,8 +32,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-import uuid_utils
-
 from recollect.api.retrieval.answer.answer_guidance import answer_guidance
 from recollect.api.retrieval.answer.expansion import expand_summaries
 from recollect.api.retrieval.answer.explanation import explanation
@@ -48,6 +46,7 @@ from recollect.api.retrieval.namespace_search import NamespaceSearch, Thresholds
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult
+from recollect.api.retrieval.recall_telemetry import TraceIds, record_recall, trace_recall
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state
@@ -59,6 +58,7 @@ from recollect.events.intake.instructions import without_instructions
 from recollect.events.limits import check_namespace
 from recollect.events.storage.database import DatabaseError
 from recollect.events.storage.namespace_folder import folder_name
+from recollect.events.tracing import memory_span
 from recollect.jobs.job_settings import WINDOW_FULL_SHARE
 from recollect.projections.embeddings.vectors import CurrentVectors, Vectors
 from recollect.projections.queries.snapshot import Snapshot
@@ -142,6 +142,7 @@ class Retriever:
         self._index_cache = IndexCache()
         read_models.purges.listen(process=lambda _: self._index_cache.drop_removed())
         self._namespace_search = NamespaceSearch(thresholds or Thresholds(), reranker)
+        self._trace_ids = TraceIds()
 
     def prepare(self, vectors: Vectors) -> None:
         """Compute what retrievals need once for the model of `vectors`, which must be ready."""
@@ -159,7 +160,17 @@ class Retriever:
             No query raises any other error.
         """
         check_namespace(namespace)
-        budget = TimeBudget(self._budget_ms)
+        with memory_span("search_memory", namespace) as span:
+            budget = TimeBudget(self._budget_ms)
+            result = self._result(namespace, request, budget, exclude)
+            record_recall(budget, len(result.items))
+            trace_recall(span, budget, request.query, [item.id for item in result.items], result.trace_id)
+            return result
+
+    def _result(
+        self, namespace: str, request: RetrieveRequest, budget: TimeBudget, exclude: Sequence[str]
+    ) -> RetrieveResult:
+        """Return the result of `retrieve`, which is one without items after an error."""
         answer = _Answer()
         try:
             self._run_stages(answer, namespace, request, budget, exclude)
@@ -180,7 +191,7 @@ class Retriever:
             tokens=estimate_tokens(answer.context),
             latency_ms=budget.spent_ms,
             degraded=tuple(dict.fromkeys(budget.degraded)),
-            trace_id=str(uuid_utils.uuid7()),
+            trace_id=self._trace_ids.next(),
             version=answer.version,
             trigger=answer.state.trigger,
             answer=answer.guidance,
@@ -266,7 +277,7 @@ class Retriever:
                 yield snapshot
         else:
             with self._history.reading(namespace, past_version, deadline=deadline) as snapshot:
-                budget.stages_ms["catch_up"] = budget.spent_ms
+                budget.end_stage("catch_up", 0.0)
                 yield snapshot
 
     def _catch_up(self, namespace: str, budget: TimeBudget, deadline: float) -> None:
@@ -279,7 +290,7 @@ class Retriever:
             budget.record_missing("projection", error)
             return
         finally:
-            budget.stages_ms["catch_up"] = budget.spent_ms - started_ms
+            budget.end_stage("catch_up", started_ms)
         if progress.parked is not None:
             budget.record_missing("projection", f"parked at version {progress.parked.version}: {progress.parked.error}")
         elif progress.behind:
@@ -301,7 +312,7 @@ class Retriever:
         asked_at = question_time(as_of, request.until, self._clock)
         started_ms = budget.spent_ms
         query = understand(request.query, snapshot, asked_at=asked_at, session_id=request.session_id)
-        budget.stages_ms["understand"] = budget.spent_ms - started_ms
+        budget.end_stage("understand", started_ms)
         index = budget.run("memory", snapshot, lambda: self._index_cache.get(snapshot))
         if index is None:
             return None
@@ -394,7 +405,7 @@ class Retriever:
         answer.items = tuple(item for item in items if id(item) in line_items)
         cited = [item for item in answer.items if (item.namespace, item.id) in ranked_ids]
         answer.guidance = answer_guidance(context, cited, max((result.grounding for result in results), default=0.0))
-        context.budget.stages_ms["assemble"] = context.budget.spent_ms - started_ms
+        context.budget.end_stage("assemble", started_ms)
 
 
 def _without_orders(item: Item, waiting: frozenset[str]) -> Item:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -14,8 +15,23 @@ from recollect.events.backends.staging import StagedHead
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent
-from recollect.events.errors import ForeignFile, InvalidEvent, KeyMissing, TooLarge
+from recollect.events.errors import (
+    EventIdConflict,
+    ForeignFile,
+    InvalidEvent,
+    KeyMissing,
+    RecollectError,
+    StorageError,
+    TooLarge,
+    VersionConflict,
+)
+from recollect.events.instruments import Counter, Histogram
 from recollect.events.limits import BATCH_EVENTS_MAX, check_namespace
+from recollect.events.tracing import span
+
+_APPENDED = Counter("recollect_events_appended", "Events appended by this process", ("type",))
+_APPEND_SECONDS = Histogram("recollect_append_duration_seconds", "Time of an append, until its events are on disk")
+_CONFLICTS = Counter("recollect_append_conflicts", "Appends refused because the head had moved or the id was taken")
 
 
 class GroupCommitLog(ABC):
@@ -34,6 +50,8 @@ class GroupCommitLog(ABC):
         self._encryption = None if keys is None else StagedEncryption(PayloadCipher(keys), encrypts=encrypts)
         self._needs_keys = encrypts and keys is None
         self._listeners: list[Callable[[str], None]] = []
+        #: When the last append failed for reasons of the disk or the database, in monotonic seconds; None: it did not.
+        self.append_failed_at: float | None = None
         self._writer = GroupCommitWriter(self._commit)
 
     def append(
@@ -41,23 +59,27 @@ class GroupCommitLog(ABC):
     ) -> list[Appended]:
         """Record `drafts`, all or none; see `log.EventLog.append`."""
         self._check_batch(namespace, drafts)
+        started = time.perf_counter()
         recorded = threading.Lock()
         recorded.acquire()
         request = AppendRequest(namespace, drafts, expected_version, recorded)
-        self._writer.submit(request)
-        recorded.acquire()
-        return request.answer()
+        with span("log.append"):
+            self._writer.submit(request)
+            recorded.acquire()
+            return self._answer(request, started)
 
     async def append_async(
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Append without blocking the event loop; see `log.EventLog.append`."""
         self._check_batch(namespace, drafts)
+        started = time.perf_counter()
         recorded = asyncio.get_running_loop().create_future()
         request = AppendRequest(namespace, drafts, expected_version, recorded)
-        self._writer.submit(request)
-        await recorded
-        return request.answer()
+        with span("log.append"):
+            self._writer.submit(request)
+            await recorded
+            return self._answer(request, started)
 
     def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
         """Return up to `limit` events with versions over `after`, in order, without a gap and decrypted."""
@@ -96,6 +118,27 @@ class GroupCommitLog(ABC):
     @abstractmethod
     def _commit(self, requests: list[AppendRequest]) -> None:
         """Write `requests` in one transaction and set the outcome of each request. The writer thread calls this."""
+
+    def _answer(self, request: AppendRequest, started: float) -> list[Appended]:
+        """Return the recorded events and count them; count a conflict, and remember a failure of the disk."""
+        try:
+            recorded = request.answer()
+        except RecollectError as error:
+            if isinstance(error, VersionConflict | EventIdConflict):
+                _CONFLICTS.add()
+            elif isinstance(error, StorageError):
+                self.append_failed_at = time.monotonic()
+            raise
+        self.append_failed_at = None
+        _APPEND_SECONDS.observe(time.perf_counter() - started)
+        if len(recorded) == 1:
+            if not recorded[0].duplicate:
+                _APPENDED.add(request.drafts[0].type)
+            return recorded
+        types = [draft.type for draft, event in zip(request.drafts, recorded, strict=True) if not event.duplicate]
+        for name in set(types):
+            _APPENDED.add(name, amount=types.count(name))
+        return recorded
 
     def _notify_listeners(self, heads: Sequence[StagedHead]) -> None:
         """Call the listeners for each namespace that has new events."""

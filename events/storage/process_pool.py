@@ -1,12 +1,19 @@
-"""Process pools: run functions in several processes, each with a state that is opened once."""
+"""Process pools: run functions in several processes, each with a state that is opened once.
+
+The processes end with the process that began them, also when it is killed: each waits for the end of a pipe that the
+parent holds open. `PR_SET_PDEATHSIG` of Linux is not used, because it is sent when the parent's *thread* ends.
+"""
 
 from __future__ import annotations
 
 import atexit
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 from typing import Any, Generic, TypeVar
 
 State = TypeVar("State")
@@ -53,10 +60,20 @@ def process_pool(
 
 
 def _initialise(open_state: Callable[[], Any], close_state: Callable[[Any], None]) -> None:
-    """Open the state of this process and register its closing at exit."""
+    """Open the state of this process and register its closing at exit; end with the parent process."""
+    threading.Thread(target=_end_with_parent, name="recollect-parent-watch", daemon=True).start()
     state = open_state()
     _states.append(state)
     atexit.register(close_state, state)
+
+
+def _end_with_parent() -> None:
+    """Wait for the end of the parent process, then end this one at once: nothing waits for its results any more."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    # The files are safe against a kill, and a normal exit would wait for the work in progress.
+    os._exit(1)
 
 
 def _run_work(work: Callable[[Any, Any], Result], item: Any) -> Result:

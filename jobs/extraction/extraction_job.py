@@ -41,6 +41,7 @@ from recollect.jobs.extraction.rule_extractor import (
     extract_by_rules,
 )
 from recollect.projections.projector.episode_events import episode_from_event
+from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.queries.snapshot import Snapshot
@@ -96,7 +97,11 @@ def extract(context: JobContext, namespace: str, now_us: int, *, seconds_max: fl
         now_us: the current time, in microseconds since 1970 UTC.
         seconds_max: processor time of the rules for one message; the rest of the message is left out.
     """
-    return append_all_derived(context, namespace, partial(_extraction, context, namespace, now_us, seconds_max))
+    started = time.perf_counter()
+    appended = append_all_derived(context, namespace, partial(_extraction, context, namespace, now_us, seconds_max))
+    if appended:
+        APPLY_SECONDS.observe(time.perf_counter() - started, "extraction")
+    return appended
 
 
 def _extraction(

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cache
@@ -21,8 +22,10 @@ from pydantic import BaseModel, ValidationError
 
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import InvalidInput, short_text
+from recollect.events.instruments import Counter, Histogram
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.events.storage.namespace_folder import folder_name
+from recollect.events.tracing import captures_content, span
 from recollect.jobs.job_settings import LlmSettings
 from recollect.jobs.llm.breaker import Breaker, Failure
 from recollect.jobs.llm.shared_pause import Pause, SharedPause
@@ -34,6 +37,16 @@ if TYPE_CHECKING:
     from pydantic_ai import Agent
 
 _logger = logging.getLogger(__name__)
+
+_REQUESTS = Counter(
+    "recollect_llm_requests",
+    "Calls of a language model, by what came of them",
+    ("provider", "model", "purpose", "outcome"),
+)
+_SECONDS = Histogram(
+    "recollect_llm_request_duration_seconds", "Time of a call of a language model", ("provider", "model", "purpose")
+)
+_TOKENS = Counter("recollect_llm_tokens", "Tokens that language models have used", ("provider", "model", "direction"))
 
 #: Further requests after malformed output.
 RETRIES = 2
@@ -104,18 +117,51 @@ class LlmClient:
             return cached
         if self._is_spent() or self._shared_pause.current() is not None or not self._breaker.allows(namespace):
             return None
-        future = asyncio.run_coroutine_threadsafe(self._ask(instructions, text, output, retries), self._loop)
-        try:
-            answer = future.result(self._settings.llm_timeout_seconds * (retries + 1) + _SLACK_SECONDS)
-        except (Exception, FutureTimeout) as error:
-            future.cancel()
-            self._failed(namespace, error)
+        answer = self._request(namespace, prompt, instructions, text, output, retries)
+        if answer is None:
             return None
         if self._breaker.succeeded(namespace):
             self._shared_pause.end()
             _logger.warning("The language model %s answers again.", self.name)
         self._answers.put(key, answer)
         return answer
+
+    def _request(
+        self, namespace: str, purpose: str, instructions: str, text: str, output: type[Output], retries: int
+    ) -> Output | None:
+        """Return the answer to one call, which is counted and traced; None when it failed."""
+        provider, model = self._provider
+        attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": provider,
+            "gen_ai.request.model": model,
+            "recollect.purpose": purpose,
+        }
+        if captures_content():
+            attributes |= {"gen_ai.system_instructions": instructions, "gen_ai.input.messages": text}
+        started = time.perf_counter()
+        future = asyncio.run_coroutine_threadsafe(self._ask(instructions, text, output, retries), self._loop)
+        with span(f"chat {model}", attributes) as current:
+            try:
+                answer, tokens = future.result(self._settings.llm_timeout_seconds * (retries + 1) + _SLACK_SECONDS)
+            except (Exception, FutureTimeout) as error:
+                future.cancel()
+                failure = self._failed(namespace, error)
+                _REQUESTS.add(provider, model, purpose, failure)
+                current.set("error.type", failure)
+                return None
+            finally:
+                _SECONDS.observe(time.perf_counter() - started, provider, model, purpose)
+            _REQUESTS.add(provider, model, purpose, "answered")
+            current.set("gen_ai.usage.input_tokens", tokens[0])
+            current.set("gen_ai.usage.output_tokens", tokens[1])
+        return answer
+
+    @property
+    def _provider(self) -> tuple[str, str]:
+        """Return the provider and the model in the name, such as `openai:gpt-5-mini`."""
+        provider, separator, model = self.name.partition(":")
+        return (provider, model) if separator else ("unknown", self.name)
 
     def status(self) -> dict[str, Any]:
         """Return the fields for health: the model, its state, the tokens of today and the pauses."""
@@ -180,8 +226,8 @@ class LlmClient:
             _logger.warning("The language model %s has tokens for today again.", self.name)
         return is_spent
 
-    def _failed(self, namespace: str, error: BaseException) -> None:
-        """Record a failed request; log it when it begins a pause."""
+    def _failed(self, namespace: str, error: BaseException) -> Failure:
+        """Record a failed request; log it when it begins a pause. Return what the error says about the server."""
         failure = _failure(error)
         # Health shows it to operators. The log does not: a server may quote the text that it was sent.
         reason = short_text(error)
@@ -200,6 +246,7 @@ class LlmClient:
                 folder_name(namespace),
                 seconds,
             )
+        return failure
 
     async def _close(self) -> None:
         for task in asyncio.all_tasks():
@@ -209,7 +256,10 @@ class LlmClient:
         if client is not None:
             await client.close()
 
-    async def _ask(self, instructions: str, text: str, output: type[Output], retries: int) -> Output:
+    async def _ask(
+        self, instructions: str, text: str, output: type[Output], retries: int
+    ) -> tuple[Output, tuple[int, int]]:
+        """Return the answer, and the tokens of the requests and of the answers."""
         # The import takes a second, so it happens only when a model is used.
         from pydantic_ai import Agent, RunUsage, TextOutput, ToolOutput, UsageLimits  # noqa: PLC0415
 
@@ -235,8 +285,11 @@ class LlmClient:
             result = await agent.run(text, usage=usage, usage_limits=UsageLimits(request_limit=retries + 1))
         finally:
             # Failed requests use tokens too. A server that timed out, or counts nothing, gives no number.
-            self._spend.add(usage.total_tokens or estimate_tokens(instructions + text))
-        return result.output
+            input_tokens = usage.input_tokens or (0 if usage.total_tokens else estimate_tokens(instructions + text))
+            self._spend.add(usage.total_tokens or input_tokens)
+            _TOKENS.add(*self._provider, "input", amount=input_tokens)
+            _TOKENS.add(*self._provider, "output", amount=usage.output_tokens)
+        return result.output, (input_tokens, usage.output_tokens)
 
     def _open_model(self) -> Any:
         """Return the model of the settings; create it at the first call."""

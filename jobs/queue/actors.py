@@ -15,7 +15,9 @@ import dramatiq
 
 from recollect.events.envelope import now_us
 from recollect.events.errors import RecollectError
+from recollect.events.log_context import log_context
 from recollect.events.storage.namespace_folder import folder_name
+from recollect.events.tracing import hidden_namespace
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.registry import LIVE_JOBS, SCHEDULED_JOBS
 from recollect.jobs.queue.run_store import RunStore
@@ -75,11 +77,13 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
             actors.embed.send(namespace)
 
     def process_background(namespace: str) -> None:
+        version = context.read_models.progress(namespace).version
         for job in LIVE_JOBS.values():
             try:
                 job.work(context, namespace, now_us())
             except InterruptedError as error:
                 raise _Stopping(str(error)) from error
+        run_store.note_read(folder_name(namespace), version)
 
     def run(job: str, scheduled_at_us: int, after: str) -> None:
         names = [head.namespace for head in context.log.heads(after=after, limit=BATCH_NAMESPACES)]
@@ -119,4 +123,13 @@ def _process_namespace(
 def _actor(
     work: Callable[..., None], broker: dramatiq.Broker, *, name: str, queue: str, priority: int = _LIVE
 ) -> dramatiq.Actor[..., Any]:
-    return dramatiq.Actor(work, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})
+    def in_context(*arguments: Any) -> None:
+        # The first argument of a run is the job, that of the others the namespace.
+        fields = {"job": arguments[0]} if name == "run" else {"job": name, "namespace": hidden_namespace(arguments[0])}
+        with log_context({**fields}):
+            work(*arguments)
+
+    actor = dramatiq.Actor(in_context, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})
+    # At the level debug it logs the arguments, and so the names of namespaces.
+    actor.logger.setLevel(logging.INFO)
+    return actor

@@ -1,4 +1,4 @@
-"""Backlog: how far the read models and vectors of namespaces are behind the log.
+"""Backlog: how far the read models, the vectors and the extraction of namespaces are behind the log.
 
 Only namespaces whose heads have moved are opened, so idle namespaces cost nothing.
 """
@@ -11,89 +11,193 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.events.backends.log import EventLog, each_head
+from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import RecollectError
+from recollect.events.storage.namespace_folder import folder_name
+from recollect.jobs.queue.run_store import RunStore
 from recollect.projections.embeddings.vectors import CurrentVectors
+from recollect.projections.projector.event_handlers import EPISODE_TYPES
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.read_models import ReadModels
+
+#: Events that are not projected whose types are read; of more, each counts as a message. Reading them takes 5 ms.
+_TYPES_MAX = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """The work that a namespace's read model and vectors have not done yet."""
+    """The work that is left in a namespace, up to the head of its log.
+
+    Times are those at which the oldest event without this work was recorded, in microseconds since 1970 UTC; None
+    without work.
+    """
 
     namespace: str
-    #: Number of events that are not projected.
+    #: Events that are not projected.
     events: int
-    #: When the oldest of these events was recorded, in microseconds since 1970 UTC; None without any.
     oldest_us: int | None
-    #: Number of episodes without vectors; 0 while no embedding model is ready.
+    #: Episodes without vectors, those of events that are not projected included; 0 when embeddings are off.
     embeddings: int
-    #: Number of messages that the extraction has not read; fewer than a batch may wait for more.
+    oldest_unembedded_us: int | None
+    #: Messages that no extraction has looked at, those that are not projected included.
     messages: int
+    oldest_unread_us: int | None
+    #: Whether the projection stopped at an event that it cannot apply.
+    is_parked: bool = False
 
     @property
     def is_settled(self) -> bool:
-        """Return whether workers have no work until the head moves again."""
-        return not self.events and not self.embeddings
+        """Return whether nothing is to project or embed until the head moves, or the namespace is parked."""
+        return self.is_parked or not (self.events or self.embeddings)
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether all work is done."""
+        return not (self.events or self.embeddings or self.messages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacklogScan:
+    """The backlogs of all namespaces, as far as they were compared."""
+
+    #: Namespaces with events to project or episodes to embed.
+    behind: list[Backlog]
+    #: Namespaces that wait for the extraction alone, or are parked.
+    waiting: list[Backlog]
+    #: Namespaces that were compared.
+    compared: int
+    #: Whether all namespaces were compared.
+    is_complete: bool
 
 
 class BacklogMonitor:
-    """Compares heads with checkpoints; opens a settled namespace again only after its head has moved."""
+    """Compares heads with checkpoints; opens a namespace whose work is done again only after its head has moved.
 
-    def __init__(self, log: EventLog, read_models: ReadModels, vectors_in_use: CurrentVectors) -> None:
+    Parameters:
+        run_store: where workers record what the extraction has looked at; without one, its own cursor counts, which
+            stays behind messages without a fact.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        read_models: ReadModels,
+        vectors_in_use: CurrentVectors,
+        run_store: RunStore | None = None,
+    ) -> None:
         self._log = log
         self._read_models = read_models
         self._vectors_in_use = vectors_in_use
-        #: Namespace → head and fingerprint of the embedding model at which it was settled.
+        self._run_store = run_store
+        #: Namespace → head and fingerprint of the embedding model at which its work was done.
+        self._done: dict[str, tuple[int, str]] = {}
+        #: The same for projecting and embedding alone: the sweep does not open such a namespace.
         self._settled: dict[str, tuple[int, str]] = {}
         self._lock = threading.Lock()
 
     def backlogs(self, limit: int | None = None) -> tuple[list[Backlog], int]:
-        """Return the backlogs of at most `limit` namespaces that are behind, and the number of namespaces compared.
+        """Return the backlogs of at most `limit` namespaces to project or embed, and the number of namespaces compared.
 
         Raises:
             StorageError: the log cannot be read.
         """
-        backlogs: list[Backlog] = []
-        compared = 0
+        scan = self._scan(self._settled, limit)
+        return scan.behind, scan.compared
+
+    def scan(self, limit: int) -> BacklogScan:
+        """Return all backlogs, of at most `limit` namespaces of each kind.
+
+        Raises:
+            StorageError: the log cannot be read.
+        """
+        return self._scan(self._done, limit)
+
+    def _scan(self, finished: dict[str, tuple[int, str]], limit: int | None) -> BacklogScan:
+        """Return the backlogs of the namespaces that `finished` does not have."""
+        behind: list[Backlog] = []
+        waiting: list[Backlog] = []
+        compared, is_complete = 0, True
         fingerprint = self._fingerprint()
         for head in each_head(self._log):
             compared += 1
             with self._lock:
-                if self._settled.get(head.namespace) == (head.version, fingerprint):
+                if finished.get(head.namespace) == (head.version, fingerprint):
                     continue
             try:
                 backlog = self.namespace_backlog(head.namespace)
             except RecollectError:
                 # The namespace is damaged; health reports it. The other namespaces are still compared.
                 continue
+            self._remember(backlog, (head.version, fingerprint))
+            if not backlog.is_done:
+                (waiting if backlog.is_settled else behind).append(backlog)
+            if limit is not None and max(len(behind), len(waiting)) >= limit:
+                is_complete = False
+                break
+        return BacklogScan(behind=behind, waiting=waiting, compared=compared, is_complete=is_complete)
+
+    def _remember(self, backlog: Backlog, state: tuple[int, str]) -> None:
+        """Remember that the work of a namespace was done at a head."""
+        with self._lock:
             if backlog.is_settled:
-                with self._lock:
-                    self._settled[head.namespace] = (head.version, fingerprint)
-            else:
-                backlogs.append(backlog)
-                if limit is not None and len(backlogs) >= limit:
-                    break
-        return backlogs, compared
+                self._settled[backlog.namespace] = state
+            if backlog.is_done:
+                self._done[backlog.namespace] = state
 
     def namespace_backlog(self, namespace: str) -> Backlog:
-        """Return the backlog of `namespace`; an empty one for a parked namespace, which workers skip.
+        """Return the backlog of `namespace`.
 
         Raises:
             StorageError: the log or the read model cannot be read.
         """
         progress = self._read_models.progress(namespace)
-        if progress.parked is not None:
-            return Backlog(namespace=namespace, events=0, oldest_us=None, embeddings=0, messages=0)
-        oldest = self._log.read(namespace, after=progress.version, limit=1) if progress.behind else []
         with self._read_models.reading(namespace) as snapshot:
-            return Backlog(
-                namespace=namespace,
-                events=progress.behind,
-                oldest_us=oldest[0].recorded_at_us if oldest else None,
-                embeddings=self._missing_embeddings(namespace, snapshot),
-                messages=snapshot.episodes.count_turns_after(snapshot.progress.job_cursor("extraction")),
-            )
+            # What was projected since `progress` is in the snapshot; the events after it are counted by their types.
+            behind = max(0, progress.head - snapshot.version)
+            unprojected = self._log.read_stored(namespace, after=snapshot.version, limit=_TYPES_MAX) if behind else []
+            unprojected = unprojected[:behind]
+            over = behind - len(unprojected)
+            missing = self._missing_embeddings(namespace, snapshot)
+            read_through = self._read_through(namespace, snapshot)
+            unread = snapshot.episodes.count_turns_after(read_through)
+            first_missing = snapshot.progress.episode_from_end(missing) if missing else None
+            first_unread = snapshot.progress.first_turn_after(read_through) if unread else None
+        embeds = self._vectors_in_use().embedder.state != "off"
+        episodes = [event for event in unprojected if event.type in EPISODE_TYPES] if embeds else []
+        messages = [event for event in unprojected if event.type == "message.added"]
+        return Backlog(
+            namespace=namespace,
+            events=behind,
+            oldest_us=unprojected[0].recorded_at_us if unprojected else None,
+            embeddings=missing + len(episodes) + (over if embeds else 0),
+            oldest_unembedded_us=self._recorded_us(namespace, first_missing, episodes),
+            messages=unread + len(messages) + over,
+            oldest_unread_us=self._recorded_us(namespace, first_unread, messages),
+            is_parked=progress.parked is not None,
+        )
+
+    def note_read(self, namespace: str, version: int) -> None:
+        """Record that the extraction has looked at all messages up to `version`."""
+        if self._run_store is not None:
+            self._run_store.note_read(folder_name(namespace), version)
+
+    def _read_through(self, namespace: str, snapshot: Snapshot) -> int:
+        """Return the version up to which the extraction has looked at the messages."""
+        cursor = snapshot.progress.job_cursor("extraction")
+        if self._run_store is None or cursor >= snapshot.version:
+            return cursor
+        try:
+            return max(cursor, self._run_store.read_through(folder_name(namespace)))
+        except Exception:
+            # The broker is away, which health reports.
+            return cursor
+
+    def _recorded_us(self, namespace: str, version: int | None, later: Sequence[RecordedEvent]) -> int | None:
+        """Return when the event `version` was recorded; when it is None, the first one of `later`."""
+        if version is None:
+            return later[0].recorded_at_us if later else None
+        events = self._log.read_stored(namespace, after=version - 1, limit=1)
+        return events[0].recorded_at_us if events else None
 
     def _missing_embeddings(self, namespace: str, snapshot: Snapshot) -> int:
         """Return the number of episodes without vectors; 0 while no embedding model is ready."""
@@ -106,22 +210,42 @@ class BacklogMonitor:
         return embedder.fingerprint if embedder.state == "ready" else ""
 
 
-def backlog_totals(backlogs: Sequence[Backlog], present_us: int, *, most: int) -> dict[str, Any]:
-    """Return the totals of `backlogs`, as health and metrics show them.
+#: The projectors, as metrics and health name them.
+PROJECTORS = ("read_models", "embeddings", "extraction")
+
+
+def backlog_totals(scan: BacklogScan, present_us: int) -> dict[str, Any]:
+    """Return the totals of a scan, as health and metrics show them: by projector the sum, the most and the age.
 
     Parameters:
         present_us: the current time, in microseconds since 1970 UTC.
-        most: the limit that `backlogs` was read with; when it is reached, the totals are lower bounds.
     """
-    oldest = [backlog.oldest_us for backlog in backlogs if backlog.oldest_us is not None]
-    return {
-        "read_models": sum(backlog.events for backlog in backlogs),
-        "embeddings": sum(backlog.embeddings for backlog in backlogs),
-        "extraction": sum(backlog.messages for backlog in backlogs),
-        "namespaces_behind": len(backlogs),
-        "at_least": len(backlogs) >= most,
-        "oldest_seconds": round((present_us - min(oldest)) / 1e6, 3) if oldest else None,
+    backlogs = [*scan.behind, *scan.waiting]
+    counts = {
+        "read_models": [backlog.events for backlog in backlogs],
+        "embeddings": [backlog.embeddings for backlog in backlogs],
+        "extraction": [backlog.messages for backlog in backlogs],
     }
+    oldest = {
+        "read_models": [backlog.oldest_us for backlog in backlogs],
+        "embeddings": [backlog.oldest_unembedded_us for backlog in backlogs],
+        "extraction": [backlog.oldest_unread_us for backlog in backlogs],
+    }
+    ages = {name: _age_seconds(times, present_us) for name, times in oldest.items()}
+    return {
+        **{name: sum(values) for name, values in counts.items()},
+        "most": {name: max(values, default=0) for name, values in counts.items()},
+        "namespaces_behind": len(backlogs),
+        "at_least": not scan.is_complete,
+        "oldest_seconds": ages["read_models"],
+        "ages_seconds": ages,
+    }
+
+
+def _age_seconds(times_us: Sequence[int | None], present_us: int) -> float | None:
+    """Return the age of the oldest time; None without one."""
+    oldest_us = min((time_us for time_us in times_us if time_us is not None), default=None)
+    return None if oldest_us is None else max(0.0, round((present_us - oldest_us) / 1e6, 3))
 
 
 def namespaces_behind(log: EventLog, read_models: ReadModels) -> list[dict[str, Any]]:

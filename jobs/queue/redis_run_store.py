@@ -11,14 +11,14 @@ from typing import Any
 import orjson
 import redis
 
-from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, DeadLetter, Heartbeat, Run
+from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, HEARTBEAT_SHOWN_SECONDS_MAX, DeadLetter, Heartbeat, Run
 
 _PREFIX = "recollect:records"
 #: Keys of runs and batches expire after this time: longer than the month that the SQLite store holds.
 _RUN_TTL_SECONDS = 40 * 86_400
 #: A message is dropped after a day; a week covers its retries.
 _ATTEMPTS_TTL_SECONDS = 7 * 86_400
-_HEARTBEAT_TTL_SECONDS = 86_400
+_HEARTBEAT_TTL_SECONDS = int(HEARTBEAT_SHOWN_SECONDS_MAX)
 
 #: One atomic step: claims a run that is not claimed, or that made no progress for the stale time.
 #: KEYS: the run, the hash of last runs. ARGV: now, stale time, time to live, job, scheduled time.
@@ -133,6 +133,14 @@ class RedisRunStore:
         values: list[bytes | None] = self._client.mget(keys) if keys else []
         heartbeats = [_heartbeat(value) for value in values if value is not None]
         return sorted(heartbeats, key=lambda heartbeat: (heartbeat.role, heartbeat.id))
+
+    def note_read(self, namespace_key: str, version: int) -> None:
+        """See `RunStore.note_read`. A worker that is late may write an older version; the next run corrects it."""
+        self._client.hset(f"{_PREFIX}:read", namespace_key, version)
+
+    def read_through(self, namespace_key: str) -> int:
+        """See `RunStore.read_through`."""
+        return int(self._client.hget(f"{_PREFIX}:read", namespace_key) or 0)
 
     def close(self) -> None:
         """Close the connections."""

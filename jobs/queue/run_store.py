@@ -10,6 +10,8 @@ from typing import Literal, Protocol
 
 #: A worker or scheduler without a heartbeat for this time counts as dead: six heartbeats were missed.
 HEARTBEAT_SECONDS_MAX = 30.0
+#: A process that died is shown for this time, in which an operator sees the alert of it.
+HEARTBEAT_SHOWN_SECONDS_MAX = 600.0
 #: Dead letters that are stored; the oldest are deleted first.
 DEAD_LETTERS_MAX = 1_000
 
@@ -139,7 +141,22 @@ class RunStore(Protocol):
         ...
 
     def heartbeats(self) -> list[Heartbeat]:
-        """Return the heartbeats of the last day, those of dead processes included, sorted by role and id."""
+        """Return the heartbeats younger than `HEARTBEAT_SHOWN_SECONDS_MAX`, sorted by role and id.
+
+        Those of dead processes are among them, so that operators see which ones died.
+        """
+        ...
+
+    def note_read(self, namespace_key: str, version: int) -> None:
+        """Record that the extraction has looked at the messages of a namespace up to `version`.
+
+        Without facts in them it appends no event, so that the log does not say it. `namespace_key` is the name of the
+        namespace's folder, since this store has no names of users.
+        """
+        ...
+
+    def read_through(self, namespace_key: str) -> int:
+        """Return the version up to which the extraction has looked at a namespace; 0 when nothing is recorded."""
         ...
 
     def close(self) -> None:

@@ -33,7 +33,9 @@ def settle(
             raise ProjectionFailed(namespace, progress.parked.version, progress.parked.error)
         # Embedding comes before the jobs: the observer cuts observations where the vectors show a change of topic.
         context.vectors().embed_new(namespace, stop=context.stop)
+        version = progress.version
         appended = sum(job.work(context, namespace, now_us) for job in LIVE_JOBS.values())
+        backlog.note_read(namespace, version)
         if not appended and backlog.namespace_backlog(namespace).is_settled:
             return
     raise NotSettled(namespace, "the memory is being closed" if context.stop.is_set() else f"{rounds_max} rounds done")

@@ -10,17 +10,17 @@ from typing import Any
 
 import orjson
 
+from recollect.events.envelope import now_us
 from recollect.events.errors import ForeignFile
 from recollect.events.storage.database import connect, storage_errors
 from recollect.events.storage.private_files import make_private_folder
-from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, DeadLetter, Heartbeat, Run
+from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, HEARTBEAT_SHOWN_SECONDS_MAX, DeadLetter, Heartbeat, Run
 
 _logger = logging.getLogger(__name__)
 
 #: Runs of a job that are stored: a month of nightly runs.
 _RUNS_MAX = 30
-#: Heartbeats are deleted after a day.
-_HEARTBEAT_AGE_US_MAX = 86_400_000_000
+_HEARTBEAT_AGE_US_MAX = int(HEARTBEAT_SHOWN_SECONDS_MAX * 1_000_000)
 
 _CLAIM = """
 INSERT INTO runs (job, slot_us, started_us, touched_us, ended_us, namespaces, events, errors, error)
@@ -40,6 +40,10 @@ _HEARTBEAT_COLUMNS = "id, role, host, pid, beat_us"
 _DELETE_OLD_RUNS = (
     "DELETE FROM runs WHERE job = ?1 AND slot_us NOT IN "
     "(SELECT slot_us FROM runs WHERE job = ?1 ORDER BY slot_us DESC LIMIT ?2)"
+)
+_NOTE_READ = (
+    "INSERT INTO read_messages (namespace_key, version) VALUES (?, ?) "
+    "ON CONFLICT (namespace_key) DO UPDATE SET version = max(version, excluded.version)"
 )
 _DELETE_OLD_BATCHES = "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELECT slot_us FROM runs WHERE job = ?1)"
 
@@ -175,7 +179,17 @@ class SqliteRunStore:
 
     def heartbeats(self) -> list[Heartbeat]:
         """See `RunStore.heartbeats`."""
-        return [_heartbeat(row) for row in self._execute(f"SELECT {_HEARTBEAT_COLUMNS} FROM beats ORDER BY role, id")]
+        query = f"SELECT {_HEARTBEAT_COLUMNS} FROM beats WHERE beat_us > ? ORDER BY role, id"
+        return [_heartbeat(row) for row in self._execute(query, now_us() - _HEARTBEAT_AGE_US_MAX)]
+
+    def note_read(self, namespace_key: str, version: int) -> None:
+        """See `RunStore.note_read`."""
+        self._execute(_NOTE_READ, namespace_key, version)
+
+    def read_through(self, namespace_key: str) -> int:
+        """See `RunStore.read_through`."""
+        rows = self._execute("SELECT version FROM read_messages WHERE namespace_key = ?", namespace_key)
+        return rows[0][0] if rows else 0
 
     def close(self) -> None:
         """Close the file."""

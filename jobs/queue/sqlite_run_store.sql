@@ -38,3 +38,8 @@ CREATE TABLE IF NOT EXISTS beats (
     pid     INTEGER NOT NULL,
     beat_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+-- Up to which version the extraction has looked at the messages of a namespace, by the name of its folder.
+CREATE TABLE IF NOT EXISTS read_messages (
+    namespace_key TEXT    PRIMARY KEY,
+    version       INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -75,7 +75,7 @@ def wait_until_ready(base: str, server: subprocess.Popen[bytes]) -> None:
         if server.poll() is not None:
             raise ServerStopped("see its message above")
         try:
-            call(f"{base}/ready")
+            call(f"{base}/health/ready")
         except (urllib.error.URLError, ConnectionError):
             time.sleep(0.1)
         else:

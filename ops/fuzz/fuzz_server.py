@@ -55,7 +55,7 @@ class FuzzServer:
     def is_alive(self) -> bool:
         """Return whether it still answers."""
         try:
-            return self.process.poll() is None and httpx.get(f"{self.url}/ready", timeout=30).status_code == 200
+            return self.process.poll() is None and httpx.get(f"{self.url}/health/ready", timeout=30).status_code == 200
         except httpx.HTTPError:
             return False
 

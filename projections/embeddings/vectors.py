@@ -37,6 +37,7 @@ from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_pruning import digests_in_use, prune_vectors, source_turns
 from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
 from recollect.projections.projection_settings import INDEX_BYTES_MAX
+from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.queries.episode_queries import EpisodeToEmbed
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import namespace_folder, remove_database
@@ -127,9 +128,11 @@ class Vectors:
             while self.embedder.state == "ready" and time.monotonic() < deadline:
                 if self._closed or (stop is not None and stop.is_set()):
                     break
+                started = time.perf_counter()
                 embedded = self._embed_batch(namespace)
                 if not embedded:
                     break
+                APPLY_SECONDS.observe(time.perf_counter() - started, "embeddings")
                 done += embedded
                 if on_progress is not None:
                     with self._read_models.reading(namespace) as snapshot:
@@ -140,6 +143,11 @@ class Vectors:
         finally:
             self._embed_lock.release()
         return done
+
+    @property
+    def open_count(self) -> int:
+        """Return the number of namespaces whose vectors are open."""
+        return self._stores.count
 
     def backlog(self, namespace: str, snapshot: Snapshot) -> EmbeddingBacklog:
         """Return the number of episodes of `snapshot` without vectors. The model must be ready."""

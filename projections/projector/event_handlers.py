@@ -102,3 +102,7 @@ _HANDLERS: dict[str, Handler] = {
     "turns.summarised": _turns_summarised,
     **KNOWLEDGE_HANDLERS,
 }
+#: The types of events that become an episode, which is embedded.
+EPISODE_TYPES = frozenset(
+    name for name, handler in _HANDLERS.items() if handler in (_episode_added, _compressed, _distilled)
+)

@@ -171,12 +171,23 @@ def _statements_of(table: RowTable) -> Mapping[str, str]:
     }
 
 
+#: Changes of one batch that are counted: more than 2,000 events make, and little memory in a replay.
+_CHANGES_MAX = 20_000
+
+
 class FactRows:
     """The rows of one table, `facts` or `preferences`."""
 
     def __init__(self, connection: apsw.Connection, table: RowTable) -> None:
         self._connection = connection
         self._statements = _statements_of(table)
+        #: What happened to rows in this batch, for the metrics: asserted, superseded, ended or invalidated, and the id.
+        self.changes: set[tuple[str, str]] = set()
+
+    def record_change(self, change: str, id: str) -> None:
+        """Count a change for the metrics; a replay, whose batch is the whole log, is not counted."""
+        if len(self.changes) < _CHANGES_MAX:
+            self.changes.add((change, id))
 
     def set_evidence(self, id: str, evidence: Sequence[tuple[float, str, list[str], int]]) -> None:
         """Compute the evidence of a fact from its statements: confidence, source type, sources and time of each."""
@@ -236,6 +247,7 @@ class FactRows:
             "key": row.key,
         }
         self._execute(_CLOSE, bindings)
+        self.record_change(status, row.id)
 
     def strengthen(self, memory: StatedMemory, row: FactRow, *, reactivates: bool) -> None:
         """Raise the confidence of a fact that was stated again, unless the sources are the same."""
@@ -275,6 +287,8 @@ class FactRows:
             "updated_at_us": memory.said_us,
         }
         self._execute(_INSERT, bindings)
+        if status != "rejected":
+            self.record_change("asserted", memory.id)
 
     def select(self, condition: str, *values: str) -> list[FactRow]:
         """Return the rows that meet a condition, in the order of the log."""

@@ -27,6 +27,7 @@ class Facts(ValueTimelines):
     def correct(self, event: RecordedEvent, fact: StatedMemory) -> None:
         """Add a correction, which supersedes what was said before it; what is said later supersedes the correction."""
         wrong = self._wrong_group(fact)
+        self.rows.record_change("corrected", fact.id)
         self.add(event, fact, "correct", None)
         self.refresh(event, fact.group, fact.topic, fact)
         correct_id = self.statements.fact_id(fact.group, fact.id) or fact.id

@@ -7,8 +7,9 @@ tried for ever.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,9 +17,19 @@ import apsw
 
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import RecordedEvent
+from recollect.events.instruments import Counter, Histogram
+from recollect.events.tracing import Span, hidden_namespace, is_tracing, span
 from recollect.projections.projector.event_handlers import apply_event
 from recollect.projections.projector.write_batch import EntityNames, WriteBatch
 from recollect.projections.schema.schema import read_state
+
+#: Of all projectors; others than the read models observe it with their name.
+APPLY_SECONDS = Histogram(
+    "recollect_projection_apply_duration_seconds",
+    "Time of a batch of events, until its rows are stored",
+    ("projector",),
+)
+_FACTS_CHANGED = Counter("recollect_facts_changed", "Facts whose status a projected event changed", ("change",))
 
 #: Events in the first batch: few, so that readers with a short deadline get a result.
 FIRST_BATCH_EVENTS = 200
@@ -107,8 +118,9 @@ class Projector:
 
     def _project(self, events: Sequence[RecordedEvent]) -> None:
         """Apply a batch and move the checkpoint in one transaction; nothing when another process was faster."""
+        started = time.perf_counter()
         try:
-            with self._transaction():
+            with self._apply_span(events), self._transaction():
                 if read_state(self._connection).checkpoint != self.row.checkpoint:
                     return
                 self._names = self._names or EntityNames(self._connection)
@@ -124,6 +136,21 @@ class Projector:
             self._names = None
             raise
         self.row = replace(self.row, checkpoint=last.version, checkpoint_hash=last.hash, attempts=0)
+        APPLY_SECONDS.observe(time.perf_counter() - started, "read_models")
+        for change, _ in batch.facts.rows.changes:
+            _FACTS_CHANGED.add(change)
+
+    def _apply_span(self, events: Sequence[RecordedEvent]) -> AbstractContextManager[Span]:
+        """Return the span of a batch of events."""
+        if not is_tracing():
+            return span("projector.apply")
+        attributes = {
+            "recollect.projector": "read_models",
+            "gen_ai.memory.store.id": hidden_namespace(self._namespace),
+            "recollect.events": len(events),
+            "recollect.event.version": events[-1].version,
+        }
+        return span("projector.apply", attributes)
 
     def _park(self, event: RecordedEvent, error: str) -> None:
         """Stop projection at an event, unless another process has moved the checkpoint."""

@@ -11,7 +11,7 @@ from recollect.projections.schema.schema import ReadModelState, read_state
 
 
 class ProgressQueries:
-    """Queries on the tables `read_model` and `job_cursors`."""
+    """Queries on the tables `read_model` and `job_cursors`, and on the versions of `episodes`."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -23,6 +23,16 @@ class ProgressQueries:
     def job_cursor(self, job: str) -> int:
         """Return the version of the last event that a job has read; 0: the job has not run."""
         return fetch_value(self._connection, "SELECT through FROM job_cursors WHERE job = ?", (job,)) or 0
+
+    def episode_from_end(self, position: int) -> int | None:
+        """Return the version of the episode at a position from the end, 1 for the last one; None without one."""
+        statement = "SELECT version FROM episodes ORDER BY version DESC LIMIT 1 OFFSET ?"
+        return fetch_value(self._connection, statement, (position - 1,))
+
+    def first_turn_after(self, version: int) -> int | None:
+        """Return the version of the first message after `version`; None without one."""
+        statement = "SELECT min(version) FROM episodes WHERE type = 'conversation' AND tier = 'raw' AND version > ?"
+        return fetch_value(self._connection, statement, (version,))
 
     def file_size_bytes(self) -> int:
         """Return the size of the read model's file."""

@@ -77,6 +77,11 @@ class OpenFiles(Generic[File]):
             for namespace in list(self._entries):
                 self.drop(namespace)
 
+    @property
+    def count(self) -> int:
+        """Return the number of open files; it does not wait for one that is being opened."""
+        return len(self._entries)
+
     def files(self) -> list[File]:
         """Return the open files, the least recently used one first."""
         with self.lock:

@@ -234,6 +234,11 @@ class ReadModels:
         with self._open_files.lock:
             return [self._parked[namespace] for namespace in sorted(self._parked)]
 
+    @property
+    def open_count(self) -> int:
+        """Return the number of namespaces whose read model is open."""
+        return self._open_files.count
+
     def replay(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:
         """Build the next generation while the live one serves, then publish it; return the number of events projected.
 

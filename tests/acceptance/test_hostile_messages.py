@@ -52,7 +52,7 @@ def test_a_server_that_reads_hostile_messages_ends_when_it_is_told_to(tmp_path: 
         # `stop` waits for half a minute at most; the job alone would take longer.
         assert server.stop() == 0
     with serving(tmp_path) as server:
-        assert httpx.get(f"{server.base}/ready", timeout=_ANSWER_SECONDS_MAX).status_code == 200
+        assert httpx.get(f"{server.base}/health/ready", timeout=_ANSWER_SECONDS_MAX).status_code == 200
         assert server.stop() == 0
 
 
@@ -68,7 +68,7 @@ def _append(http: httpx.Client, namespace: str, text: str) -> None:
 
 
 def _assert_served(http: httpx.Client) -> None:
-    assert http.get("/ready").status_code == 200
+    assert http.get("/health/ready").status_code == 200
     found = http.post("/v1/namespaces/calm/retrieve", json={"query": "Where do I live?"})
     assert found.status_code == 200
     assert "Porto" in found.json()["context"]

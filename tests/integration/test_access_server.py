@@ -71,7 +71,7 @@ def test_commands_of_the_folder_need_no_token(guarded: tuple[Path, Server, str])
 def test_a_connection_that_sends_nothing_or_half_a_request_is_closed(guarded: tuple[Path, Server, str]) -> None:
     _, server, _ = guarded
     assert b" 408 " in answer_to(server, b"")
-    assert b" 408 " in answer_to(server, b"GET /ready HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+    assert b" 408 " in answer_to(server, b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
     half = b"POST /v1/namespaces/ann/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
     token = f"Authorization: {headers(guarded[2])['Authorization']}\r\n\r\n".encode()
     assert b" 408 " in answer_to(server, half + token + b'{"type"')
@@ -79,11 +79,11 @@ def test_a_connection_that_sends_nothing_or_half_a_request_is_closed(guarded: tu
 
 def test_headers_over_the_limit_are_refused_before_they_end(guarded: tuple[Path, Server, str]) -> None:
     _, server, _ = guarded
-    line = b"GET /ready HTTP/1.1\r\nHost: localhost\r\nX-Long: "
+    line = b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\nX-Long: "
     assert answer_to(server, line + b"a" * 400_000)[9:12] in (b"431", b"")
     assert b" 431 " in answer_to(server, line + b"a" * 66_000)
     many = b"".join(b"X-%d: %s\r\n" % (number, b"a" * 100) for number in range(800))
-    refused = answer_to(server, b"GET /ready HTTP/1.1\r\nHost: localhost\r\n" + many + b"\r\n")
+    refused = answer_to(server, b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\n" + many + b"\r\n")
     assert refused[9:12] in (b"400", b"431", b"")
     with httpx.Client(base_url=server.base) as http:
-        assert http.get("/ready", headers={"X-Long": "a" * 60_000}).status_code == 200
+        assert http.get("/health/ready", headers={"X-Long": "a" * 60_000}).status_code == 200

@@ -217,8 +217,10 @@ def test_health_and_readiness_tell_how_the_parts_are(http: httpx.Client) -> None
     assert health["embedding"]["state"] == "off"
     assert health["workers"]["running"] is True
     assert health["parked"] == []
-    ready = http.get("/ready").json()
-    assert (ready["ready"], ready["embedding"]) == (True, "off")
+    assert health["disk"]["free_bytes"] > 0
+    ready = http.get("/health/ready").json()
+    assert (ready["ready"], ready["embedding"], ready["reasons"]) == (True, "off", [])
+    assert http.get("/health/live").json() == {"live": True, "log": ready["log"]}
     assert re.fullmatch(r"[0-9a-f-]{36}", ready["log"])
 
 

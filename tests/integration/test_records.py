@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.redis import RedisServer
 
+from recollect.events.envelope import now_us
 from recollect.jobs.queue.broker import open_run_store
 from recollect.jobs.queue.run_store import HEARTBEAT_SECONDS_MAX, DeadLetter, Heartbeat, RunStore, new_heartbeat
 
@@ -93,12 +94,13 @@ def test_dead_letters_are_kept_until_somebody_takes_them(records: RunStore) -> N
 
 
 def test_who_is_not_heard_of_any_more_is_dead(records: RunStore) -> None:
-    beat = new_heartbeat("worker", 1_000)
+    now = now_us()
+    beat = new_heartbeat("worker", now)
     records.heartbeat(beat)
     assert records.heartbeats() == [beat]
-    assert beat.is_alive(1_000)
-    assert not beat.is_alive(1_000 + int(HEARTBEAT_SECONDS_MAX * 1_000_000))
-    records.heartbeat(Heartbeat(id=beat.id, role=beat.role, host=beat.host, pid=beat.pid, seen_at_us=2_000))
-    assert [one.seen_at_us for one in records.heartbeats()] == [2_000]
+    assert beat.is_alive(now)
+    assert not beat.is_alive(now + int(HEARTBEAT_SECONDS_MAX * 1_000_000))
+    records.heartbeat(Heartbeat(id=beat.id, role=beat.role, host=beat.host, pid=beat.pid, seen_at_us=now + 1))
+    assert [one.seen_at_us for one in records.heartbeats()] == [now + 1]
     records.deregister(beat.id)
     assert records.heartbeats() == []

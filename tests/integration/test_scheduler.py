@@ -96,7 +96,7 @@ def test_a_settled_namespace_is_not_opened_again_before_its_head_moves(
 ) -> None:
     memory.append("a", message("hello"))
     behind, seen = memory.parts.backlog.backlogs()
-    assert [(one.namespace, one.events, one.messages) for one in behind] == [("a", 1, 0)]
+    assert [(one.namespace, one.events, one.messages) for one in behind] == [("a", 1, 1)]
     assert seen == 1
     memory.episodes("a")
     assert memory.parts.backlog.backlogs() == ([], 1)

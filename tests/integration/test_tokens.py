@@ -264,7 +264,7 @@ def test_without_a_token_other_machines_and_forwarded_requests_are_refused(tmp_p
         refused = house.http.get("/v1/namespaces")
         assert refused.status_code == 401
         assert "recollect token create" in refused.json()["detail"]
-        assert house.http.get("/ready").status_code == 200
+        assert house.http.get("/health/ready").status_code == 200
         assert house.http.get("/v1/namespaces", headers=house.token("read")).status_code == 200
     with application(tmp_path / "other") as house:
         assert house.http.get("/v1/namespaces").status_code == 200

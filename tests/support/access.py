@@ -61,3 +61,4 @@ def application(data: Path, *, peer: str = "127.0.0.1", **settings: Any) -> Gene
         app = create_app(memory)
         http = TestClient(app, base_url="http://127.0.0.1:8787", client=(peer, 50_000), raise_server_exceptions=False)
         yield Application(app=app, http=http, memory=memory, data=data)
+        app.state.monitor.stop()

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,13 +62,16 @@ _PATIENT = {"RECOLLECT_RETRIEVAL_BUDGET_MS": "10000"}
 
 
 @contextmanager
-def serving(data: Path, *, model: str = "none") -> Generator[Server]:
+def serving(
+    data: Path, *, model: str = "none", stderr: int | None = None, environment: Mapping[str, str] | None = None
+) -> Generator[Server]:
     """Start a server on a free port, and end it at the end whatever happens."""
     process = subprocess.Popen(
         [*_COMMAND, "--data", str(data), "serve", "--port", "0"],
         stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
-        env=_PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
+        env=_PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model} | dict(environment or {}),
     )
     with process:
         try:
@@ -87,7 +90,7 @@ def _wait_until_ready(base: str) -> None:
     deadline = time.monotonic() + _READY_SECONDS_MAX
     while True:
         try:
-            if httpx.get(f"{base}/ready").status_code == 200:
+            if httpx.get(f"{base}/health/ready").status_code == 200:
                 return
         except httpx.TransportError:
             pass

@@ -1,45 +1,69 @@
-"""Operation routes: health, metrics and readiness of the server."""
+"""Operation routes: health, liveness, readiness and metrics of the server.
+
+They answer in 100 ms from the last check of the state monitor, also while the log or the broker hangs.
+"""
 
 from __future__ import annotations
 
+import time
+
 from fastapi import Request
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response
 
 from recollect.api.http.routes.dependencies import Memory
 from recollect.api.http.routes.json_bodies import json_response
-from recollect.api.http.routes.problems import error_response
+from recollect.api.http.routes.problems import problem
 from recollect.api.http.routes.rights import GuardedRouter, allow
-from recollect.api.operations.health import health_report
 from recollect.api.operations.metrics import prometheus_metrics
-from recollect.events.errors import StorageError
+from recollect.api.operations.readiness import readiness
+from recollect.api.operations.state_monitor import StateMonitor
 
 router = GuardedRouter(tags=["operations"])
 
 
+def _monitor(request: Request) -> StateMonitor:
+    monitor: StateMonitor = request.app.state.monitor
+    return monitor
+
+
 @router.get("/health")
 @allow("read", extent="server")
-async def health(memory: Memory, request: Request) -> Response:
+async def health(request: Request) -> Response:
     """Return the state of every part and its problems; 200 as long as the process answers."""
-    report = await run_in_threadpool(health_report, memory.parts)
-    return json_response({"version": request.app.version} | report)
+    monitor = _monitor(request)
+    state = await monitor.latest()
+    if state is None:
+        return problem(503, "the first check of the parts is not done yet; ask again in a second")
+    report = state.report
+    overdue = monitor.overdue()
+    if overdue is not None:
+        waits = f"the {overdue[0]} has not answered for {overdue[1]:.0f} s, and this is the state before"
+        report = report | {"status": "degraded", "problems": [waits, *report["problems"]]}
+    age_seconds = round(time.monotonic() - state.checked_at, 3)
+    return json_response({"version": request.app.version} | report | {"age_seconds": age_seconds})
+
+
+@router.get("/health/live")
+@allow(extent="public")
+async def live(memory: Memory) -> Response:
+    """Return 200 as long as the process answers; nothing is read."""
+    return json_response({"live": True, "log": memory.parts.log.log_id})
+
+
+@router.get("/health/ready")
+@allow(extent="public")
+async def ready(memory: Memory, request: Request) -> Response:
+    """Return whether requests can be served: 200, or 503 with the reasons why not."""
+    monitor = _monitor(request)
+    await monitor.first()
+    answer = readiness(memory.parts, monitor)
+    return json_response(answer, status=200 if answer["ready"] else 503)
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
 @allow("read", extent="server")
-async def metrics(memory: Memory) -> Response:
-    """Return the state of the background work as gauges, in the text format of Prometheus."""
-    return Response(await run_in_threadpool(prometheus_metrics, memory.parts), media_type=CONTENT_TYPE_LATEST)
-
-
-@router.get("/ready")
-@allow(extent="public")
-async def ready(memory: Memory) -> Response:
-    """Return whether requests can be served: 200, or 503 when the log cannot be read."""
-    try:
-        await run_in_threadpool(memory.parts.log.heads, limit=1)
-    except StorageError as error:
-        return error_response(error)
-    parts = memory.parts
-    return json_response({"ready": True, "embedding": parts.vectors.embedder.state, "log": parts.log.log_id})
+async def metrics(memory: Memory, request: Request) -> Response:
+    """Return the metrics of this process, and the state of the background work, in the text format of Prometheus."""
+    state = await _monitor(request).latest()
+    return Response(prometheus_metrics(memory.parts, state), media_type=CONTENT_TYPE_LATEST)

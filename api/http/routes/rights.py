@@ -17,6 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from recollect.api.access import callers
 from recollect.api.access.access_control import AccessControl, Arrival
 from recollect.api.access.callers import Caller, Extent, Right
+from recollect.api.http.request_observer import ROUTE
 from recollect.api.http.routes.problems import status_of
 from recollect.events.errors import RecollectError, TooManyRequests, Unauthenticated
 
@@ -146,6 +147,7 @@ class _Guard:
         self._caller: Caller | None = None
 
     async def __aenter__(self) -> _Guard:
+        self._scope[ROUTE] = self._path
         try:
             self._caller = self._access.authenticate(self._arrival, self._right)
             self._access.check(self._caller, self._arrival, self._right)

@@ -241,11 +241,14 @@ def list_traces(
             every trace is listed.
     """
     summaries: list[dict[str, Any]] = []
+    is_past = not after
     for file in reversed(trace_files(folder)):
         for line in reversed(_file_lines(file)):
             trace = _parsed_trace(line)
-            # Ids are UUIDs of version 7, which ascend with time.
-            if trace.get("namespace") == namespace and (not after or trace["trace_id"] < after):
+            if not is_past or trace.get("trace_id") == after:
+                is_past = is_past or trace.get("trace_id") == after
+                continue
+            if trace.get("namespace") == namespace:
                 if covers is not None and not all(covers(name) for name in searched_namespaces(trace)):
                     continue
                 summaries.append({name: trace[name] for name in _SUMMARY_FIELDS if name in trace})

@@ -31,6 +31,8 @@ class TimeBudget:
         self._budget_ms = budget_ms
         self.deadline = self.started + budget_ms / 1_000
         self.stages_ms: dict[str, float] = {}
+        #: When each of these stages began, in milliseconds since the start.
+        self.stage_starts_ms: dict[str, float] = {}
         self.degraded: list[str] = []
 
     @property
@@ -46,6 +48,11 @@ class TimeBudget:
     def spent_ms(self) -> float:
         """Return the milliseconds since the start."""
         return (time.monotonic() - self.started) * 1_000
+
+    def end_stage(self, stage: str, started_ms: float) -> None:
+        """Record the time of a stage that began at `started_ms` and ends now."""
+        self.stage_starts_ms[stage] = started_ms
+        self.stages_ms[stage] = self.spent_ms - started_ms
 
     def record_missing(self, part: str, reason: object) -> None:
         """Add a note that `part` is missing from the result, with the reason.
@@ -70,7 +77,7 @@ class TimeBudget:
         Raises:
             An error of `DAMAGE_ERRORS` when the file of the read model is damaged.
         """
-        started = time.monotonic()
+        started_ms = self.spent_ms
         try:
             with snapshot.interrupted_at(self.deadline):
                 return search()
@@ -82,5 +89,5 @@ class TimeBudget:
         except Exception as error:
             self.record_missing(part, error)
         finally:
-            self.stages_ms[part] = (time.monotonic() - started) * 1_000
+            self.end_stage(part, started_ms)
         return None

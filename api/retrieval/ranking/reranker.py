@@ -77,7 +77,7 @@ class Reranker:
             budget.record_missing("reranker", error)
             return list(items)
         finally:
-            budget.stages_ms["rerank"] = budget.spent_ms - started_ms
+            budget.end_stage("rerank", started_ms)
         order = sorted(range(len(first)), key=lambda index: (-scores[index], index))
         reordered = [
             replace(first[index], score=first[position].score, ranks=first[index].ranks | {"reranker": position + 1})

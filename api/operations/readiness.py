@@ -1,0 +1,77 @@
+"""Readiness: whether a process can serve requests, from the last check; the answer of /health/ready.
+
+It is for anyone who reaches the address, so that it names no path, host or namespace; /health has the details.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from recollect.api.assembly.memory_parts import MemoryParts
+from recollect.api.operations.state_monitor import StateMonitor
+from recollect.projections.schema.schema import SCHEMA_VERSION
+
+#: Seconds for which a failed append makes a server unready. Without requests it cannot know when the disk or the
+#: database is well again, so that it then offers itself again.
+_APPEND_FAILED_SECONDS = 30.0
+#: Seconds after which a state is too old to rely on: six checks.
+_AGE_SECONDS_MAX = 30.0
+
+
+def readiness(parts: MemoryParts, monitor: StateMonitor, *, needs_broker: bool = False) -> dict[str, Any]:
+    """Return whether the process is ready, and why not.
+
+    Parameters:
+        needs_broker: whether the process has no work without the broker, as a worker. A server appends and retrieves
+            without it, so that a broker that is away must not take it out of service.
+    """
+    state, checks = monitor.state, dict[str, str]()
+    if state is None:
+        checks["state"] = "the first check is not done yet"
+    else:
+        background = state.background
+        if time.monotonic() - state.checked_at > _AGE_SECONDS_MAX:
+            checks["state"] = "the last check is too old"
+        if background.log_problem is not None:
+            checks["log"] = "the log cannot be read"
+        if not background.is_writable:
+            checks["folder"] = "the data folder cannot be written"
+        free, free_min = background.free_bytes, parts.settings.storage.disk_free_bytes_min
+        if free is not None and free < free_min:
+            checks["disk"] = f"less than {free_min} bytes are free"
+        if needs_broker and background.broker_problem is not None:
+            checks["broker"] = "the broker does not answer"
+    overdue = monitor.overdue()
+    if overdue is not None and (needs_broker or overdue[0] != "broker"):
+        checks.setdefault(overdue[0], f"no answer for {overdue[1]:.0f} s")
+    if _append_failed(parts):
+        checks.setdefault("log", "the last append failed")
+    return {
+        "ready": not checks,
+        "reasons": [f"{name}: {reason}" for name, reason in checks.items()],
+        "checks": {
+            "log": checks.get("log", "ok"),
+            "folder": checks.get("folder", "ok"),
+            "disk": checks.get("disk", "ok"),
+            "broker": _broker(monitor),
+            "model": parts.vectors.embedder.state,
+            "schema": SCHEMA_VERSION,
+        },
+        "embedding": parts.vectors.embedder.state,
+        "log": parts.log.log_id,
+    }
+
+
+def _append_failed(parts: MemoryParts) -> bool:
+    """Return whether the last append failed for reasons of the disk or the database, a short while ago."""
+    failed_at: float | None = getattr(parts.log, "append_failed_at", None)
+    return failed_at is not None and time.monotonic() - failed_at < _APPEND_FAILED_SECONDS
+
+
+def _broker(monitor: StateMonitor) -> str:
+    if monitor.state is None:
+        return "unknown"
+    overdue = monitor.overdue()
+    is_away = monitor.state.background.broker_problem is not None or (overdue is not None and overdue[0] == "broker")
+    return "unreachable" if is_away else "ok"
