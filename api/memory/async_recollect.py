@@ -24,7 +24,7 @@ from recollect.events.progress import OnPartProgress, no_progress
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window
 from recollect.jobs.queue.nightly import Compaction
-from recollect.jobs.queue.settling import Settlement
+from recollect.jobs.queue.settlement import Settlement
 from recollect.projections.queries.episode_queries import TierTotals
 from recollect.projections.read_models.read_models import ReplayCheck
 

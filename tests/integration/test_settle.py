@@ -13,7 +13,8 @@ from support.events import Event, message
 from recollect import AsyncRecollect, Recollect
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput, InvalidNamespace, NotSettled, ProjectionFailed
-from recollect.jobs.queue.settling import Settlement, settle
+from recollect.jobs.queue.settlement import Settlement
+from recollect.jobs.queue.settling import settle
 from recollect.projections.projector import projector
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
