@@ -7,12 +7,11 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
 from urllib.parse import urlsplit
 
-#: What happens to one request: it passes; the server answers and the answer is lost; nobody answers; or these bytes
-#: are the answer, and the server is not asked.
-Fate = Literal["pass", "lose", "hang"] | bytes
+#: What happens to one request: ``pass``; ``lose``: the server answers and the answer is lost; ``hang``: no answer comes;
+#: or these bytes are the answer, and the server is not asked.
+Fate = str | bytes
 
 
 def answer(status: str, body: bytes = b"{}", *headers: str) -> bytes:
