@@ -28,6 +28,8 @@ RecollectError
 │   ├── KeyMissing          the key of an encrypted event cannot be read
 │   └── FolderInUse         another process holds the lock of the data folder
 ├── StillBuilding           a read model of the past is not built yet; in `degraded` of a retrieval
+├── ServerUnavailable       a remote server is not reached, or not in time exit 2
+├── ContractMismatch        an answer is not that of this version          exit 2
 ├── NotSettled              background work of a namespace is unfinished   HTTP 500, exit 1
 └── ProjectionFailed        an event could not be projected                HTTP 500, exit 1
 """
@@ -155,6 +157,9 @@ class StorageError(RecollectError):
 class AppendUnknown(StorageError):
     """The append failed while it was written, so it may be recorded all the same. Send the same ids again."""
 
+    #: The ids of the events, from a client of a remote server; a repeated append with them records nothing twice.
+    event_ids: tuple[str, ...] = ()
+
 
 class DiskFull(StorageError):
     """The disk is full; free some space. No acknowledged event was lost."""
@@ -201,6 +206,14 @@ class KeyMissing(StorageError):
 
 class FolderInUse(StorageError):
     """Another process serves this data folder, or changes its embedding model. Stop it, or use another folder."""
+
+
+class ServerUnavailable(RecollectError):
+    """A remote server cannot be reached, or does not answer in time. Check its address, and that it runs."""
+
+
+class ContractMismatch(RecollectError):
+    """The answer of a remote server is not that of this version of Recollect. Check the address and both versions."""
 
 
 class StillBuilding(RecollectError):

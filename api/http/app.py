@@ -27,6 +27,7 @@ from recollect.api.http.routes import (
     page_routes,
     privacy_routes,
     retrieval_routes,
+    work_routes,
 )
 from recollect.api.http.routes.problems import answer_errors
 from recollect.api.http.routes.rights import GuardedRouter
@@ -44,6 +45,7 @@ ROUTERS: tuple[GuardedRouter, ...] = tuple(
         retrieval_routes,
         page_routes,
         privacy_routes,
+        work_routes,
         operation_routes,
         description_routes,
     )

@@ -14,6 +14,7 @@ from recollect.api.http.routes.memory_routes import MESSAGES_PATH, EndBody, Reas
 from recollect.api.http.routes.privacy_routes import ReviewBody
 from recollect.api.http.routes.retrieval_routes import WindowRequest
 from recollect.api.http.routes.rights import GuardedRouter, declared_rights
+from recollect.api.http.routes.work_routes import CompactBody, SettleBody
 from recollect.api.memory.chat_messages import ChatBatch
 from recollect.api.memory.memory_edits import UPDATABLE
 from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -38,7 +39,7 @@ def describe(app: FastAPI, routers: Sequence[GuardedRouter]) -> None:
                 # A kind may be named twice.
                 form.pop("uniqueItems", None)
             schemas["WindowRequest"] = WindowRequest.model_json_schema(ref_template=_TEMPLATE)
-            for model in (ChatBatch, ReasonBody, EndBody, SeparateBody, ReviewBody):
+            for model in (ChatBatch, ReasonBody, EndBody, SeparateBody, ReviewBody, SettleBody, CompactBody):
                 schema = model.model_json_schema(ref_template=_TEMPLATE)
                 schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
             schemas["UpdateBody"] = _UPDATE
@@ -137,6 +138,12 @@ _APPEND: dict[str, Any] = {
             "schema": {"type": "boolean"},
             "description": "answer with the memories for the user's message too, as `retrieval`: a passive retrieval, "
             "whose other fields can be given as parameters",
+        },
+        {
+            "name": "wait",
+            "in": "query",
+            "schema": {"type": "boolean"},
+            "description": "with `retrieve`: wait for the embedding model while it loads, and embed new messages first",
         },
     ],
     **body_reference("EventsBody"),

@@ -15,6 +15,7 @@ from recollect.api.access.token_store import TokenStore
 from recollect.api.folder_locks import serving_lock
 from recollect.api.http.app import create_app
 from recollect.api.http.bounded_protocol import bounded_protocol
+from recollect.api.http_contract import CONTRACT, CONTRACT_HEADER
 from recollect.api.memory.recollect import Recollect
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput
@@ -51,6 +52,7 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: b
             # The address of a connection is that of its other end, not one that a header names.
             proxy_headers=False,
             server_header=False,
+            headers=[(CONTRACT_HEADER, str(CONTRACT))],
             limit_concurrency=settings.server.connections_max,
             timeout_graceful_shutdown=_STOP_SECONDS,
             lifespan="on",

@@ -26,6 +26,7 @@ from recollect.events.tracing import memory_span
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window
 from recollect.jobs.queue.nightly import Compaction
+from recollect.jobs.queue.settlement import Settlement
 from recollect.projections.queries.episode_queries import TierTotals
 from recollect.projections.read_models.read_models import ReplayCheck
 
@@ -215,9 +216,11 @@ class AsyncRecollect(AsyncMemoryEditing):
             self.memory.compact, namespace, now=now, dry_run=dry_run, on_progress=on_progress
         )
 
-    async def settle(self, namespace: str, *, now: datetime | str | None = None) -> None:
+    async def settle(
+        self, namespace: str, *, timeout_seconds: float | None = None, now: datetime | str | None = None
+    ) -> Settlement:
         """Do what `Recollect.settle` does."""
-        await asyncio.to_thread(self.memory.settle, namespace, now=now)
+        return await asyncio.to_thread(self.memory.settle, namespace, timeout_seconds=timeout_seconds, now=now)
 
     async def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
         """Do what `Recollect.window` does."""

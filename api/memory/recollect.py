@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -52,6 +54,7 @@ from recollect.events.tracing import memory_span
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.queue.nightly import Compaction, compact_steps, preview
+from recollect.jobs.queue.settlement import Settlement
 from recollect.jobs.queue.settling import settle
 from recollect.projections.queries.episode_queries import TierTotals
 from recollect.projections.queries.snapshot import Snapshot
@@ -101,7 +104,8 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
             settings = settings.model_copy(update={"storage": storage})
         #: The components that work on the folder; see `MemoryParts`.
         self.parts = open_parts(settings, workers=workers, schedule=schedule, clock=clock)
-        self._embedding_wait = EmbeddingWait(self.parts)
+        #: Waits for the model before a retrieval.
+        self.embedding_wait = EmbeddingWait(self.parts)
 
     def __enter__(self) -> Self:
         return self
@@ -155,7 +159,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
         request = query if isinstance(query, RetrieveRequest) else _request({"query": query, **options})
         if wait:
             # A read model of the past has no new messages.
-            self._embedding_wait.wait(() if request.as_of is not None else (namespace, *request.also))
+            self.embedding_wait.wait(() if request.as_of is not None else (namespace, *request.also))
         return self._retrieve(namespace, request)
 
     def append_and_retrieve(
@@ -186,7 +190,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
         request = turn_request(validated, options)
         if wait and request is not None:
             # Before the append, so that workers learn nothing from the message before its memories are searched.
-            self._embedding_wait.wait((namespace, *request.also))
+            self.embedding_wait.wait((namespace, *request.also))
         if options.get("no_store"):
             recorded: list[Appended] = []
         else:
@@ -281,25 +285,33 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
         run = preview if dry_run else compact_steps
         return run(self.parts.job_context, check_namespace(namespace), now_us, on_progress)
 
-    def settle(self, namespace: str, *, now: datetime | str | None = None) -> None:
+    def settle(
+        self, namespace: str, *, timeout_seconds: float | None = None, now: datetime | str | None = None
+    ) -> Settlement:
         """Complete the background work on `namespace` in this thread: catch up, extract, observe, embed.
 
         It waits until the embedding model is loaded. Afterwards the memory is as the workers leave it at `now`:
         messages that a job defers until more messages follow are still deferred.
 
         Parameters:
+            timeout_seconds: the time after which no further step begins; a step that has begun is completed. None: it
+                takes as long as the work.
             now: the present time of the jobs, aware or as text; the system's when None.
 
+        Returns:
+            whether the namespace is settled, and otherwise what is missing, in `missing`.
+
         Raises:
-            InvalidInput: `now` is not a time, or lies in the future; or the model cannot be loaded. InvalidNamespace:
-            the name. ProjectionFailed: the namespace is parked. NotSettled: other callers keep appending.
-            StorageError: the disk.
+            InvalidInput: `now` is not a time, or lies in the future; `timeout_seconds` is negative; or the model cannot
+            be loaded. InvalidNamespace: the name. ProjectionFailed: the namespace is parked. NotSettled: other callers
+            keep appending. StorageError: the disk.
         """
         now_us = parse_past_us(now, field="now")
+        if timeout_seconds is not None and not timeout_seconds >= 0:
+            raise InvalidInput("give a number of seconds from 0", field="timeout_seconds")
+        deadline = math.inf if timeout_seconds is None else time.monotonic() + timeout_seconds
         check_namespace(namespace)
-        if self.parts.vectors.embedder.state != "off":
-            wait_for_model(self.parts.vectors.embedder, no_progress)
-        settle(self.parts.job_context, self.parts.backlog, namespace, now_us)
+        return settle(self.parts.job_context, self.parts.backlog, namespace, now_us, deadline=deadline)
 
     def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
         """Fit a running conversation to a token budget. When nearly full, its oldest turns are summarised for good.

@@ -287,6 +287,8 @@ def test_every_post_route_reads_json_whatever_its_content_type_says(
         "memories/m1/pin": b'{"reason": "important"}',
         "memories/m1/unpin": b'{"reason": "unimportant"}',
         "quarantine/page/review": b'{"decision": "approve"}',
+        "settle": b'{"timeout_seconds": 60}',
+        "compact": b'{"dry_run": true}',
         "readmit": b"{}",
         "erase": b'{"event_ids": ["m1"]}',
     }
@@ -297,11 +299,12 @@ def test_every_post_route_reads_json_whatever_its_content_type_says(
     posts = {
         path.removeprefix("/v1/namespaces/{namespace}/") for path, methods in described.items() if "post" in methods
     }
-    # `settle` takes no body, `import` lines of JSON, and a message has no end and no names.
+    # `replay` and `check` take no body, `import` lines of JSON, and a message has no end and no names.
     memories = {f"memories/{{memory_id}}/{change}" for change in ("pin", "unpin", "end", "separate")}
     review = "quarantine/{memory_id}/review"
-    others = {"events", "messages", "retrieve", "sessions/{session_id}/window", "settle", "import", "erase", "readmit"}
-    assert posts == {*others, review, *memories}
+    others = {"events", "messages", "retrieve", "sessions/{session_id}/window", "erase", "readmit", "import"}
+    work = {"settle", "compact", "replay", "check"}
+    assert posts == {*others, *work, review, *memories}
     for route, body in bodies.items():
         answer = http.post(f"{home}/{route}", content=body, headers=headers)
         assert answer.status_code in (200, 201), (route, answer.text)

@@ -13,6 +13,7 @@ from support.events import Event, message
 from recollect import AsyncRecollect, Recollect
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput, InvalidNamespace, NotSettled, ProjectionFailed
+from recollect.jobs.queue.settlement import Settlement
 from recollect.jobs.queue.settling import settle
 from recollect.projections.projector import projector
 
@@ -103,6 +104,19 @@ def test_work_that_does_not_end_is_an_error_after_a_bounded_number_of_rounds(mem
     memory.parts.job_context.stop.set()
     with pytest.raises(NotSettled, match="being closed"):
         memory.settle("a")
+
+
+def test_a_settlement_says_what_is_left_when_the_time_is_over(memory: Recollect) -> None:
+    memory.append("a", [said(f"I live in Porto, house {at}.", at) for at in range(3)])
+    unsettled = memory.settle("a", timeout_seconds=0)
+    assert (unsettled.is_settled, unsettled.version, unsettled.events) == (False, 3, 3)
+    assert unsettled.missing[0] == "read model: 3 events not projected"
+    settled = memory.settle("a", timeout_seconds=60)
+    assert (settled.is_settled, settled.missing, settled.model) == (True, (), "ready")
+    assert settled.version == memory.parts.log.head("a").version > 3
+    assert Settlement.from_json(settled.as_json()) == settled
+    with pytest.raises(InvalidInput, match="timeout_seconds: "):
+        memory.settle("a", timeout_seconds=-1)
 
 
 def test_workers_and_settle_do_the_work_once(tmp_path: Path, tiny_model: str) -> None:

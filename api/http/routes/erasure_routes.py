@@ -43,6 +43,8 @@ class EraseBody(BaseModel):
     dry_run: bool = False
     #: The reason, stored unencrypted in the log and the receipt; it must not name anybody.
     reason: Annotated[Text, Field(max_length=200)] | None = None
+    #: Who asked for it, for the receipt; it must not name the subject.
+    requested_by: Annotated[Text, Field(max_length=200)] | None = None
 
 
 class ReadmitBody(BaseModel):
@@ -86,3 +88,10 @@ async def receipts(memory: Memory, namespace: str) -> Response:
     """Return the receipts of the erasures of a namespace, in their order."""
     check_namespace(namespace)
     return json_response({"items": await run_in_threadpool(memory.receipts, namespace)})
+
+
+@router.get("/v1/receipts", name="all_receipts")
+@allow("read", extent="server")
+async def all_receipts(memory: Memory) -> Response:
+    """Return the receipts of the erasures of all namespaces, in their order."""
+    return json_response({"items": await run_in_threadpool(memory.receipts)})

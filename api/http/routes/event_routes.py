@@ -53,11 +53,14 @@ async def append_response(
     """
     memory = AsyncRecollect.over(synchronous)
     drafts = synchronous.parts.screened(namespace, drafts)
-    is_retrieval_wanted, retrieve_request = _parse_retrieval(request, drafts)
+    is_retrieval_wanted, is_waiting, retrieve_request = _parse_retrieval(request, drafts)
     if is_retrieval_wanted:
         caller = caller_of(request)
         caller.require_scopes({"read"})
         require_also(caller, retrieve_request)
+    if is_waiting and retrieve_request is not None:
+        # Before the append, as in `Recollect.append_and_retrieve`.
+        await run_in_threadpool(synchronous.embedding_wait.wait, (namespace, *retrieve_request.also))
     # `_parse_retrieval` refuses any other value, with or without a message.
     no_store = request.query_params.get("no_store", "false") == "true"
     recorded: Sequence[Appended] = (
@@ -104,10 +107,10 @@ async def import_events(memory: Memory, namespace: str, request: Request) -> Res
     return json_response({"added": imported.added, "duplicates": imported.duplicates})
 
 
-def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bool, RetrieveRequest | None]:
-    """Return whether the query has ``retrieve=true``, and the retrieval's request, None when no event is a message.
+def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bool, bool, RetrieveRequest | None]:
+    """Return whether the query has ``retrieve=true`` and ``wait=true``, and the retrieval's request.
 
-    The other query parameters are fields of the request.
+    The request is None when no event is a message. Other query parameters are its fields.
 
     Raises:
         InvalidInput: a parameter is wrong.
@@ -122,7 +125,10 @@ def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bo
                 "without retrieve=true, retrieve is the only parameter; with it, the fields of a retrieval are, too",
                 field=next(iter(options)),
             )
-        return False, None
+        return False, False, None
+    wait = options.pop("wait", "false").lower()
+    if wait not in ("true", "false"):
+        raise InvalidInput("give true or false", field="wait")
     metadata = read_metadata(request)
     if metadata:
         options = {name: value for name, value in options.items() if not name.startswith(METADATA_PREFIX)}
@@ -132,7 +138,7 @@ def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bo
     for name in ("also", "kinds"):
         if name in options:
             options[name] = request.query_params.getlist(name)
-    return True, turn_request(drafts, options)
+    return True, wait == "true", turn_request(drafts, options)
 
 
 def _appended_json(event: Appended) -> dict[str, Any]:

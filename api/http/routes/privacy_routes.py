@@ -36,12 +36,13 @@ class ReviewBody(BaseModel):
 async def list_quarantine(
     memory: Memory,
     namespace: str,
-    status: Literal["waiting", "approve", "reject", "redact"] = "waiting",
+    status: Literal["waiting", "approve", "reject", "redact", "all"] = "waiting",
     after: Annotated[int, Query(ge=0, lt=1 << 36)] = 0,
     limit: Limit = PAGE_ITEMS,
 ) -> Response:
     """List the memories that look like instructions by others than the user, oldest first."""
-    page = await run_in_threadpool(memory.quarantine, namespace, status=status, after=after, limit=limit)
+    chosen = None if status == "all" else status
+    page = await run_in_threadpool(memory.quarantine, namespace, status=chosen, after=after, limit=limit)
     return json_response(page)
 
 

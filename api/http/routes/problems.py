@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
+from recollect.api.http_contract import problem_fields
 from recollect.events.errors import (
     AccessDenied,
     Conflict,
@@ -51,7 +52,7 @@ _STATUS: tuple[tuple[type[RecollectError], int], ...] = (
 )
 
 
-def problem(status: int, detail: str, **extra: Any) -> Response:
+def problem(status: int, detail: str, /, **extra: Any) -> Response:
     """Return a problem response: `detail` tells the user what to do, `extra` are further fields."""
     body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **extra}
     return Response(orjson.dumps(body), status_code=status, media_type="application/problem+json")
@@ -73,10 +74,7 @@ def status_of(error: RecollectError) -> int:
 
 def error_response(error: RecollectError) -> Response:
     """Return the problem response of an error. Errors of the disk are without their paths, which are the operator's."""
-    extra = {"error": type(error).__name__}
-    if isinstance(error, InvalidInput):
-        extra["field"] = error.field
-    response = problem(status_of(error), public_text(error), **extra)
+    response = problem(status_of(error), public_text(error), **problem_fields(error))
     if isinstance(error, Unauthenticated):
         response.headers["www-authenticate"] = "Bearer"
     if isinstance(error, TooManyRequests):

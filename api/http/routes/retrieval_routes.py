@@ -48,13 +48,6 @@ async def retrieve(
     return json_response(result.as_json())
 
 
-@router.post("/v1/namespaces/{namespace}/settle", name="settle")
-@allow("write", cost=10)
-async def settle(memory: Memory, namespace: str) -> Response:
-    """Complete the background work on a namespace: catch up, extract, observe, embed. The answer comes after it."""
-    return json_response({"version": await run_in_threadpool(_settled_version, memory, namespace)})
-
-
 @router.get("/v1/namespaces/{namespace}/traces", name="traces")
 @allow("read", audited=True)
 async def list_traces(
@@ -94,9 +87,3 @@ def _traces(memory: Recollect, caller: Caller, namespace: str, after: str, limit
     store.flush()
     items = list_traces_of(folder, check_namespace(namespace), after, limit, covers=caller.covers)
     return {"items": items, "next": items[-1]["trace_id"] if len(items) == limit else None}
-
-
-def _settled_version(memory: Recollect, namespace: str) -> int:
-    """Settle the namespace and return the version of its head."""
-    memory.settle(namespace)
-    return memory.parts.log.head(namespace).version

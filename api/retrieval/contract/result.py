@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from recollect.api.retrieval.contract.request import Kind
-from recollect.events.envelope import rfc3339
+from recollect.events.envelope import parse_rfc3339, rfc3339
 from recollect.events.intake.quarantine import TRUST, Provenance
 
 #: The memory layer of each kind (Koda's layers, `004`).
@@ -38,6 +38,11 @@ class Source(NamedTuple):
             "speaker": self.speaker,
             "text": self.text,
         }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Source:
+        """Return the source that `as_json` returned `fields` for."""
+        return cls(fields["id"], parse_rfc3339(str(fields["occurred_at"])), fields["speaker"], fields["text"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +133,43 @@ class Item:
             **({"sources": [source.as_json() for source in self.sources]} if self.sources else {}),
         }
 
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any], *, authoritative: bool) -> Item:
+        """Return the item that `as_json` returned `fields` for."""
+        return cls(
+            authoritative=authoritative,
+            **{name: fields[name] for name in _PLAIN_FIELDS},
+            matched_by=tuple(fields["matched_by"]),
+            source_events=tuple(fields["source_events"]),
+            occurred_at_us=parse_rfc3339(str(fields["occurred_at"])),
+            valid_from_us=parse_rfc3339(fields["valid_from"]),
+            stated_at_us=parse_rfc3339(fields["stated_at"]),
+            unconfirmed_since_us=parse_rfc3339(fields["unconfirmed_since"]),
+            replaced_by=fields.get("replaced_by"),
+            contradicted_by=fields.get("contradicted_by"),
+            sources=tuple(Source.from_json(source) for source in fields.get("sources", ())),
+        )
+
+
+#: The fields of an item that have the same value in JSON.
+_PLAIN_FIELDS = (
+    "id",
+    "kind",
+    "layer",
+    "namespace",
+    "text",
+    "score",
+    "ranks",
+    "session_id",
+    "speaker",
+    "tier",
+    "summary_id",
+    "short",
+    "confidence",
+    "provenance",
+    "outdated",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerGuidance:
@@ -162,6 +204,20 @@ class AnswerGuidance:
             "contradiction_rate": round(self.contradiction_rate, 4),
             "citation_coverage": round(self.citation_coverage, 4),
         }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> AnswerGuidance:
+        """Return the guidance that `as_json` returned `fields` for."""
+        return cls(
+            authoritative=tuple(fields["authoritative"]),
+            supporting=tuple(fields["supporting"]),
+            entities=tuple(fields["entities"]),
+            relations=tuple((source, type, target) for source, type, target in fields["relations"]),
+            grounding=fields["grounding"],
+            action=fields["action"],
+            contradiction_rate=fields["contradiction_rate"],
+            citation_coverage=fields["citation_coverage"],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,3 +260,26 @@ class RetrieveResult:
             "trigger": self.trigger,
             "answer": self.answer.as_json(),
         }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> RetrieveResult:
+        """Return the result that `as_json` returned `fields` for.
+
+        What JSON leaves out is empty: `stages_ms` and `explain`. The trace has them.
+        """
+        answer = AnswerGuidance.from_json(fields["answer"])
+        return cls(
+            context=fields["context"],
+            items=tuple(
+                Item.from_json(item, authoritative=item["id"] in answer.authoritative) for item in fields["items"]
+            ),
+            tokens=fields["tokens"],
+            latency_ms=fields["latency_ms"],
+            degraded=tuple(fields["degraded"]),
+            trace_id=fields["trace_id"],
+            version=fields["version"],
+            trigger=fields["trigger"],
+            answer=answer,
+            stages_ms={},
+            explain=dict,
+        )

@@ -1,0 +1,151 @@
+"""Answers: builds the result types of `Recollect` from the JSON of the server."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from recollect.api.retrieval.contract.result import AnswerGuidance, RetrieveResult, Source
+from recollect.events.envelope import Appended, parse_rfc3339
+from recollect.events.errors import RecollectError, short_text
+from recollect.jobs.queue.settlement import Settlement
+
+if TYPE_CHECKING:
+    from recollect.events.integrity.verify import VerifyResult
+    from recollect.jobs.conversation.window import Window
+    from recollect.jobs.queue.nightly import Compaction
+    from recollect.projections.queries.episode_queries import TierTotals
+    from recollect.projections.read_models.read_models import ReplayCheck
+
+_logger = logging.getLogger(__name__)
+
+# Types of rooms with heavy libraries are imported where they are built: a bot that appends and retrieves needs none.
+
+
+def mapping(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer that is the result as it is."""
+    return answer
+
+
+def page(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return a page: items, and what `after` takes for the next page."""
+    return {"items": answer["items"], "next": answer["next"]}
+
+
+def retrieval(answer: dict[str, Any]) -> RetrieveResult:
+    """Return the result of a retrieval."""
+    return RetrieveResult.from_json(answer)
+
+
+def no_retrieval(error: RecollectError, latency_ms: float) -> RetrieveResult:
+    """Return the result of a retrieval that no server answered: empty, with the reason in `degraded`.
+
+    Bots show `degraded` to users, so it has what the class of the error says; the log has the address.
+    """
+    _logger.warning("a retrieval has an empty result: %s", short_text(error))
+    reason = " ".join((type(error).__doc__ or "").partition("\n\n")[0].split())
+    return RetrieveResult(
+        context="",
+        items=(),
+        tokens=0,
+        latency_ms=latency_ms,
+        degraded=(f"server: {reason}",),
+        trace_id="",
+        version=0,
+        trigger="asked",
+        answer=AnswerGuidance(),
+        stages_ms={},
+        explain=dict,
+    )
+
+
+def appended(answer: dict[str, Any], own_ids: frozenset[str]) -> list[Appended]:
+    """Return the recorded events.
+
+    Parameters:
+        own_ids: ids that the client made for this call. One that was recorded before was recorded by an attempt whose
+            answer was lost, so it is no duplicate of the caller's.
+    """
+    return [
+        Appended(
+            event["id"],
+            event["version"],
+            parse_rfc3339(str(event["recorded_at"])),
+            bytes.fromhex(event["hash"]),
+            event["duplicate"] and event["id"] not in own_ids,
+        )
+        for event in answer["events"]
+    ]
+
+
+def sources(answer: dict[str, Any]) -> list[Source]:
+    """Return the original messages of a summary."""
+    return [Source.from_json(source) for source in answer["items"]]
+
+
+def items(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the items of a list that has one page."""
+    listed: list[dict[str, Any]] = answer["items"]
+    return listed
+
+
+def settlement(answer: dict[str, Any]) -> Settlement:
+    """Return the state of a namespace after settling."""
+    return Settlement.from_json(answer)
+
+
+def window(answer: dict[str, Any]) -> Window:
+    """Return a conversation that is fitted to a budget."""
+    from recollect.jobs.conversation.window import Window  # noqa: PLC0415
+
+    return Window(**{name: answer[name] for name in Window._fields})
+
+
+def compaction(answer: dict[str, Any]) -> Compaction:
+    """Return what a compaction did."""
+    from recollect.jobs.queue.nightly import Compaction  # noqa: PLC0415
+
+    return Compaction(
+        namespace=answer["namespace"],
+        events=answer["events"],
+        tiers_before=_tiers(answer["tiers_before"]),
+        tiers_after=_tiers(answer["tiers_after"]),
+    )
+
+
+def tiers(answer: dict[str, Any]) -> dict[str, TierTotals]:
+    """Return the number and the tokens of the episodes by tier."""
+    return _tiers(answer["tiers"])
+
+
+def verified(answer: dict[str, Any]) -> VerifyResult:
+    """Return the result of verifying a chain."""
+    from recollect.events.integrity.verify import ChainProblem, VerifyResult  # noqa: PLC0415
+
+    problems = (ChainProblem(version=one["version"], message=one["message"]) for one in answer["problems"])
+    return VerifyResult(
+        namespace=answer["namespace"],
+        version=answer["version"],
+        hash=bytes.fromhex(answer["hash"]),
+        problems=tuple(problems),
+    )
+
+
+def replay_check(answer: dict[str, Any]) -> ReplayCheck:
+    """Return the comparison of a read model with a replay."""
+    from recollect.projections.read_models.read_models import ReplayCheck  # noqa: PLC0415
+
+    return ReplayCheck(
+        namespace=answer["namespace"],
+        version=answer["version"],
+        live_digest=answer["live_digest"],
+        replayed_digest=answer["replayed_digest"],
+        search_equal=answer["search_equal"],
+    )
+
+
+def _tiers(totals: Mapping[str, Mapping[str, int]]) -> dict[str, TierTotals]:
+    from recollect.projections.queries.episode_queries import TierTotals  # noqa: PLC0415
+
+    return {tier: TierTotals(episodes=total["episodes"], tokens=total["tokens"]) for tier, total in totals.items()}

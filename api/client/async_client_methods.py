@@ -1,0 +1,199 @@
+"""Asynchronous client methods: the methods of `Recollect` that a remote server has, each with its types.
+
+This file is generated from that of `Client`: change that one, and run `python ops/client`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from recollect.api.client import append_calls, memory_calls, page_calls
+from recollect.api.client.async_client_lists import AsyncClientLists
+from recollect.api.client.call import Call
+
+if TYPE_CHECKING:
+    from recollect.api.as_of import AsOf
+    from recollect.api.memory.chat_messages import ChatInput
+    from recollect.api.memory.memory_editing import MemoryItem
+    from recollect.api.memory.memory_erasing import Receipt
+    from recollect.api.memory.memory_review import Decision
+    from recollect.api.memory.recollect import Event
+    from recollect.api.retrieval.contract.request import RetrieveRequest
+    from recollect.api.retrieval.contract.result import RetrieveResult
+    from recollect.events.envelope import Appended
+    from recollect.events.integrity.verify import VerifyResult
+    from recollect.jobs.conversation.window import Window
+    from recollect.jobs.queue.nightly import Compaction
+    from recollect.jobs.queue.settlement import Settlement
+    from recollect.projections.queries.episode_queries import TierTotals
+    from recollect.projections.read_models.read_models import ReplayCheck
+
+Result = TypeVar("Result")
+
+
+class AsyncClientMethods(AsyncClientLists, ABC):
+    """The methods of a client, as coroutines. `Recollect` documents their parameters, results and errors."""
+
+    @abstractmethod
+    async def _send(self, call: Call[Result]) -> Result:
+        """Send a call and return its result."""
+
+    async def append(
+        self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
+    ) -> list[Appended]:
+        """Do what `Recollect.append` does.
+
+        Raises:
+            AppendUnknown: no answer came in time, and the events may be recorded; `event_ids` are their ids.
+        """
+        return await self._send(append_calls.append(namespace, events, expected_version))
+
+    async def append_and_retrieve(
+        self,
+        namespace: str,
+        events: Event | Sequence[Event],
+        *,
+        expected_version: int | None = None,
+        wait: bool = True,
+        **options: Any,
+    ) -> tuple[list[Appended], RetrieveResult | None]:
+        """Do what `Recollect.append_and_retrieve` does. When the server is not reached, it raises as `append` does."""
+        return await self._send(append_calls.append_and_retrieve(namespace, events, expected_version, wait, options))
+
+    async def retrieve(
+        self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any
+    ) -> RetrieveResult:
+        """Do what `Recollect.retrieve` does.
+
+        When the server does not answer in time, the result is empty, and `degraded` has the reason as ``server: …``;
+        with `fails_open` of the client False, an error is raised.
+        """
+        return await self._send(append_calls.retrieve(namespace, query, wait, options))
+
+    async def add(
+        self,
+        namespace: str,
+        messages: ChatInput,
+        *,
+        session_id: str | None = None,
+        occurred_at: datetime | str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> list[Appended]:
+        """Do what `Recollect.add` does; the errors are those of `append`, too."""
+        return await self._send(append_calls.add(namespace, messages, session_id, occurred_at, metadata))
+
+    async def get(self, namespace: str, memory_id: str, *, as_of: AsOf = None) -> MemoryItem:
+        """Do what `Recollect.get` does."""
+        return await self._send(memory_calls.get(namespace, memory_id, as_of))
+
+    async def update(self, namespace: str, memory_id: str, *, text: str | None = None, **changes: Any) -> MemoryItem:
+        """Do what `Recollect.update` does."""
+        given = changes if text is None else {"text": text, **changes}
+        return await self._send(memory_calls.update(namespace, memory_id, given))
+
+    async def pin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+        """Do what `Recollect.pin` does."""
+        return await self._send(memory_calls.change(namespace, memory_id, "pin", {"reason": reason}))
+
+    async def unpin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+        """Do what `Recollect.unpin` does."""
+        return await self._send(memory_calls.change(namespace, memory_id, "unpin", {"reason": reason}))
+
+    async def end(
+        self,
+        namespace: str,
+        memory_id: str,
+        *,
+        ended_at: datetime | str | None = None,
+        reason: str | None = None,
+    ) -> MemoryItem:
+        """Do what `Recollect.end` does."""
+        return await self._send(
+            memory_calls.change(namespace, memory_id, "end", {"ended_at": ended_at, "reason": reason})
+        )
+
+    async def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+        """Do what `Recollect.forget` does."""
+        return await self._send(memory_calls.forget(namespace, memory_id, reason))
+
+    async def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> MemoryItem:
+        """Do what `Recollect.separate` does."""
+        fields = {"alias": alias, "reason": reason}
+        return await self._send(memory_calls.change(namespace, memory_id, "separate", fields))
+
+    async def review(
+        self, namespace: str, memory_id: str, decision: Decision, *, reason: str | None = None
+    ) -> dict[str, Any]:
+        """Do what `Recollect.review` does."""
+        return await self._send(memory_calls.review(namespace, memory_id, decision, reason))
+
+    async def export_subject(self, namespace: str, subject: str | None = None) -> dict[str, Any]:
+        """Do what `Recollect.export_subject` does."""
+        return await self._send(memory_calls.export_subject(namespace, subject))
+
+    async def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: bool = False,
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> Receipt:
+        """Do what `Recollect.erase` does."""
+        return await self._send(
+            memory_calls.erase(
+                namespace,
+                everything=everything,
+                subject=subject,
+                session_id=session_id,
+                event_ids=event_ids,
+                dry_run=dry_run,
+                reason=reason,
+                requested_by=requested_by,
+            )
+        )
+
+    async def receipts(self, namespace: str | None = None) -> list[Receipt]:
+        """Do what `Recollect.receipts` does."""
+        return await self._send(memory_calls.receipts(namespace))
+
+    async def readmit(self, namespace: str, *, subject: str | None = None) -> bool:
+        """Do what `Recollect.readmit` does."""
+        return await self._send(memory_calls.readmit(namespace, subject))
+
+    async def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
+        """Do what `Recollect.compact` does, without progress."""
+        return await self._send(page_calls.compact(namespace, now, dry_run))
+
+    async def settle(
+        self, namespace: str, *, timeout_seconds: float | None = None, now: datetime | str | None = None
+    ) -> Settlement:
+        """Do what `Recollect.settle` does, on the server."""
+        return await self._send(page_calls.settle(namespace, timeout_seconds, now))
+
+    async def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
+        """Do what `Recollect.window` does."""
+        return await self._send(page_calls.window(namespace, session_id, budget_tokens))
+
+    async def tiers(self, namespace: str) -> dict[str, TierTotals]:
+        """Do what `Recollect.tiers` does."""
+        return await self._send(page_calls.tiers(namespace))
+
+    async def replay(self, namespace: str) -> int:
+        """Do what `Recollect.replay` does."""
+        return await self._send(page_calls.replay(namespace))
+
+    async def check(self, namespace: str) -> ReplayCheck:
+        """Do what `Recollect.check` does."""
+        return await self._send(page_calls.check(namespace))
+
+    async def verify(self, namespace: str) -> VerifyResult:
+        """Do what `Recollect.verify` does."""
+        return await self._send(page_calls.verify(namespace))

@@ -1,0 +1,102 @@
+"""Client: the memory of a remote server, as a Python object."""
+
+from __future__ import annotations
+
+import time
+from typing import Self, TypeVar
+
+import httpx2
+
+from recollect.api.client.call import Call
+from recollect.api.client.client_methods import ClientMethods
+from recollect.api.client.connection import (
+    TIMEOUT_SECONDS,
+    WORK_TIMEOUT_SECONDS,
+    Body,
+    checked_url,
+    pool_options,
+    sent_options,
+)
+from recollect.api.client.exchange import Answer, Attempt, Limits, Pause, Reply, exchange
+
+Result = TypeVar("Result")
+
+
+class Client(ClientMethods):
+    """The memory of a remote server. Safe to use from many threads; use it with ``with``, or call `close`.
+
+    It has the methods of `Recollect`, with the same parameters, results and errors. After a failure that may pass, a
+    call is sent again, with pauses that grow; appended events have their ids before, so that none is recorded twice.
+
+    >>> with Client("http://127.0.0.1:8787", token) as memory:
+    ...     memory.add("ann", "I love tea")
+    ...     print(memory.retrieve("ann", "what does she drink?").context)
+
+    Parameters:
+        url: the address of the server, such as ``https://memory.example.org``.
+        token: a token of `recollect token create`; None for a server of this machine without tokens.
+        timeout_seconds: the time of a call with all its attempts.
+        work_timeout_seconds: the time of a call that works on a whole namespace: `compact`, `settle`, `erase`,
+            `export_subject`, `replay`, `check`, `verify`, and lists of the past.
+        fails_open: whether a retrieval without an answer in time has an empty result, with the reason in `degraded`.
+            False: it raises `ServerUnavailable`.
+
+    Raises:
+        InvalidInput: the address, the token or a time is wrong. No connection is made before the first call.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        work_timeout_seconds: float = WORK_TIMEOUT_SECONDS,
+        fails_open: bool = True,
+    ) -> None:
+        #: The address of the server.
+        self.url = checked_url(url)
+        self._limits = Limits(
+            timeout_seconds=timeout_seconds, work_timeout_seconds=work_timeout_seconds, fails_open=fails_open
+        )
+        self._http = httpx2.Client(**pool_options(self.url, token))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self.url!r})"
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _send(self, call: Call[Result]) -> Result:
+        """Send a call and return its result."""
+        steps = exchange(call, self.url, self._limits)
+        reply: Reply = None
+        while True:
+            try:
+                step = steps.send(reply)
+            except StopIteration as end:
+                result: Result = end.value
+                return result
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+                reply = None
+            else:
+                reply = self._attempt(step)
+
+    def _attempt(self, attempt: Attempt) -> Answer | httpx2.HTTPError:
+        """Send a request; return its answer, or the error of the transport."""
+        try:
+            with self._http.stream(**sent_options(attempt, self.url)) as response:
+                body = Body(attempt)
+                for part in response.iter_raw():
+                    body.add(part)
+                return body.answer(response)
+        except httpx2.HTTPError as error:
+            return error

@@ -1,0 +1,133 @@
+"""Client lists: the methods of `Recollect` that list what a namespace holds, for a remote server.
+
+`async_client_lists.py` is generated from this file: run `python ops/client` after a change.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from recollect.api.client import memory_calls, page_calls
+from recollect.api.client.call import Call
+
+if TYPE_CHECKING:
+    from recollect.api.as_of import AsOf
+    from recollect.api.pages.list_pages import Filters, Page
+    from recollect.api.retrieval.contract.result import Source
+
+Result = TypeVar("Result")
+
+#: `PAGE_ITEMS` of the pages, which are not imported for it.
+PAGE_ITEMS = 100
+
+
+class ClientLists(ABC):
+    """The lists of a client. `Recollect` documents their parameters, results and errors."""
+
+    @abstractmethod
+    def _send(self, call: Call[Result]) -> Result:
+        """Send a call and return its result."""
+
+    def episodes(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
+        """Do what `Recollect.episodes` does."""
+        return self._send(page_calls.page(namespace, "episodes", after, limit, as_of, filters))
+
+    def sessions(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
+        """Do what `Recollect.sessions` does."""
+        return self._send(page_calls.page(namespace, "sessions", after, limit, as_of, filters))
+
+    def entities(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
+        """Do what `Recollect.entities` does."""
+        return self._send(page_calls.page(namespace, "entities", after, limit, as_of, filters))
+
+    def facts(
+        self,
+        namespace: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
+        """Do what `Recollect.facts` does."""
+        return self._send(page_calls.page(namespace, "facts", after, limit, as_of, filters))
+
+    def list(
+        self,
+        namespace: str,
+        name: str,
+        *,
+        after: str = "",
+        limit: int = PAGE_ITEMS,
+        as_of: AsOf = None,
+        filters: Filters | None = None,
+    ) -> Page:
+        """Do what `Recollect.list` does."""
+        return self._send(page_calls.page(namespace, name, after, limit, as_of, filters))
+
+    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+        """Do what `Recollect.events` does."""
+        return self._send(page_calls.events(namespace, after, limit, as_of))
+
+    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Do what `Recollect.traces` does."""
+        return self._send(page_calls.traces(namespace, after, limit))
+
+    def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
+        """Do what `Recollect.trace` does."""
+        return self._send(page_calls.trace(namespace, trace_id))
+
+    def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page:
+        """Do what `Recollect.fact_history` does."""
+        return self._send(page_calls.history(namespace, "facts", fact_id, as_of))
+
+    def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page:
+        """Do what `Recollect.preference_history` does."""
+        return self._send(page_calls.history(namespace, "preferences", preference_id, as_of))
+
+    def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
+        """Do what `Recollect.graph` does."""
+        return self._send(page_calls.graph(namespace, entity, depth, as_of))
+
+    def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+        """Do what `Recollect.namespaces` does."""
+        return self._send(page_calls.namespaces(after, limit))
+
+    def version(self, namespace: str, as_of: AsOf) -> int | None:
+        """Do what `Recollect.version` does."""
+        return self._send(page_calls.version(namespace, as_of))
+
+    def quarantine(
+        self, namespace: str, *, status: str | None = "waiting", after: int = 0, limit: int = PAGE_ITEMS
+    ) -> Page:
+        """Do what `Recollect.quarantine` does."""
+        return self._send(memory_calls.quarantine(namespace, status, after, limit))
+
+    def sources(self, namespace: str, episode_id: str) -> list[Source]:
+        """Do what `Recollect.sources` does."""
+        return self._send(page_calls.sources(namespace, episode_id))
