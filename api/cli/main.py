@@ -19,6 +19,7 @@ from recollect.api.cli import (
     import_commands,
     job_commands,
     log_commands,
+    mcp_commands,
     memory_commands,
     token_commands,
 )
@@ -96,6 +97,7 @@ app.command()(log_commands.archive)
 app.command()(analytics_commands.stats)
 app.command()(analytics_commands.sql)
 app.command()(token_commands.audit)
+app.command()(mcp_commands.mcp)
 
 
 def _print_version(wanted: bool) -> None:

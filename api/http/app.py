@@ -21,6 +21,7 @@ from recollect.api.http.routes import (
     description_routes,
     erasure_routes,
     event_routes,
+    mcp_routes,
     memory_routes,
     operation_routes,
     page_routes,
@@ -43,6 +44,7 @@ ROUTERS: tuple[GuardedRouter, ...] = tuple(
         page_routes,
         privacy_routes,
         operation_routes,
+        mcp_routes,
         description_routes,
     )
 )

@@ -20,11 +20,11 @@ from recollect.api.mcp.tool_results import (
     ToolAnswer,
 )
 from recollect.api.mcp.tool_session import ToolSession
-from recollect.api.retrieval.answer.prompt_context import fence
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.envelope import rfc3339
 from recollect.events.errors import EventIdConflict, InvalidInput, NotFound
 from recollect.events.intake.instructions import looks_like_instructions
+from recollect.projections.text.prompt_fence import fence
 
 #: The role and the speaker of a note.
 NOTE_ROLE = "tool:mcp"
