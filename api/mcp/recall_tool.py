@@ -15,7 +15,7 @@ from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 
 #: The share of the budget for the lines with ids; the context gets the rest.
 _IDS_SHARE = 0.3
-#: Tokens of the beginning of a text beside its id, by which the model tells which memory the id is.
+#: Tokens of the beginning of a text after its id, by which a model tells the ids apart.
 _LABEL_TOKENS = 12
 _IDS_HEADING = "### Ids for correct, forget and history"
 
