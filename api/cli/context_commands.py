@@ -13,13 +13,14 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import orjson
 import typer
 
 from recollect.api.cli.hook_input import HookInput, read_hook_input
 from recollect.api.cli.terminal import echo
+from recollect.events.errors import InvalidInput
 
 #: Seconds in which a hook has to answer: a server needs milliseconds, a process of its own two seconds.
 _SECONDS_MAX = 5.0
@@ -29,9 +30,8 @@ _CONTEXT_TOKENS = 1_500
 _HOST_SECONDS_MAX = 10
 _DEFAULT_DATA = "recollect-data"
 
-#: Coding agents with hooks. Claude Code and Codex read the same form.
-Host = Literal["claude-code", "codex", "kiro"]
-_FILES: dict[Host, str] = {
+#: Coding agents with hooks, and the file of a project that configures them. Claude Code and Codex read the same form.
+_FILES = {
     "claude-code": ".claude/settings.json",
     "codex": ".codex/hooks.json",
     "kiro": ".kiro/agents/recollect.json",
@@ -47,7 +47,7 @@ def context(
     stdin: Annotated[
         bool, typer.Option("--stdin", help="Read the prompt, or the JSON of a hook, from standard input.")
     ] = False,
-    prompt: Annotated[str, typer.Argument(help="The prompt, without --stdin.")] = "",
+    prompt: Annotated[str | None, typer.Argument(help="The prompt, without --stdin.")] = None,
     record: _Record = False,
     budget_tokens: Annotated[
         int, typer.Option(metavar="<number>", min=0, help="Maximum number of tokens of the context.")
@@ -64,7 +64,7 @@ def context(
     data = context.obj or Path(_DEFAULT_DATA)
 
     def retrieved() -> str:
-        given = read_hook_input(sys.stdin.buffer) if stdin else HookInput(prompt=prompt.strip())
+        given = read_hook_input(sys.stdin.buffer) if stdin else HookInput(prompt=(prompt or "").strip())
         if not given.prompt and not given.is_start:
             return ""
         turn = _Turn(given, record=record and bool(given.prompt), budget_tokens=budget_tokens)
@@ -155,11 +155,13 @@ def _within(seconds_max: float, work: Callable[[], str]) -> str:
 
 def hook(
     context: typer.Context,
-    host: Annotated[Host, typer.Argument(help="The coding agent.")],
+    host: Annotated[str, typer.Argument(help="The coding agent: claude-code, codex or kiro.")],
     namespace: HookNamespace,
     record: _Record = False,
 ) -> None:
     """Print the configuration by which a coding agent puts memories into each prompt."""
+    if host not in _FILES:
+        raise InvalidInput(f"give one of {', '.join(_FILES)}", field="host")
     data = (context.obj or Path(_DEFAULT_DATA)).resolve()
     # Hosts do not have the PATH of a virtual environment.
     program = shutil.which("recollect") or "recollect"
@@ -169,7 +171,7 @@ def hook(
     echo(orjson.dumps(configuration, option=orjson.OPT_INDENT_2).decode())
 
 
-def _configuration(host: Host, command: str, *, record: bool) -> dict[str, Any]:
+def _configuration(host: str, command: str, *, record: bool) -> dict[str, Any]:
     """Return the configuration of a host. A recorded first prompt brings what a start has."""
     if host == "kiro":
         entry = [{"command": command, "timeout_ms": _HOST_SECONDS_MAX * 1_000}]

@@ -15,7 +15,7 @@ from recollect.api.access.access_control import AccessControl
 from recollect.api.access.audit_log import AuditLog
 from recollect.api.access.rate_limits import RateLimits
 from recollect.api.access.token_store import TokenStore
-from recollect.api.http.openapi import describe
+from recollect.api.http.openapi import describe, operation_id
 from recollect.api.http.origin_guard import OriginGuard
 from recollect.api.http.routes import (
     description_routes,
@@ -27,6 +27,7 @@ from recollect.api.http.routes import (
     page_routes,
     privacy_routes,
     retrieval_routes,
+    tool_routes,
 )
 from recollect.api.http.routes.problems import answer_errors
 from recollect.api.http.routes.rights import GuardedRouter
@@ -45,6 +46,7 @@ ROUTERS: tuple[GuardedRouter, ...] = tuple(
         privacy_routes,
         operation_routes,
         mcp_routes,
+        tool_routes,
         description_routes,
     )
 )
@@ -65,6 +67,7 @@ def create_app(memory: Recollect) -> FastAPI:
         lifespan=lifespan,
         # `description_routes` has these routes, with a right.
         openapi_url=None,
+        generate_unique_id_function=operation_id,
     )
     settings = memory.parts.settings
     app.state.memory = memory

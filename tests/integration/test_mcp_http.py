@@ -84,6 +84,13 @@ def test_a_foreign_namespace_is_404_whether_it_exists_or_not(house: Application)
         assert "no such namespace for this token" in refused.text
 
 
+async def test_a_header_of_the_hosts_configuration_names_the_namespace(house: Application) -> None:
+    token = house.token("read", namespace="acme.*")
+    assert post(house, "/mcp", token | {"X-Recollect-Namespace": "rival.bob"}).status_code == 404
+    async with http_client_of(house.app, "/mcp", token | {"X-Recollect-Namespace": "acme.ann"}) as client:
+        assert "Tweety" in text_of(await client.call_tool("recall", {"query": "what is the canary called?"}))
+
+
 def test_a_token_of_several_namespaces_has_to_name_one_in_the_url(house: Application) -> None:
     for namespace in ("acme.*", ("acme.ann", "acme.zoe"), "*"):
         refused = post(house, "/mcp", house.token("read", namespace=namespace))

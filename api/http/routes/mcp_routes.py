@@ -1,4 +1,4 @@
-"""MCP routes: the tools of `api/mcp` over streamable HTTP, for one namespace, that of the URL or of the token."""
+"""MCP routes: the tools of `api/mcp` over streamable HTTP, for the namespace of the URL, a header or the token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from starlette.types import Receive, Scope, Send
 
 from recollect.api.access import callers
 from recollect.api.access.audit_log import AuditEntry
-from recollect.api.access.callers import Caller
 from recollect.api.http.routes.dependencies import memory_of
 from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
 from recollect.api.mcp.mcp_server import create_mcp_server
@@ -19,6 +18,9 @@ from recollect.api.mcp.tool_session import ToolSession, retrieve_here
 from recollect.api.memory.recollect import Recollect
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import REQUEST_BYTES_MAX, check_namespace
+
+#: The header that names the namespace. Hosts fill it for each of their users: `user-{{USER_ID}}` in Open WebUI.
+NAMESPACE_HEADER = "X-Recollect-Namespace"
 
 router = GuardedRouter(include_in_schema=False)
 
@@ -31,8 +33,8 @@ async def serve_namespace(request: Request) -> Response:
 
 @allow("read", extent="own")
 async def serve_own_namespace(request: Request) -> Response:
-    """Answer a message of an MCP client for the only namespace of its token."""
-    return await _response(request, sole_namespace(caller_of(request)))
+    """Answer a message of an MCP client for the namespace of its header, or the only one of its token."""
+    return await _response(request, own_namespace(request))
 
 
 # Clients name the URL with and without a slash, and not all of them follow a redirect of a POST.
@@ -41,15 +43,21 @@ for _end in ("", "/"):
     router.add_plain_route(f"/mcp/{{namespace}}{_end}", serve_namespace, "POST")
 
 
-def sole_namespace(caller: Caller) -> str:
-    """Return the namespace of a token for one namespace.
+def own_namespace(request: Request) -> str:
+    """Return the namespace that the operator's configuration of a host names in a header, or the only one of a token.
 
     Raises:
-        InvalidInput: the caller reaches several namespaces.
+        NotFound: the header names one that the token does not reach. InvalidNamespace: the header.
+        InvalidInput: there is no header, and the caller reaches several namespaces.
     """
+    caller, header = caller_of(request), request.headers.get(NAMESPACE_HEADER)
+    if header is not None:
+        caller.require_namespace(header)
+        return check_namespace(header)
     if len(caller.patterns) != 1 or caller.patterns[0].endswith("*"):
         raise InvalidInput(
-            "this caller reaches several namespaces; add the name to the URL, such as /mcp/ann, or use a token of one",
+            f"this caller reaches several namespaces; add the name to the URL, such as /mcp/ann, or the header "
+            f"{NAMESPACE_HEADER}, or use a token of one namespace",
             field="namespace",
         )
     return caller.patterns[0]
