@@ -137,6 +137,8 @@ class ServerSettings(BaseModel):
     header_seconds_max: Annotated[float, Field(gt=0)] = 10
     #: Seconds that a client may take to send the body of a request, after its headers.
     body_seconds_max: Annotated[float, Field(gt=0)] = 30
+    #: Whether MCP also offers the tools `search` and `fetch`, which connectors of ChatGPT look for.
+    mcp_connector_tools: bool = False
 
 
 class LogSettings(BaseModel):

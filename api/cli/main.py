@@ -14,11 +14,13 @@ from typer.core import TyperGroup
 from recollect.api.cli import (
     analytics_commands,
     compaction_commands,
+    context_commands,
     edit_commands,
     erasure_commands,
     import_commands,
     job_commands,
     log_commands,
+    mcp_commands,
     memory_commands,
     token_commands,
 )
@@ -96,6 +98,9 @@ app.command()(log_commands.archive)
 app.command()(analytics_commands.stats)
 app.command()(analytics_commands.sql)
 app.command()(token_commands.audit)
+app.command()(mcp_commands.mcp)
+app.command()(context_commands.context)
+app.command()(context_commands.hook)
 
 
 def _print_version(wanted: bool) -> None:

@@ -31,15 +31,17 @@ class ServerClient:
     Parameters:
         address: the server's base URL, such as ``http://127.0.0.1:8787``.
         secret: the secret of the server's lock file, which takes the place of a token.
+        seconds_max: seconds that a request may take.
     """
 
-    def __init__(self, address: str, secret: str) -> None:
+    def __init__(self, address: str, secret: str, *, seconds_max: float = _REQUEST_SECONDS_MAX) -> None:
         self.address = address
+        self._seconds_max = seconds_max
         self._headers = {"Authorization": f"Bearer {secret}"} if secret else {}
 
     def get(self, *path: str, **parameters: str | int) -> dict[str, Any]:
         """Return the answer to a GET of the path's parts; errors are those of `post`."""
-        return self._send("GET", path, parameters, None, _REQUEST_SECONDS_MAX)
+        return self._send("GET", path, parameters, None, self._seconds_max)
 
     def post(self, *path: str, body: dict[str, Any] | None = None, **parameters: str | int) -> dict[str, Any]:
         """Return the answer to a POST of `body` to the path's parts.
@@ -48,7 +50,7 @@ class ServerClient:
             RecollectError: the server refused the request; the message is the server's. typer.Exit: the request failed.
             ServerGone: the server ended before it answered.
         """
-        return self._send("POST", path, parameters, body, _REQUEST_SECONDS_MAX)
+        return self._send("POST", path, parameters, body, self._seconds_max)
 
     def serves(self, log_id: str) -> bool:
         """Return whether a server of the log `log_id` answers at the address."""

@@ -15,18 +15,20 @@ from recollect.api.access.access_control import AccessControl
 from recollect.api.access.audit_log import AuditLog
 from recollect.api.access.rate_limits import RateLimits
 from recollect.api.access.token_store import TokenStore
-from recollect.api.http.openapi import describe
+from recollect.api.http.openapi import describe, operation_id
 from recollect.api.http.origin_guard import OriginGuard
 from recollect.api.http.request_observer import RequestObserver
 from recollect.api.http.routes import (
     description_routes,
     erasure_routes,
     event_routes,
+    mcp_routes,
     memory_routes,
     operation_routes,
     page_routes,
     privacy_routes,
     retrieval_routes,
+    tool_routes,
     work_routes,
 )
 from recollect.api.http.routes.problems import answer_errors
@@ -47,6 +49,8 @@ ROUTERS: tuple[GuardedRouter, ...] = tuple(
         privacy_routes,
         work_routes,
         operation_routes,
+        mcp_routes,
+        tool_routes,
         description_routes,
     )
 )
@@ -69,6 +73,7 @@ def create_app(memory: Recollect) -> FastAPI:
         lifespan=lifespan,
         # `description_routes` has these routes, with a right.
         openapi_url=None,
+        generate_unique_id_function=operation_id,
     )
     settings = memory.parts.settings
     app.state.memory = memory

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
 from recollect.api.http.routes.event_routes import EVENTS_PATH
@@ -22,6 +23,12 @@ from recollect.events.catalogue import NewEvent
 from recollect.events.limits import BATCH_EVENTS_MAX, NAMESPACE_SCHEMA
 
 _TEMPLATE = "#/components/schemas/{model}"
+
+
+def operation_id(route: APIRoute) -> str:
+    """Return the name of an operation: short, since hosts make tools of operations, with 64 letters at most."""
+    name = route.endpoint.__name__
+    return f"list_{route.name}" if name == "list_rows" else name
 
 
 def describe(app: FastAPI, routers: Sequence[GuardedRouter]) -> None:
@@ -75,6 +82,7 @@ def _add_rights(description: dict[str, Any], routers: Sequence[GuardedRouter]) -
         if operation is None:
             continue
         operation["x-extent"] = right.extent
+        operation["summary"] = operation["operationId"].replace("_", " ").capitalize()
         for parameter in operation.get("parameters", ()):
             if parameter["name"] == "namespace" and parameter["in"] == "path":
                 parameter["schema"] = {"type": "string", **NAMESPACE_SCHEMA}
@@ -127,7 +135,7 @@ _UPDATE: dict[str, Any] = {
 #: The OpenAPI operation of the append, which is a plain route (see `event_routes`).
 _APPEND: dict[str, Any] = {
     "tags": ["events"],
-    "summary": "Append",
+    "operationId": "append",
     "description": "Record one event, or a batch all or none. The events are on disk when the answer comes. Sending "
     "the same ids again is always safe.",
     "parameters": [
@@ -161,7 +169,7 @@ _APPEND: dict[str, Any] = {
 #: The OpenAPI operation that adds chat messages, a plain route, too.
 _ADD: dict[str, Any] = _APPEND | {
     "tags": ["memories"],
-    "summary": "Add messages",
+    "operationId": "add_messages",
     "description": 'Append the messages of a chat, `{"role", "content"}`, as `message.added` events. They are on '
     "disk when the answer comes. Sending the same ids again is always safe.",
     **body_reference("ChatBatch"),

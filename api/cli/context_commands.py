@@ -1,0 +1,184 @@
+"""Context commands: the context for a prompt, for hosts that run a command, and the configuration of such hooks.
+
+A hook runs before each prompt, so that it asks the running server, with as few imports as possible, and never fails: a
+prompt without memories is better than none.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from recollect.api.cli.hook_input import HookInput, read_hook_input
+from recollect.api.cli.terminal import echo
+from recollect.events.errors import InvalidInput
+
+#: Seconds in which a hook has to answer: a server needs milliseconds, a process of its own two seconds.
+_SECONDS_MAX = 5.0
+#: Tokens of a context: 6,000 characters, since Claude Code shows its model at most 10,000 of a hook's output.
+_CONTEXT_TOKENS = 1_500
+#: Seconds that the hosts wait for a hook. Beyond `_SECONDS_MAX`, for the start of the process on a busy machine.
+_HOST_SECONDS_MAX = 10
+_DEFAULT_DATA = "recollect-data"
+
+#: Coding agents with hooks, and the file of a project that configures them. Claude Code and Codex read the same form.
+_FILES = {
+    "claude-code": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "kiro": ".kiro/agents/recollect.json",
+}
+
+HookNamespace = Annotated[str, typer.Option("--namespace", envvar="RECOLLECT_NAMESPACE", help="The namespace.")]
+_Record = Annotated[bool, typer.Option("--record", help="Append the prompt to the memory, too.")]
+
+
+def context(
+    context: typer.Context,
+    namespace: HookNamespace,
+    stdin: Annotated[
+        bool, typer.Option("--stdin", help="Read the prompt, or the JSON of a hook, from standard input.")
+    ] = False,
+    prompt: Annotated[str | None, typer.Argument(help="The prompt, without --stdin.")] = None,
+    record: _Record = False,
+    budget_tokens: Annotated[
+        int, typer.Option(metavar="<number>", min=0, help="Maximum number of tokens of the context.")
+    ] = _CONTEXT_TOKENS,
+    seconds_max: Annotated[
+        float, typer.Option(metavar="<number>", min=0.1, help="Seconds after which it prints nothing.")
+    ] = _SECONDS_MAX,
+) -> None:
+    """Print the context for a prompt, and nothing when the memory has none. For hooks of editors and agents.
+
+    The running server of the data folder answers. Without one, this process searches by keywords, which takes longer.
+    The exit code is always 0, and a memory that cannot be reached is a warning.
+    """
+    data = context.obj or Path(_DEFAULT_DATA)
+
+    def retrieved() -> str:
+        given = read_hook_input(sys.stdin.buffer) if stdin else HookInput(prompt=(prompt or "").strip())
+        if not given.prompt and not given.is_start:
+            return ""
+        turn = _Turn(given, record=record and bool(given.prompt), budget_tokens=budget_tokens)
+        answer = _ask_server(data, namespace, turn, seconds_max)
+        return _ask_here(context.obj, namespace, turn) if answer is None else answer
+
+    text = _within(seconds_max, retrieved)
+    if text:
+        echo(text)
+
+
+class _Turn:
+    """One call of a hook: the message to append, if any, and the fields of the retrieval."""
+
+    def __init__(self, given: HookInput, *, record: bool, budget_tokens: int) -> None:
+        self.message: dict[str, Any] | None = {"role": "user", "content": given.prompt} if record else None
+        if self.message is not None and given.prompt_id is not None:
+            self.message["id"] = f"hook:{given.prompt_id}"
+        self.session_id = given.session_id
+        self.options: dict[str, Any] = {"budget_tokens": budget_tokens}
+        # Without its messages in the log, each prompt would be the start of a session, with the profile again.
+        self.request = {**self.options, "query": given.prompt, "mode": "passive" if given.is_start else "active"}
+
+
+def _ask_server(data: Path, namespace: str, turn: _Turn, seconds_max: float) -> str | None:
+    """Return the context from the running server; None when no server answers.
+
+    Another program at the address of a server that was killed does not know its secret, and cannot answer.
+    """
+    from recollect.api.cli.server_client import ServerClient, ServerGone  # noqa: PLC0415
+    from recollect.api.folder_locks import server_address  # noqa: PLC0415
+
+    address, secret = server_address(data) or ("", "")
+    if not secret:
+        return None
+    server, path = ServerClient(address, secret, seconds_max=seconds_max), ("v1", "namespaces", namespace)
+    try:
+        if turn.message is None:
+            return str(server.post(*path, "retrieve", body=turn.request)["context"])
+        body = {"messages": [turn.message], "session_id": turn.session_id}
+        answer = server.post(*path, "messages", body=body, retrieve="true", **turn.options)
+        return str((answer["retrieval"] or {"context": ""})["context"])
+    except ServerGone:
+        return None
+
+
+def _ask_here(data: Path | None, namespace: str, turn: _Turn) -> str:
+    """Return the context by keywords from the memory itself; loading the model takes seconds."""
+    from recollect.api.cli.session import load_cli_settings  # noqa: PLC0415
+
+    settings = load_cli_settings(data, embedding_model="none")
+    if not (settings.storage.log or (settings.storage.data / "log.db").exists()) and turn.message is None:
+        # An empty memory needs no folder.
+        return ""
+    from recollect.api.memory.chat_messages import chat_events  # noqa: PLC0415
+    from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
+
+    with Recollect(settings=settings, workers=False) as memory:
+        if turn.message is None:
+            return memory.retrieve(namespace, wait=False, **turn.request).context
+        events = chat_events([turn.message], session_id=turn.session_id, occurred_at=None, metadata=None)
+        _, result = memory.append_and_retrieve(namespace, events, wait=False, **turn.options)
+        return "" if result is None else result.context
+
+
+def _within(seconds_max: float, work: Callable[[], str]) -> str:
+    """Return the result of `work`; an empty text, and a warning, when it fails or takes longer."""
+    results: list[str] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except Exception as error:
+            echo(f"recollect: no memories, {type(error).__name__}: {error}", err=True)
+            results.append("")
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds_max)
+    if results:
+        return results[0]
+    echo(f"recollect: no memories within {seconds_max:g} seconds", err=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # The thread would keep the process, and the prompt, until it ends.
+    os._exit(0)
+
+
+def hook(
+    context: typer.Context,
+    host: Annotated[str, typer.Argument(help="The coding agent: claude-code, codex or kiro.")],
+    namespace: HookNamespace,
+    record: _Record = False,
+) -> None:
+    """Print the configuration by which a coding agent puts memories into each prompt."""
+    if host not in _FILES:
+        raise InvalidInput(f"give one of {', '.join(_FILES)}", field="host")
+    data = (context.obj or Path(_DEFAULT_DATA)).resolve()
+    # Hosts do not have the PATH of a virtual environment.
+    program = shutil.which("recollect") or "recollect"
+    command = [program, "context", "--namespace", namespace, "--stdin", "--data", str(data)]
+    configuration = _configuration(host, shlex.join([*command, "--record"] if record else command), record=record)
+    echo(f"# {_FILES[host]}: merge it into the file, or create it", err=True)
+    echo(orjson.dumps(configuration, option=orjson.OPT_INDENT_2).decode())
+
+
+def _configuration(host: str, command: str, *, record: bool) -> dict[str, Any]:
+    """Return the configuration of a host. A recorded first prompt brings what a start has."""
+    if host == "kiro":
+        entry = [{"command": command, "timeout_ms": _HOST_SECONDS_MAX * 1_000}]
+        hooks = {"userPromptSubmit": entry} if record else {"agentSpawn": entry, "userPromptSubmit": entry}
+        return {"name": "recollect", "tools": ["*"], "hooks": hooks}
+    handler = [{"type": "command", "command": command, "timeout": _HOST_SECONDS_MAX}]
+    prompts = {"UserPromptSubmit": [{"hooks": handler}]}
+    # A resumed conversation has the context of its start.
+    starts = {} if record else {"SessionStart": [{"matcher": "startup|clear", "hooks": handler}]}
+    return {"hooks": starts | prompts}

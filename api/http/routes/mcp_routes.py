@@ -1,0 +1,121 @@
+"""MCP routes: the tools of `api/mcp` over streamable HTTP, for the namespace of the URL, a header or the token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from recollect.api.access import callers
+from recollect.api.access.audit_log import AuditEntry
+from recollect.api.http.routes.dependencies import memory_of
+from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
+from recollect.api.mcp.mcp_server import create_mcp_server
+from recollect.api.mcp.tool_results import ToolAnswer
+from recollect.api.mcp.tool_session import ToolSession, retrieve_here
+from recollect.api.memory.recollect import Recollect
+from recollect.events.errors import InvalidInput
+from recollect.events.limits import REQUEST_BYTES_MAX, check_namespace
+
+#: The header that names the namespace. Hosts fill it for each of their users: `user-{{USER_ID}}` in Open WebUI.
+NAMESPACE_HEADER = "X-Recollect-Namespace"
+
+router = GuardedRouter(include_in_schema=False)
+
+
+@allow("read")
+async def serve_namespace(request: Request) -> Response:
+    """Answer a message of an MCP client for the namespace of the path."""
+    return await _response(request, request.path_params["namespace"])
+
+
+@allow("read", extent="own")
+async def serve_own_namespace(request: Request) -> Response:
+    """Answer a message of an MCP client for the namespace of its header, or the only one of its token."""
+    return await _response(request, own_namespace(request))
+
+
+# Clients name the URL with and without a slash, and not all of them follow a redirect of a POST.
+for _end in ("", "/"):
+    router.add_plain_route(f"/mcp{_end}", serve_own_namespace, "POST")
+    router.add_plain_route(f"/mcp/{{namespace}}{_end}", serve_namespace, "POST")
+
+
+def own_namespace(request: Request) -> str:
+    """Return the namespace that the operator's configuration of a host names in a header, or the only one of a token.
+
+    Raises:
+        NotFound: the header names one that the token does not reach. InvalidNamespace: the header.
+        InvalidInput: there is no header, and the caller reaches several namespaces.
+    """
+    caller, header = caller_of(request), request.headers.get(NAMESPACE_HEADER)
+    if header is not None:
+        caller.require_namespace(header)
+        return check_namespace(header)
+    if len(caller.patterns) != 1 or caller.patterns[0].endswith("*"):
+        raise InvalidInput(
+            f"this caller reaches several namespaces; add the name to the URL, such as /mcp/ann, or the header "
+            f"{NAMESPACE_HEADER}, or use a token of one namespace",
+            field="namespace",
+        )
+    return caller.patterns[0]
+
+
+def tool_session(request: Request, memory: Recollect, namespace: str) -> ToolSession:
+    """Return the session of one request, whose calls are lines of the audit log."""
+    caller = caller_of(request)
+
+    def record(tool: str, scopes: frozenset[callers.Scope], answer: ToolAnswer) -> None:
+        entry = AuditEntry(
+            token_id=caller.id,
+            namespace=namespace,
+            route=f"MCP {tool}",
+            scopes=tuple(sorted(scopes)),
+            status=answer.status,
+            count=answer.count,
+        )
+        request.app.state.access.audit.record(entry)
+
+    return ToolSession(
+        memory=memory,
+        namespace=check_namespace(namespace),
+        caller=caller,
+        retrieve=retrieve_here(memory, namespace),
+        record=record,
+        has_connector_tools=memory.parts.settings.server.mcp_connector_tools,
+    )
+
+
+async def _response(request: Request, namespace: str) -> Response:
+    """Return the response of the SDK; raise `NotSupported` when the SDK is not installed."""
+    server = create_mcp_server(tool_session(request, await memory_of(request), namespace))
+    return _McpResponse(server)
+
+
+class _McpResponse(Response):
+    """The response of an MCP server to the message in the request.
+
+    It keeps no state between messages, so each message has a server and a transport of its own.
+    """
+
+    def __init__(self, server: Any) -> None:
+        super().__init__()
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the message, and send the answer as JSON."""
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
+        from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
+
+        manager = StreamableHTTPSessionManager(
+            self._server,
+            json_response=True,
+            stateless=True,
+            # `OriginGuard` has compared Host and Origin with the names of this server.
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            max_request_body_size=REQUEST_BYTES_MAX,
+        )
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)

@@ -1,0 +1,94 @@
+"""Recall tool: retrieves memories, and renders them with their ids within a budget of tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from recollect.api.mcp.tool_arguments import RecallArguments
+from recollect.api.mcp.tool_results import RecalledMemory, RecallResult, ToolAnswer
+from recollect.api.mcp.tool_session import ToolSession
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.events.errors import first_problem
+from recollect.projections.text.tokens import cut_at_word, estimate_tokens
+
+#: The share of the budget for the lines with ids; the context gets the rest.
+_IDS_SHARE = 0.3
+#: Tokens of the beginning of a text after its id, by which a model tells the ids apart.
+_LABEL_TOKENS = 12
+_IDS_HEADING = "### Ids for correct, forget and history"
+
+
+def recall(session: ToolSession, arguments: RecallArguments) -> ToolAnswer:
+    """Return the memories for a query."""
+    retrieved = session.retrieve(_request(arguments))
+    items: list[dict[str, Any]] = retrieved["items"]
+    degraded: list[str] = retrieved["degraded"]
+    result = RecallResult(
+        facts=_memories([item for item in items if item["kind"] != "episode"], arguments.max_tokens // 2),
+        episodes=_memories([item for item in items if item["kind"] == "episode"], arguments.max_tokens // 2),
+        trace_id=retrieved["trace_id"],
+        degraded=degraded or None,
+    )
+    context: str = retrieved["context"]
+    text = (
+        _with_ids(context, items, int(_IDS_SHARE * arguments.max_tokens))
+        if context
+        else "The memory has nothing about this."
+    )
+    notes = "".join(f"\nNot searched: {part}" for part in degraded)
+    return ToolAnswer(text=text + notes, data=result.as_json(), count=len(items))
+
+
+def _request(arguments: RecallArguments) -> RetrieveRequest:
+    """Return the retrieval of a call; raise `InvalidInput` when the past time is none."""
+    fields: dict[str, Any] = {
+        "query": arguments.query,
+        "budget_tokens": int((1 - _IDS_SHARE) * arguments.max_tokens),
+        "as_of": arguments.as_of,
+        "kinds": arguments.kinds,
+    }
+    try:
+        return RetrieveRequest.model_validate(fields)
+    except ValidationError as error:
+        raise first_problem(error) from None
+
+
+def _memories(items: list[dict[str, Any]], tokens_max: int) -> list[RecalledMemory]:
+    """Return the first items whose texts fit into a budget; the first one is cut when it does not fit."""
+    memories: list[RecalledMemory] = []
+    for item in items:
+        text: str = item["short"] or item["text"]
+        if estimate_tokens(text) > tokens_max:
+            if memories:
+                break
+            text = f"{cut_at_word(text, tokens_max)} …"
+        tokens_max -= estimate_tokens(text)
+        memories.append(
+            RecalledMemory(
+                id=item["id"],
+                kind=item["kind"],
+                text=text,
+                when=item["occurred_at"],
+                valid_from=item["valid_from"],
+                source=item["speaker"] or item["provenance"],
+                outdated=item["outdated"] or None,
+            )
+        )
+    return memories
+
+
+def _with_ids(context: str, items: list[dict[str, Any]], tokens_max: int) -> str:
+    """Return the context with the ids of its memories, within its fence: clients may show a model the text alone."""
+    lines: list[str] = []
+    for item in items:
+        text = " ".join(item["text"].split())
+        label = text if estimate_tokens(text) <= _LABEL_TOKENS else f"{cut_at_word(text, _LABEL_TOKENS)} …"
+        line = f"- {item['id']} = {item['kind']}: {label}"
+        tokens_max -= estimate_tokens(line)
+        if tokens_max < 0:
+            break
+        lines.append(line)
+    body, newline, closing_tag = context.rpartition("\n")
+    return "\n".join((body, _IDS_HEADING, *lines, closing_tag)) if newline and lines else context

@@ -1,0 +1,43 @@
+"""Tool session: the memory, the namespace and the caller that the tools of one client work for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.api.access.callers import Caller, Scope
+from recollect.api.mcp.tool_results import ToolAnswer
+from recollect.api.memory.recollect import Recollect
+from recollect.api.retrieval.contract.request import RetrieveRequest
+
+#: Returns the result of a retrieval as JSON.
+Retrieve = Callable[[RetrieveRequest], dict[str, Any]]
+#: Records a call: the name of the tool, the scopes that it needs, and its answer.
+RecordCall = Callable[[str, frozenset[Scope], ToolAnswer], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSession:
+    """What the tools of one client work on. The model names no namespace, so it reaches this one alone."""
+
+    memory: Recollect
+    namespace: str
+    caller: Caller
+    retrieve: Retrieve
+    #: Writes the audit log.
+    record: RecordCall
+    #: Whether `search` and `fetch` are offered, for connectors that need these names.
+    has_connector_tools: bool = False
+
+
+def retrieve_here(memory: Recollect, namespace: str) -> Retrieve:
+    """Return the retrieval by the memory of this process.
+
+    It waits for the embedding model and embeds new messages first, so that a model finds what it has just remembered.
+    """
+    return lambda request: memory.retrieve(namespace, request, wait=True).as_json()
+
+
+def record_nothing(_tool: str, _scopes: frozenset[Scope], _answer: ToolAnswer) -> None:
+    """Record no call: commands on the data folder itself are not audited."""
