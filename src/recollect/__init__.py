@@ -1,23 +1,33 @@
 """Recollect: long-term memory for chat bots and agents, built on event sourcing.
 
-``from recollect import Recollect`` is all that a bot needs; `AsyncRecollect` is the same for asyncio.
+``from recollect import Recollect`` is all that a bot needs; `AsyncRecollect` is the same for asyncio. `wrap` gives a
+client of OpenAI's a memory, and `conversation` says whose.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from recollect.api.integrations.conversation_scope import conversation
+    from recollect.api.integrations.openai_client import wrap
     from recollect.api.memory.async_recollect import AsyncRecollect
     from recollect.api.memory.recollect import Recollect
 
-__all__ = ["AsyncRecollect", "Recollect"]
+__all__ = ["AsyncRecollect", "Recollect", "conversation", "wrap"]
+
+#: The modules of the names.
+_MODULES = {
+    "AsyncRecollect": "recollect.api.memory.async_recollect",
+    "Recollect": "recollect.api.memory.recollect",
+    "conversation": "recollect.api.integrations.conversation_scope",
+    "wrap": "recollect.api.integrations.openai_client",
+}
 
 
 def __getattr__(name: str) -> object:
     # Late, so that `recollect.events` can be used without loading retrieval and its libraries.
-    if name in __all__:
-        from recollect.api.memory import async_recollect  # noqa: PLC0415
-
-        return getattr(async_recollect, name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
