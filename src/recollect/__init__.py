@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from recollect.api.integrations.conversation_scope import conversation
+    from recollect.api.integrations.langgraph_store import RecollectStore
     from recollect.api.integrations.openai_client import wrap
     from recollect.api.memory.async_recollect import AsyncRecollect
     from recollect.api.memory.recollect import Recollect
 
-__all__ = ["AsyncRecollect", "Recollect", "conversation", "wrap"]
+__all__ = ["AsyncRecollect", "Recollect", "RecollectStore", "conversation", "wrap"]
 
 #: The modules of the names.
 _MODULES = {
     "AsyncRecollect": "recollect.api.memory.async_recollect",
     "Recollect": "recollect.api.memory.recollect",
+    "RecollectStore": "recollect.api.integrations.langgraph_store",
     "conversation": "recollect.api.integrations.conversation_scope",
     "wrap": "recollect.api.integrations.openai_client",
 }

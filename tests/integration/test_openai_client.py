@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -62,7 +62,7 @@ def user(text: str) -> dict[str, Any]:
 
 def ask(openai: OpenAI, *messages: Mapping[str, Any], **options: Any) -> str | None:
     given: Any = messages
-    completion: Any = openai.chat.completions.create(model="tiny", messages=given, **options)
+    completion = cast(Any, openai.chat.completions.create(model="tiny", messages=given, **options))
     return completion.choices[0].message.content
 
 
