@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import inspect
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +21,7 @@ from recollect.api.integrations.model_exchange import (
     failed,
 )
 from recollect.api.integrations.model_reply import ModelReply
+from recollect.api.integrations.threaded_memory import asynchronous
 from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory
 
 _logger = logging.getLogger(__name__)
@@ -39,12 +39,13 @@ def memory_client(client: Any, memory: Any, exchanges: ModelExchanges) -> Any:
 
     Parameters:
         client: a client or an asynchronous client of httpx2 or httpx.
-        memory: a `SyncMemory`; with an asynchronous client an `AsyncMemory` too.
+        memory: a `SyncMemory`; for an asynchronous client an `AsyncMemory` too.
     """
     original = getattr(client, _WRAPPED, client)
     module = _http_module(original)
     is_async = isinstance(original, module.AsyncClient)
-    transport = (_AsyncTransport if is_async else _SyncTransport)(module, original, memory, exchanges)
+    called = asynchronous(memory) if is_async else memory
+    transport = (_AsyncTransport if is_async else _SyncTransport)(module, original, called, exchanges)
     new = (module.AsyncClient if is_async else module.Client)(
         transport=transport,
         headers=original.headers,
@@ -159,9 +160,9 @@ class _SyncTransport(_Transport):
 
 
 class _AsyncTransport(_Transport):
-    """The transport of an asynchronous client. A memory whose methods block is called in a thread."""
+    """The transport of an asynchronous client."""
 
-    _memory: SyncMemory | AsyncMemory
+    _memory: AsyncMemory
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send a request with its memories; record what was said."""
@@ -199,11 +200,11 @@ class _AsyncTransport(_Transport):
             return cached
         try:
             if exchange.events:
-                arguments = (exchange.namespace, exchange.events, exchange.options)
-                _, recalled = await self._called("append_and_retrieve", *arguments)
+                arguments = (exchange.namespace, exchange.events)
+                _, recalled = await self._memory.append_and_retrieve(*arguments, **exchange.options)
             else:
                 options = {"mode": "passive", **exchange.options}
-                recalled = await self._called("retrieve", exchange.namespace, exchange.query, options)
+                recalled = await self._memory.retrieve(exchange.namespace, exchange.query, **options)
             return self._exchanges.keep(exchange, recalled)
         except Exception as error:
             failed(error)
@@ -213,16 +214,9 @@ class _AsyncTransport(_Transport):
         try:
             events = self._exchanges.reply_events(exchange, reply.text())
             if events:
-                await self._called("append", exchange.namespace, events, {})
+                await self._memory.append(exchange.namespace, events)
         except Exception as error:
             failed(error)
-
-    async def _called(self, name: str, namespace: str, argument: Any, options: Mapping[str, Any]) -> Any:
-        """Call a method of the memory."""
-        method = getattr(self._memory, name)
-        if inspect.iscoroutinefunction(method):
-            return await method(namespace, argument, **options)
-        return await asyncio.to_thread(method, namespace, argument, **options)
 
 
 class _SyncStream:

@@ -1,7 +1,8 @@
 """Recollect: long-term memory for chat bots and agents, built on event sourcing.
 
 ``from recollect import Recollect`` is all that a bot needs; `AsyncRecollect` is the same for asyncio. `wrap` gives a
-client of OpenAI's a memory, and `conversation` says whose.
+client of OpenAI's a memory, and `conversation` says whose; `RecollectStore` is for LangGraph, `MemoryCapability` for
+pydantic-ai.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ if TYPE_CHECKING:
     from recollect.api.integrations.conversation_scope import conversation
     from recollect.api.integrations.langgraph_store import RecollectStore
     from recollect.api.integrations.openai_client import wrap
+    from recollect.api.integrations.pydantic_ai_capability import MemoryCapability
     from recollect.api.memory.async_recollect import AsyncRecollect
     from recollect.api.memory.recollect import Recollect
 
-__all__ = ["AsyncRecollect", "Recollect", "RecollectStore", "conversation", "wrap"]
+__all__ = ["AsyncRecollect", "MemoryCapability", "Recollect", "RecollectStore", "conversation", "wrap"]
 
 #: The modules of the names.
 _MODULES = {
     "AsyncRecollect": "recollect.api.memory.async_recollect",
+    "MemoryCapability": "recollect.api.integrations.pydantic_ai_capability",
     "Recollect": "recollect.api.memory.recollect",
     "RecollectStore": "recollect.api.integrations.langgraph_store",
     "conversation": "recollect.api.integrations.conversation_scope",
