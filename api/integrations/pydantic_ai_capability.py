@@ -70,9 +70,9 @@ class MemoryCapability(AbstractCapability[Any]):
 
     async def wrap_run(
         self,
-        ctx: RunContext[Any],
+        ctx: RunContext[Any],  # noqa: ARG002
         *,
-        handler: Callable[[], Any],  # noqa: ARG002
+        handler: Callable[[], Any],
     ) -> AgentRunResult[Any]:
         """Run the agent within its turn."""
         if self._turn is None:
