@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 
 class Scope(NamedTuple):
-    """The namespace and the session of requests; None: that of the wrapped client."""
+    """The namespace, the session and the user's name of requests; None: that of the wrapped client."""
 
     namespace: str | None = None
     session: str | None = None
+    user_name: str | None = None
 
 
 #: The scope of requests outside `conversation`.
@@ -22,7 +23,7 @@ _SCOPE: ContextVar[Scope] = ContextVar("recollect_scope", default=_NO_SCOPE)
 
 
 @contextmanager
-def conversation(namespace: str, session: str | None = None) -> Generator[None]:
+def conversation(namespace: str, session: str | None = None, user_name: str | None = None) -> Generator[None]:
     """Let the requests in the block belong to a namespace and a session, in this task or thread alone.
 
     >>> with recollect.conversation("ann", session="s1"):
@@ -31,8 +32,9 @@ def conversation(namespace: str, session: str | None = None) -> Generator[None]:
     Parameters:
         namespace: whose memory it is.
         session: the conversation; that of the wrapped client when None.
+        user_name: the name of the user; that of the wrapped client when None.
     """
-    token = _SCOPE.set(Scope(namespace, session))
+    token = _SCOPE.set(Scope(namespace, session, user_name))
     try:
         yield
     finally:

@@ -97,7 +97,8 @@ class ModelExchanges:
                     "this request has none; give one to wrap(), or use recollect.conversation()", field="namespace"
                 )
             request = parse_request(path, content, session=session)
-            return None if request is None else self._exchange(request, check_namespace(namespace), session)
+            name = scope.user_name or self._settings.user_name
+            return None if request is None else self._exchange(request, check_namespace(namespace), session, name)
         except Exception as error:
             failed(error)
             return None
@@ -138,13 +139,13 @@ class ModelExchanges:
         id = message_id(exchange.request.chain, exchange.round, "reply", text, name or "")
         return [_event("assistant", text, name, exchange.session, id)]
 
-    def _exchange(self, request: ModelRequest, namespace: str, session: str) -> ModelExchange:
+    def _exchange(self, request: ModelRequest, namespace: str, session: str, user_name: str | None) -> ModelExchange:
         rounds = 0 if request.has_history else self._rounds.get((namespace, session, request.chain)) or 0
         round = str(rounds or "")
         last = request.last_user_message
         events: list[Event] = []
         for message in request.new_messages:
-            name = message.name or self._settings.user_name
+            name = message.name or user_name
             id = message_id(message.chain, round, name or "")
             events.append(_event("user", message.content, name, session, id))
         # A bot that sends no earlier turns needs those of the running conversation like any other.

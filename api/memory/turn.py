@@ -28,12 +28,12 @@ class TurnState:
 
     Parameters:
         namespace: whose memory it is.
-        session: the running conversation. Its last turns are not retrieved, since the model sees them anyway; None when
-            the bot sends no earlier turns to its model.
+        session: the running conversation; None when the bot has no conversations.
         message: what the user says.
         user_name: the name of the user, by which the memory speaks of them.
         assistant_name: the name of the bot.
         metadata: labels of the message and of the reply, by which retrievals can be filtered.
+        history: whether the bot sends the last turns of the session to its model, which are not retrieved then.
         strict: raise an error of the memory, such as a full disk or an unreachable server. Without it the error is
             logged and kept in `error`, and the bot answers without a context.
         options: other fields of `RetrieveRequest`, such as ``budget_tokens=1_000``; with ``no_store=True`` nothing is
@@ -49,6 +49,7 @@ class TurnState:
         user_name: str | None = None,
         assistant_name: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        history: bool = True,
         strict: bool = False,
         **options: Any,
     ) -> None:
@@ -64,7 +65,7 @@ class TurnState:
         self._names = (user_name, assistant_name)
         self._metadata = metadata
         self._strict = strict
-        self._options = options
+        self._options = options if history else {"session_id": None, **options}
         self._chunks: list[str] = []
 
     def __repr__(self) -> str:
@@ -212,6 +213,7 @@ class Turns:
         user_name: str | None = None,
         assistant_name: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        history: bool = True,
         strict: bool = False,
         **options: Any,
     ) -> Turn:
@@ -225,12 +227,13 @@ class Turns:
 
         Parameters:
             namespace: whose memory it is.
-            session: the running conversation, whose last turns the bot sends to its model itself; None when it sends
-                none.
+            session: the running conversation.
             message: the text, or a message in the form of OpenAI.
             user_name: the name of the user.
             assistant_name: the name of the bot.
             metadata: labels of the message and of the reply.
+            history: whether the bot itself sends the last turns of the session to its model; they are retrieved like
+                any other otherwise.
             strict: raise an error of the memory; otherwise it is logged, `turn.error` has it, and `turn.context` is
                 empty.
             options: other fields of `RetrieveRequest`, and ``wait`` of `append_and_retrieve`.
@@ -246,6 +249,7 @@ class Turns:
             user_name=user_name,
             assistant_name=assistant_name,
             metadata=metadata,
+            history=history,
             strict=strict,
             **options,
         )
@@ -263,6 +267,7 @@ class AsyncTurns:
         user_name: str | None = None,
         assistant_name: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        history: bool = True,
         strict: bool = False,
         **options: Any,
     ) -> AsyncTurn:
@@ -275,6 +280,7 @@ class AsyncTurns:
             user_name=user_name,
             assistant_name=assistant_name,
             metadata=metadata,
+            history=history,
             strict=strict,
             **options,
         )

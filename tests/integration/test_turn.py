@@ -81,6 +81,16 @@ def test_a_streamed_reply_is_what_was_shown(memory: Recollect) -> None:
     assert [text for role, text, _ in texts(memory) if role == "assistant"] == ["Once upon", "There was "]
 
 
+def test_a_bot_that_sends_no_history_gets_the_running_conversation_too(memory: Recollect) -> None:
+    contexts: list[str] = []
+    for history in (True, False):
+        for text in ("The red sofa is from Porto.", "Where is the red sofa from?"):
+            with memory.turn(f"ann-{history}", "s1", text, history=history) as turn:
+                contexts.append(turn.context)
+    assert ["from Porto" in context for context in contexts] == [False, False, False, True]
+    assert [session for _, _, session in texts(memory, "ann-False")] == ["s1", "s1"]
+
+
 def test_a_message_may_have_the_form_of_openai(memory: Recollect) -> None:
     message = {"role": "user", "content": [{"type": "text", "text": "I love tea"}], "id": "m1"}
     with memory.turn("ann", "s1", message, metadata={"channel": "email"}) as turn:
