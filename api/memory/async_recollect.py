@@ -14,6 +14,7 @@ from recollect.api.memory.async_memory_editing import AsyncMemoryEditing
 from recollect.api.memory.memory_erasing import Receipt
 from recollect.api.memory.recollect import Event, Recollect, listed
 from recollect.api.memory.references import check_references, has_references
+from recollect.api.memory.turn import AsyncTurns
 from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, Page
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
@@ -31,7 +32,7 @@ from recollect.projections.queries.episode_queries import TierTotals
 from recollect.projections.read_models.read_models import ReplayCheck
 
 
-class AsyncRecollect(AsyncMemoryEditing):
+class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
     """The methods of `Recollect` as coroutines. Use it with ``async with``, or await `close`."""
 
     def __init__(

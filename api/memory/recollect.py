@@ -22,6 +22,7 @@ from recollect.api.memory.memory_lists import MemoryLists
 from recollect.api.memory.memory_review import MemoryReview
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.memory.subject_export import SubjectExport
+from recollect.api.memory.turn import Turns
 from recollect.api.operations.model_change import change_model, embed_missing, undo_change, wait_for_model
 from recollect.api.pages.entity_neighbourhood import entity_neighbourhood
 from recollect.api.pages.list_pages import (
@@ -68,7 +69,7 @@ WINDOW_TOKENS_MIN = 64
 WINDOW_TOKENS_MAX = 1_000_000
 
 
-class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, SubjectExport):
+class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, SubjectExport, Turns):
     """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
 
     >>> with Recollect("./recollect-data") as memory:

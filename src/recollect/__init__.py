@@ -1,7 +1,8 @@
 """Recollect: long-term memory for chat bots and agents, built on event sourcing.
 
 ``from recollect import Recollect`` is all that a bot needs; `AsyncRecollect` is the same for asyncio. `Client` and
-`AsyncClient` have the same methods for a server on another machine.
+`AsyncClient` have the same methods for a server on another machine. `wrap` gives a client of OpenAI's a memory, and
+`conversation` says whose; `RecollectStore` is for LangGraph, `MemoryCapability` for pydantic-ai.
 """
 
 from __future__ import annotations
@@ -12,16 +13,34 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from recollect.api.client.async_client import AsyncClient
     from recollect.api.client.client import Client
+    from recollect.api.integrations.conversation_scope import conversation
+    from recollect.api.integrations.langgraph_store import RecollectStore
+    from recollect.api.integrations.openai_client import wrap
+    from recollect.api.integrations.pydantic_ai_capability import MemoryCapability
     from recollect.api.memory.async_recollect import AsyncRecollect
     from recollect.api.memory.recollect import Recollect
 
-__all__ = ["AsyncClient", "AsyncRecollect", "Client", "Recollect"]
+__all__ = [
+    "AsyncClient",
+    "AsyncRecollect",
+    "Client",
+    "MemoryCapability",
+    "Recollect",
+    "RecollectStore",
+    "conversation",
+    "wrap",
+]
 
+#: The modules of the names.
 _MODULES = {
     "AsyncClient": "recollect.api.client.async_client",
     "AsyncRecollect": "recollect.api.memory.async_recollect",
     "Client": "recollect.api.client.client",
+    "MemoryCapability": "recollect.api.integrations.pydantic_ai_capability",
     "Recollect": "recollect.api.memory.recollect",
+    "RecollectStore": "recollect.api.integrations.langgraph_store",
+    "conversation": "recollect.api.integrations.conversation_scope",
+    "wrap": "recollect.api.integrations.openai_client",
 }
 
 

@@ -30,8 +30,10 @@ class Raw:
         wait_seconds: float = 0.0,
         silent: bool = False,
         byte_seconds: float = 0.0,
+        content_type: str = "application/json",
     ) -> None:
         self.status = status
+        self.content_type = content_type
         self.body = body
         self.cut = cut
         self.wait_seconds = wait_seconds
@@ -51,6 +53,8 @@ class OpenAiServer:
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
+        #: The headers of each request, by their names in lower case.
+        self.headers: list[dict[str, str]] = []
         self.behaviour: Behaviour = lambda _: {}
         self._closed = threading.Event()
         server = self
@@ -61,6 +65,7 @@ class OpenAiServer:
             def do_POST(self) -> None:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 server.requests.append(request)
+                server.headers.append({name.lower(): value for name, value in self.headers.items()})
                 answer = server.behaviour(request)
                 raw = answer if isinstance(answer, Raw) else Raw(200, _completion(request, answer))
                 if raw.silent:
@@ -69,7 +74,7 @@ class OpenAiServer:
                     return
                 time.sleep(raw.wait_seconds)
                 self.send_response(raw.status)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", raw.content_type)
                 self.send_header("Content-Length", str(len(raw.body)))
                 self.end_headers()
                 try:
@@ -107,6 +112,48 @@ class OpenAiServer:
 def said(text: str) -> Raw:
     """Answer in words, without the tool call that was asked for."""
     return Raw(200, json.dumps(_message({"role": "assistant", "content": text})).encode())
+
+
+def streamed(*chunks: str) -> Raw:
+    """Answer in words, chunk by chunk, as server-sent events."""
+    deltas = [_chunk({"role": "assistant", "content": ""}), *(_chunk({"content": chunk}) for chunk in chunks)]
+    return _events([*deltas, _chunk({}, finish_reason="stop")], end="data: [DONE]\n\n")
+
+
+def responded(text: str) -> Raw:
+    """Answer in words, as the Responses API does."""
+    return Raw(200, json.dumps(_response(text)).encode())
+
+
+def responded_in_chunks(*chunks: str) -> Raw:
+    """Answer in words, chunk by chunk, as the Responses API does."""
+    place: dict[str, Any] = {"item_id": "m1", "output_index": 0, "content_index": 0, "logprobs": []}
+    deltas: list[dict[str, Any]] = [{"type": "response.output_text.delta", "delta": chunk, **place} for chunk in chunks]
+    events: list[dict[str, Any]] = [*deltas, {"type": "response.completed", "response": _response("".join(chunks))}]
+    return _events([event | {"sequence_number": at} for at, event in enumerate(events)])
+
+
+def _chunk(delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    return {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "tiny", "choices": [choice]}
+
+
+def _events(events: Sequence[dict[str, Any]], end: str = "") -> Raw:
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + end
+    return Raw(200, body.encode(), content_type="text/event-stream")
+
+
+def _response(text: str) -> dict[str, Any]:
+    part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
+    message: dict[str, Any] = {
+        "type": "message",
+        "id": "m1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
+    fields = {"id": "r1", "object": "response", "created_at": 1, "model": "tiny", "status": "completed"}
+    return fields | {"output": [message], "parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
 
 
 def sensible(script: Mapping[str, Mapping[str, Sequence[dict[str, Any]]]]) -> Behaviour:

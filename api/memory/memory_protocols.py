@@ -1,0 +1,85 @@
+"""Memory protocols: the methods of a memory that turns and integrations call, in this process or on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+
+class Recalled(Protocol):
+    """The part of a retrieval's result that goes into a prompt."""
+
+    @property
+    def context(self) -> str:
+        """The text for the prompt."""
+        ...
+
+    @property
+    def items(self) -> Sequence[Any]:
+        """The memories, best first."""
+        ...
+
+    @property
+    def tokens(self) -> int:
+        """Estimated tokens of `context`."""
+        ...
+
+
+class SyncMemory(Protocol):
+    """A memory with the methods of `Recollect`, such as a client of a remote server."""
+
+    def append(self, namespace: str, events: Sequence[Mapping[str, Any]], /) -> Sequence[Any]:
+        """Append events."""
+        ...
+
+    def retrieve(self, namespace: str, query: str, /, **options: Any) -> Recalled:
+        """Return the memories for a query."""
+        ...
+
+    def append_and_retrieve(
+        self, namespace: str, events: Sequence[Mapping[str, Any]], /, **options: Any
+    ) -> tuple[Sequence[Any], Recalled | None]:
+        """Append events and return the memories for the last message among them."""
+        ...
+
+
+class AsyncMemory(Protocol):
+    """A memory with the methods of `AsyncRecollect`."""
+
+    async def append(self, namespace: str, events: Sequence[Mapping[str, Any]], /) -> Sequence[Any]:
+        """Append events."""
+        ...
+
+    async def retrieve(self, namespace: str, query: str, /, **options: Any) -> Recalled:
+        """Return the memories for a query."""
+        ...
+
+    async def append_and_retrieve(
+        self, namespace: str, events: Sequence[Mapping[str, Any]], /, **options: Any
+    ) -> tuple[Sequence[Any], Recalled | None]:
+        """Append events and return the memories for the last message among them."""
+        ...
+
+
+class StoreMemory(Protocol):
+    """A memory whose items are stored and read by key, as a LangGraph store does."""
+
+    def append(self, namespace: str, events: Sequence[Mapping[str, Any]], /) -> Sequence[Any]:
+        """Append events."""
+        ...
+
+    def retrieve(self, namespace: str, query: str, /, **options: Any) -> Recalled:
+        """Return the memories for a query."""
+        ...
+
+    def get(self, namespace: str, memory_id: str, /) -> Mapping[str, Any]:
+        """Return a memory by id."""
+        ...
+
+    def list(self, namespace: str, name: str, /, *, after: str, limit: int) -> Mapping[str, Any]:
+        """Return a page of a list."""
+        ...
+
+    def namespaces(self, *, after: str, limit: int) -> Mapping[str, Any]:
+        """Return a page of namespaces, by name."""
+        ...
