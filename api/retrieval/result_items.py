@@ -32,7 +32,9 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
         summary_id=episode.summary_id,
         short=episode.short,
         outdated=episode.id in context.index.knowledge.outdated,
-        provenance="derived" if is_summary or episode.role is None else provenance_of("message.added", episode.role),
+        provenance="derived"
+        if is_summary or episode.role is None
+        else provenance_of("message.added", episode.role, episode.id),
         authoritative=episode.role == "user" and _is_statement(episode.text),
     )
 
@@ -69,7 +71,7 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         source_events=sources,
         occurred_at_us=knowledge.occurred_at_us,
         confidence=knowledge.confidence,
-        provenance="document" if knowledge.kind == "document" else "derived",
+        provenance="document" if knowledge.kind == "document" else provenance_of("fact.stated", event_id=knowledge.id),
         outdated=not knowledge.is_valid_at(context.asked_at_us) or knowledge.replaced_by is not None,
         valid_from_us=knowledge.valid_from_us,
         stated_at_us=stated_at_us,

@@ -14,21 +14,48 @@ from recollect.events.intake.instructions import looks_like_instructions
 from recollect.events.validation import draft
 
 #: Who wrote a text, as the server tells from its event.
-Provenance = Literal["user", "assistant", "tool", "document", "derived"]
+Provenance = Literal["user", "assistant", "tool", "document", "import", "derived"]
 #: How far a text may be trusted, from 0 to 3: the words of a user count most, those of a page least.
-TRUST: dict[Provenance, int] = {"user": 3, "assistant": 2, "derived": 2, "tool": 1, "document": 1}
+TRUST: dict[Provenance, int] = {"user": 3, "assistant": 2, "import": 2, "derived": 2, "tool": 1, "document": 1}
 #: The label of a text that looks like instructions.
 INSTRUCTIONS_LABEL = "instructions"
+#: The label of a text that an import brought from another program.
+IMPORTED_LABEL = "imported"
+#: The label of an imported text that the user of the memory did not say.
+OTHERS_LABEL = "imported: others"
+#: The beginning of the ids of imported events. A producer that uses it lowers the trust in its own event only.
+_IMPORTED_PREFIX = "import:"
 
 #: Characters of a text of a user or an assistant that are read.
 _CONVERSATION_CHARS_MAX = 2_000
 _LABELLED_TYPES = frozenset({"message.added", "action.recorded", "observation.recorded", "document.added"})
+#: Types of what another program remembered, which wait for a review like an extraction.
+_REMEMBERED_TYPES = frozenset(
+    {"fact.stated", "preference.stated", "entity.described", "relationship.stated", "procedure.recorded"}
+)
 #: The lists of extracted items that a context shows, and the letters of their ids.
 _EXTRACTED = (("facts", "f"), ("preferences", "p"), ("procedures", "w"))
 
 
-def provenance_of(event_type: str, role: str | None = None) -> Provenance:
-    """Return who wrote the text of an event of a type; of a message with a role."""
+def imported_id(kind: str, item: str) -> str:
+    """Return the id of an imported event: the same item of a format has the same id in every import."""
+    return f"{_IMPORTED_PREFIX}{kind}:{item}"
+
+
+def provenance_of(event_type: str, role: str | None = None, event_id: str | None = None) -> Provenance:
+    """Return who wrote the text of an event of a type; of a message with a role.
+
+    Parameters:
+        event_id: it shows whether the event was imported.
+    """
+    own = _provenance_by_type(event_type, role)
+    # What a tool or a page wrote is trusted less than an import.
+    is_import = event_id is not None and event_id.startswith(_IMPORTED_PREFIX)
+    return "import" if is_import and TRUST[own] >= TRUST["import"] else own
+
+
+def _provenance_by_type(event_type: str, role: str | None) -> Provenance:
+    """Return who wrote the text of an event that was not imported."""
     if event_type == "message.added":
         return "user" if role == "user" else "assistant" if role in ("assistant", "system") else "tool"
     if event_type == "document.added":
@@ -36,13 +63,25 @@ def provenance_of(event_type: str, role: str | None = None) -> Provenance:
     return "tool" if event_type == "action.recorded" else "derived"
 
 
-def with_quarantine(drafts: Sequence[EventDraft]) -> list[EventDraft]:
+def with_quarantine(drafts: Sequence[EventDraft], *, imported: bool = False) -> list[EventDraft]:
     """Return the drafts, labelled, and after them `memory.quarantined` for each text that has to wait for a review.
 
-    Text of a user or an assistant is labelled only.
+    Text of a user or an assistant is labelled only. Of an import, only what the user said is.
+
+    Parameters:
+        imported: the drafts come from another program, so its facts and preferences are read as well.
     """
     labelled = [_labelled(event) for event in drafts]
-    return [*labelled, *(quarantine for event in labelled for quarantine in _quarantines(event))]
+    quarantines = [quarantine for event in labelled for quarantine in _quarantines(event)]
+    if imported:
+        quarantines += [quarantine for event in labelled for quarantine in _remembered(event)]
+    return [*labelled, *quarantines]
+
+
+def _remembered(event: EventDraft) -> Iterator[EventDraft]:
+    """Yield the quarantine of a fact or a preference of another program that looks like instructions."""
+    if event.type in _REMEMBERED_TYPES and any(map(looks_like_instructions, _texts(orjson.loads(event.payload)))):
+        yield _quarantine(event, str(event.id), "memory")
 
 
 def _labelled(event: EventDraft) -> EventDraft:
@@ -52,7 +91,8 @@ def _labelled(event: EventDraft) -> EventDraft:
     payload: dict[str, Any] = orjson.loads(event.payload)
     labels = payload.get("labels", [])
     # A label on what a user or an assistant says decides nothing, so little of it is read.
-    chars_max = _CONVERSATION_CHARS_MAX if payload.get("role") in ("user", "assistant") else None
+    decides_nothing = payload.get("role") in ("user", "assistant") and OTHERS_LABEL not in labels
+    chars_max = _CONVERSATION_CHARS_MAX if decides_nothing else None
     texts = (text[:chars_max] for text in _texts(payload))
     if INSTRUCTIONS_LABEL in labels or not any(map(looks_like_instructions, texts)):
         return event
@@ -72,7 +112,9 @@ def _quarantines(event: EventDraft) -> Iterator[EventDraft]:
         payload = orjson.loads(event.payload)
         roles = {payload.get("role"), *(turn["role"] for turn in payload.get("turns", ()))}
         trust = min(TRUST[provenance_of(event.type, role)] for role in roles)
-        if INSTRUCTIONS_LABEL in payload.get("labels", ()) and (trust <= 1 or event.type == "observation.recorded"):
+        labels = payload.get("labels", ())
+        is_of_others = trust <= 1 or event.type == "observation.recorded" or OTHERS_LABEL in labels
+        if INSTRUCTIONS_LABEL in labels and is_of_others:
             if event.type == "document.added":
                 yield _quarantine(event, payload["document_id"], "document")
             else:

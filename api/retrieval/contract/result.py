@@ -75,7 +75,8 @@ class Item:
     short: str | None = None
     #: Confidence in the knowledge, 0 to 1; 1 for episodes.
     confidence: float = 1.0
-    #: Who wrote it: user, assistant, tool, document; derived for what a job or a producer made of messages.
+    #: Who wrote it: user, assistant, tool, document; import for what an import brought from another program; derived
+    #: for what a job or a producer made of messages.
     provenance: Provenance = "derived"
     #: Whether it is no longer valid: it ended, or a later statement corrected or replaced it.
     outdated: bool = False
