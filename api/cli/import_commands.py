@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import orjson
 import typer
 from typer.core import TyperGroup
 
 from recollect.api.cli.progress import progress_bars
-from recollect.api.cli.session import load_cli_settings, open_cli_log
+from recollect.api.cli.session import load_cli_settings, open_cli_log, open_cli_memory
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recollect.api.importers.batches import ImportResult
+    from recollect.api.importers.records import ImportReport
 
 #: The command that a path without a command means: `recollect import PATH` is `recollect import file PATH`.
 _DEFAULT_COMMAND = "file"
@@ -49,8 +50,8 @@ def import_file(
         str,
         typer.Option(
             "--format",
-            help="auto, chatgpt, claude, kira, mem0, letta, graphiti, mcp-memory, telegram, discord, slack, jsonl or "
-            "locomo.",
+            help="auto, chatgpt, claude, kira, mem0, letta, graphiti, mcp-memory, telegram, discord, slack, jsonl, "
+            "locomo, or memory-md for the edits of an export.",
         ),
     ] = "auto",
     namespace: Annotated[
@@ -75,6 +76,8 @@ def import_file(
     """
     from recollect.api.importers.file_import import import_path  # noqa: PLC0415
 
+    if form in ("auto", "memory-md") and (edited := _import_view(context, path, form, namespace, dry_run=dry_run)):
+        _finish(edited, as_json=as_json)
     with progress_bars() as progress:
         report = import_path(
             path,
@@ -87,6 +90,27 @@ def import_file(
             dry_run=dry_run,
             on_progress=lambda done: progress.show("importing", done, None),
         )
+    _finish(report, as_json=as_json)
+
+
+def _import_view(
+    context: typer.Context, path: Path, form: str, namespace: str | None, *, dry_run: bool
+) -> ImportReport | None:
+    """Import the edits of an exported memory-md folder; return None for any other path."""
+    from recollect.api.importers.source_files import open_source  # noqa: PLC0415
+    from recollect.api.memory.view_import import import_view, is_view  # noqa: PLC0415
+
+    with open_source(path) as files:
+        if not is_view(files):
+            if form == "auto":
+                return None
+            raise InvalidInput("has no file that `recollect export --format memory-md` wrote", field=str(path))
+        with open_cli_memory(context.obj) as memory:
+            return import_view(memory, files, namespace, dry_run=dry_run)
+
+
+def _finish(report: ImportReport, *, as_json: bool) -> NoReturn:
+    """Print a report, and exit with 1 when an item failed."""
     echo(orjson.dumps(report.as_json(), option=orjson.OPT_INDENT_2).decode() if as_json else report.as_text())
     raise typer.Exit(1 if report.failures else 0)
 

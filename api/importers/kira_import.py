@@ -70,7 +70,7 @@ def _daily(text: str, name: str, match: re.Match[str]) -> Iterator[Record]:
         time = _TIME.search(line) or (None if heading is None else _TIME.search(heading))
         occurred_at = day + (_NOON if time is None else timedelta(hours=int(time["hour"]), minutes=int(time["minute"])))
         topic = topic_of(None if heading is None else _TIME.sub("", heading).strip())
-        said = line.replace("**", "")
+        said = _TIME.sub("", line).replace("**", "").strip()
         yield ImportedEvent(
             key=f"{name}:{short_hash(heading or '', line)}",
             fields={

@@ -17,6 +17,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s{1,4}(?=[A-ZÀ-Þ\"“*])")
 _FENCE = re.compile(r"^(?:```|~~~)")
 #: Characters of a line from which the next one may continue it.
 _WRAPPED_CHARS_MIN = 50
+_COMMENT = re.compile(r"<!--[^>]{0,1000}-->")
 _RULE = re.compile(r"^(?:-{3,}|\*{3,}|_{3,})$")
 #: Headings that say nothing about the lines below them.
 _GENERAL = frozenset({"memory", "memories", "user", "user profile", "profile", "about", "notes", "basics", "identity"})
@@ -75,7 +76,7 @@ def note_facts(text: str, options: ReadOptions, *, key: str, occurred_at: dateti
 def _blocks(text: str) -> Iterator[str]:
     """Yield lines; the lines of a wrapped paragraph or bullet are put together."""
     waiting: list[str] = []
-    for line in [*text.splitlines(), ""]:
+    for line in [*_COMMENT.sub("", text).splitlines(), ""]:
         stripped = line.strip()
         is_alone = any(pattern.match(stripped) for pattern in (_HEADING, _BOLD_HEADING, _RULE, _FENCE))
         if waiting and (is_alone or not _continues(waiting[-1], line)):

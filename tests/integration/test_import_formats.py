@@ -176,7 +176,7 @@ def test_kiras_files_become_facts_and_dated_observations(tmp_path: Path, setting
     ]
     assert notes == [
         ("2026-02-11T21:19:00Z", "Deploy: Deployed the site to Vercel"),
-        ("2026-02-11T22:05:00Z", "Deploy: Rolled back at once (22:05 UTC)"),
+        ("2026-02-11T22:05:00Z", "Deploy: Rolled back at once"),
         ("2026-02-12T12:00:00Z", "Rented a boat on the lake"),
     ]
     assert report.skipped == {"persona file": 1, "machine file": 2}
@@ -421,7 +421,7 @@ _JSON: Any = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(value=_JSON, cut=st.integers(0, 30))
 def test_no_json_of_any_shape_raises(tmp_path_factory: pytest.TempPathFactory, value: Any, cut: int) -> None:
     text = json.dumps([value, value])
