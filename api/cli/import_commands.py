@@ -4,21 +4,115 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
+import orjson
 import typer
+from typer.core import TyperGroup
 
 from recollect.api.cli.progress import progress_bars
-from recollect.api.cli.session import load_cli_settings, open_cli_log
+from recollect.api.cli.session import load_cli_settings, open_cli_log, open_cli_memory
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recollect.api.importers.batches import ImportResult
+    from recollect.api.importers.records import ImportReport
 
-app = typer.Typer(help="Import events. Importing the same again adds nothing.", no_args_is_help=True)
+#: The command that a path without a command means: `recollect import PATH` is `recollect import file PATH`.
+_DEFAULT_COMMAND = "file"
+
+
+class _ImportGroup(TyperGroup):
+    """A group of which the first argument may be the path itself."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert the default command before anything that is neither a command nor a request for help."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [_DEFAULT_COMMAND, *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_ImportGroup,
+    help="Import the memory of another program: recollect import PATH --namespace NAME. The same again adds nothing.",
+    no_args_is_help=True,
+)
 
 _File = Annotated[Path, typer.Argument(help="The file.")]
+
+
+@app.command(_DEFAULT_COMMAND)
+def import_file(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="A file, a folder, or a zip archive as it was downloaded.")],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="auto, chatgpt, claude, kira, mem0, letta, graphiti, mcp-memory, telegram, discord, slack, jsonl, "
+            "locomo, or memory-md for the edits of an export.",
+        ),
+    ] = "auto",
+    namespace: Annotated[
+        str | None, typer.Option(help="The namespace that it is imported to; jsonl and locomo have their own.")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="The name of the user in your bot's own messages; none when left out.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Leave out what happened before, such as 2026-01-01 or 2026-01-01T09:00:00Z.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Import at most this many messages and facts.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing, and print what would be imported.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Import an export of another program: `file` can be left out. Exits with 1 when an item could not be read.
+
+    Messages get their original times and sessions. What another program remembered becomes facts of less confidence.
+    What looks like instructions, and the user did not say, waits for a review.
+    """
+    from recollect.api.importers.file_import import import_path  # noqa: PLC0415
+
+    if form in ("auto", "memory-md") and (edited := _import_view(context, path, form, namespace, dry_run=dry_run)):
+        _finish(edited, as_json=as_json)
+    with progress_bars() as progress:
+        report = import_path(
+            path,
+            settings=load_cli_settings(context.obj),
+            form=form,
+            namespace=namespace,
+            user=user,
+            since=since,
+            limit=limit,
+            dry_run=dry_run,
+            on_progress=lambda done: progress.show("importing", done, None),
+        )
+    _finish(report, as_json=as_json)
+
+
+def _import_view(
+    context: typer.Context, path: Path, form: str, namespace: str | None, *, dry_run: bool
+) -> ImportReport | None:
+    """Import the edits of an exported memory-md folder; return None for any other path."""
+    from recollect.api.importers.source_files import open_source  # noqa: PLC0415
+    from recollect.api.memory.view_import import import_view, is_view  # noqa: PLC0415
+
+    with open_source(path) as files:
+        if not is_view(files):
+            if form == "auto":
+                return None
+            raise InvalidInput("has no file that `recollect export --format memory-md` wrote", field=str(path))
+        with open_cli_memory(context.obj) as memory:
+            return import_view(memory, files, namespace, dry_run=dry_run)
+
+
+def _finish(report: ImportReport, *, as_json: bool) -> NoReturn:
+    """Print a report, and exit with 1 when an item failed."""
+    echo(orjson.dumps(report.as_json(), option=orjson.OPT_INDENT_2).decode() if as_json else report.as_text())
+    raise typer.Exit(1 if report.failures else 0)
 
 
 @app.command()

@@ -211,16 +211,42 @@ def settle(context: typer.Context, namespace: _Namespace, ask_server: _AskServer
 def export(
     context: typer.Context,
     namespace: NamespaceOption = None,
-    output: Annotated[Path | None, typer.Option(help="The file to write; standard output when left out.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file to write; of okf and memory-md a new folder or a .zip. Standard output when left out."
+        ),
+    ] = None,
     subject: Annotated[
         str | None, typer.Option(help="A person's name: export everything about them, readable, instead of the log.")
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="Of the export of a subject: markdown or json.")] = "markdown",
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="events (lossless, the default), okf (Open Knowledge Format) or memory-md (MEMORY.md, USER.md, "
+            "memory/*.md); of a subject markdown or json.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over the files of a folder.")] = False,
 ) -> None:
-    """Write the log as lines of JSON, which `import jsonl` reads; or everything about one subject of a namespace."""
+    """Write the log as lines of JSON, which `import` reads; or a namespace as files; or everything about one subject.
+
+    Only the events are complete. The files of memory-md can be edited and imported again.
+    """
     if subject is not None:
-        _export_subject(context, namespace, subject, output, form)
-        return
+        _export_subject(context, namespace, subject, output, form or "markdown")
+    elif form in ("okf", "memory-md"):
+        _export_files(context, namespace, output, form, force=force)
+    elif form in (None, "events"):
+        _export_events(context, namespace, output)
+    else:
+        raise InvalidInput("give events, okf or memory-md; markdown and json are for --subject", field="--format")
+
+
+def _export_events(context: typer.Context, namespace: str | None, output: Path | None) -> None:
+    """Write the log as lines of JSON."""
     from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
     from recollect.api.pages.export import export_lines  # noqa: PLC0415
 
@@ -238,6 +264,28 @@ def export(
                     if done % 1_000 == 0:
                         progress.show(name, done, total)
                 audit.record(command_entry("recollect export", name, ("export",), count=total))
+
+
+def _export_files(
+    context: typer.Context, namespace: str | None, output: Path | None, form: str, *, force: bool
+) -> None:
+    """Write a namespace as files of Markdown."""
+    from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
+    from recollect.api.exporters.bundle_files import write_bundle  # noqa: PLC0415
+    from recollect.api.memory.file_export import export_files  # noqa: PLC0415
+
+    if namespace is None:
+        raise InvalidInput(f"{form} is an export of one namespace; give it", field="--namespace")
+    if output is None:
+        raise InvalidInput("names a new folder, or a file with .zip; give it", field="--output")
+    audit = open_audit(context.obj)
+    with open_cli_memory(context.obj) as memory:
+        version = memory.parts.log.head(namespace).version
+        if version == 0:
+            raise no_namespace(namespace)
+        count = write_bundle(output, export_files(memory, namespace, form), overwrite=force)
+    audit.record(command_entry(f"recollect export --format {form}", namespace, ("export",), count=version))
+    echo(f"{count} files are in {output}")
 
 
 def _export_subject(

@@ -56,7 +56,18 @@ def _events(lines: Iterable[bytes], namespace: str | None) -> Iterator[tuple[str
 
 
 def _event(line: bytes, namespace: str | None) -> tuple[str, EventDraft]:
-    fields = json_object(line)
+    return read_event(json_object(line), namespace)
+
+
+def read_event(fields: dict[str, Any], namespace: str | None) -> tuple[str, EventDraft]:
+    """Return the namespace and the event of a line.
+
+    Parameters:
+        namespace: the namespace of all lines; None takes each line's own.
+
+    Raises:
+        InvalidInput: the line is not an event, or has no namespace.
+    """
     line_namespace = fields.pop("namespace", None)
     _drop_invalid_through(fields)
     for name in _ASSIGNED_BY_LOG:

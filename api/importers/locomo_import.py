@@ -37,15 +37,20 @@ def import_locomo(
         InvalidInput: the file has neither form; nothing is appended.
     """
     try:
-        content: Any = orjson.loads(path.read_bytes())
-        events = [event for sample in _samples(content) for event in sample]
-    except InvalidInput as error:
-        raise InvalidInput(error.reason, field=f"{path}: {error.field}") from error
+        events = read_locomo(path.read_bytes(), str(path))
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", field=str(path)) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidInput(f"not a LoCoMo file: {type(error).__name__}: {error}", field=str(path)) from error
     return append_all(log, events, privacy, on_progress)
+
+
+def read_locomo(content: bytes, name: str) -> list[tuple[str, EventDraft]]:
+    """Return the (namespace, event) pairs of a file; raise `InvalidInput` when it has neither form."""
+    try:
+        return [event for sample in _samples(orjson.loads(content)) for event in sample]
+    except InvalidInput as error:
+        raise InvalidInput(error.reason, field=f"{name}: {error.field}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"not a LoCoMo file: {type(error).__name__}: {error}", field=name) from error
 
 
 def _samples(content: Any) -> Iterator[Iterator[tuple[str, EventDraft]]]:

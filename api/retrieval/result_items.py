@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.events.intake.quarantine import TRUST, Provenance, least_trust, provenance_of
+from recollect.events.intake.quarantine import TRUST, Provenance, is_imported, least_trust, provenance_of
+from recollect.projections.queries.episode_writers import Writer, writer_of
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.text.sentences import split_sentences
 
@@ -16,7 +17,7 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
     episode = context.snapshot.episodes.details(version)
     is_summary = episode.tier != "raw" and episode.summary_id is None
     sources = () if not is_summary else tuple(context.snapshot.episodes.source_ids(version))
-    provenance: Provenance = "derived" if is_summary else provenance_of(_EVENT_TYPES[episode.type], episode.role)
+    provenance = "derived" if is_summary else _provenance(writer_of(episode.type, episode.role, episode.id))
     return Item(
         id=episode.id,
         kind="episode",
@@ -41,7 +42,7 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
 
 def trust_of_sources(context: SearchContext, episode_ids: Sequence[str]) -> int:
     """Return the trust of what was derived from these episodes: that of the least trusted one."""
-    return least_trust((_EVENT_TYPES[type], role) for type, role in context.snapshot.episodes.writers(episode_ids))
+    return least_trust(map(_provenance, context.snapshot.episodes.writers(episode_ids)))
 
 
 def less_trusted_versions(context: SearchContext) -> list[int]:
@@ -49,10 +50,15 @@ def less_trusted_versions(context: SearchContext) -> list[int]:
     episodes = context.snapshot.episodes
     return [
         version
-        for type, role in episodes.all_writers()
-        if TRUST[provenance_of(_EVENT_TYPES[type], role)] < context.request.min_trust
-        for version in episodes.versions_written_by(type, role)
+        for writer in episodes.all_writers()
+        if TRUST[_provenance(writer)] < context.request.min_trust
+        for version in episodes.versions_written_by(writer)
     ]
+
+
+def _provenance(writer: Writer) -> Provenance:
+    """Return who wrote an episode that is no summary."""
+    return provenance_of(_EVENT_TYPES[writer.type], writer.role, imported=writer.imported)
 
 
 #: The event types of the types of episodes.
@@ -95,7 +101,9 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         source_events=sources,
         occurred_at_us=knowledge.occurred_at_us,
         confidence=knowledge.confidence,
-        provenance="document" if knowledge.kind == "document" else "derived",
+        provenance=provenance_of(
+            "document.added" if knowledge.kind == "document" else "fact.stated", imported=is_imported(knowledge.id)
+        ),
         trust=TRUST["document"] if knowledge.kind == "document" else trust_of_sources(context, sources),
         outdated=not knowledge.is_valid_at(context.asked_at_us) or knowledge.replaced_by is not None,
         valid_from_us=knowledge.valid_from_us,

@@ -16,20 +16,51 @@ from recollect.events.json_texts import json_texts
 from recollect.events.validation import draft
 
 #: Who wrote a text, as the server tells from its event.
-Provenance = Literal["user", "assistant", "tool", "document", "derived"]
+Provenance = Literal["user", "assistant", "tool", "document", "import", "derived"]
 #: How far a text may be trusted, from 0 to 3: the words of a user count most, those of a page least.
-TRUST: dict[Provenance, int] = {"user": 3, "assistant": 2, "derived": 2, "tool": 1, "document": 1}
+TRUST: dict[Provenance, int] = {"user": 3, "assistant": 2, "import": 2, "derived": 2, "tool": 1, "document": 1}
 #: The label of a text that looks like instructions.
 INSTRUCTIONS_LABEL = "instructions"
+#: The label of a text that an import brought from another program.
+IMPORTED_LABEL = "imported"
+#: The label of an imported text that the user of the memory did not say.
+OTHERS_LABEL = "imported: others"
+#: The beginning of the ids of imported events. A producer that uses it lowers the trust in its own event only.
+IMPORTED_PREFIX = "import:"
 
 #: Characters of a text of a user or an assistant that are read.
 _CONVERSATION_CHARS_MAX = 2_000
+#: Types of what another program remembered, which wait for a review like an extraction.
+_REMEMBERED_TYPES = frozenset(
+    {"fact.stated", "preference.stated", "entity.described", "relationship.stated", "procedure.recorded"}
+)
 #: The lists of extracted items that a context shows, and the letters of their ids.
 _EXTRACTED = (("facts", "f"), ("preferences", "p"), ("procedures", "w"))
 
 
-def provenance_of(event_type: str, role: str | None = None) -> Provenance:
-    """Return who wrote the text of an event of a type; of a message with a role."""
+def imported_id(kind: str, item: str) -> str:
+    """Return the id of an imported event: the same item of a format has the same id in every import."""
+    return f"{IMPORTED_PREFIX}{kind}:{item}"
+
+
+def is_imported(event_id: str) -> bool:
+    """Return whether an import appended the event of this id."""
+    return event_id.startswith(IMPORTED_PREFIX)
+
+
+def provenance_of(event_type: str, role: str | None = None, *, imported: bool = False) -> Provenance:
+    """Return who wrote the text of an event of a type; of a message with a role.
+
+    Parameters:
+        imported: whether the event was imported.
+    """
+    own = _provenance_by_type(event_type, role)
+    # What a tool or a page wrote is trusted less than an import.
+    return "import" if imported and TRUST[own] >= TRUST["import"] else own
+
+
+def _provenance_by_type(event_type: str, role: str | None) -> Provenance:
+    """Return who wrote the text of an event that was not imported."""
     if event_type == "message.added":
         return "user" if role == "user" else "assistant" if role in ("assistant", "system") else "tool"
     if event_type == "document.added":
@@ -37,22 +68,30 @@ def provenance_of(event_type: str, role: str | None = None) -> Provenance:
     return "tool" if event_type == "action.recorded" else "derived"
 
 
-def least_trust(events: Iterable[tuple[str, str | None]]) -> int:
-    """Return the trust of what was derived from messages and actions; of derived text, when none of them is known.
-
-    Parameters:
-        events: the event type and the role of each.
-    """
-    return min((TRUST[provenance_of(*event)] for event in events), default=TRUST["derived"])
+def least_trust(provenances: Iterable[Provenance]) -> int:
+    """Return the trust of what was derived from texts; of derived text, when none of them is known."""
+    return min(map(TRUST.__getitem__, provenances), default=TRUST["derived"])
 
 
-def with_quarantine(drafts: Sequence[EventDraft]) -> list[EventDraft]:
+def with_quarantine(drafts: Sequence[EventDraft], *, imported: bool = False) -> list[EventDraft]:
     """Return the drafts, labelled, and after them `memory.quarantined` for each text that has to wait for a review.
 
-    Text of a user or an assistant is labelled only.
+    Text of a user or an assistant is labelled only. Of an import, only what the user said is.
+
+    Parameters:
+        imported: the drafts come from another program, so its facts and preferences are read as well.
     """
     labelled = [_labelled(event) for event in drafts]
-    return [*labelled, *(quarantine for event in labelled for quarantine in _quarantines(event))]
+    quarantines = [quarantine for event in labelled for quarantine in _quarantines(event)]
+    if imported:
+        quarantines += [quarantine for event in labelled for quarantine in _remembered(event)]
+    return [*labelled, *quarantines]
+
+
+def _remembered(event: EventDraft) -> Iterator[EventDraft]:
+    """Yield the quarantine of a fact or a preference of another program that looks like instructions."""
+    if event.type in _REMEMBERED_TYPES and any(map(looks_like_instructions, json_texts(orjson.loads(event.payload)))):
+        yield _quarantine(event, str(event.id), "memory")
 
 
 def _labelled(event: EventDraft) -> EventDraft:
@@ -62,7 +101,8 @@ def _labelled(event: EventDraft) -> EventDraft:
     payload: dict[str, Any] = orjson.loads(event.payload)
     labels = payload.get("labels", [])
     # A label on what a user or an assistant says decides nothing, so little of it is read.
-    chars_max = _CONVERSATION_CHARS_MAX if payload.get("role") in ("user", "assistant") else None
+    decides_nothing = payload.get("role") in ("user", "assistant") and OTHERS_LABEL not in labels
+    chars_max = _CONVERSATION_CHARS_MAX if decides_nothing else None
     texts = (text[:chars_max] for text in json_texts(payload))
     if INSTRUCTIONS_LABEL in labels or not any(map(looks_like_instructions, texts)):
         return event
@@ -81,8 +121,10 @@ def _quarantines(event: EventDraft) -> Iterator[EventDraft]:
     elif event.type in LABELLED_TYPES and INSTRUCTIONS_LABEL.encode() in event.payload:
         payload = orjson.loads(event.payload)
         roles = {payload.get("role"), *(turn["role"] for turn in payload.get("turns", ()))}
-        trust = least_trust((event.type, role) for role in roles)
-        if INSTRUCTIONS_LABEL in payload.get("labels", ()) and (trust <= 1 or event.type == "observation.recorded"):
+        trust = least_trust(provenance_of(event.type, role) for role in roles)
+        labels = payload.get("labels", ())
+        is_of_others = trust <= 1 or event.type == "observation.recorded" or OTHERS_LABEL in labels
+        if INSTRUCTIONS_LABEL in labels and is_of_others:
             if event.type == "document.added":
                 yield _quarantine(event, payload["document_id"], "document")
             else:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from recollect.projections.queries.episode_writers import WRITER_COLUMNS, Writer
 from recollect.projections.queries.records import (
     fetch_records,
     fetch_tuples,
@@ -264,20 +265,20 @@ class EpisodeQueries:
         statement = f"SELECT min(occurred_at_us) FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
         return fetch_value(self._connection, statement, tuple(episode_ids))
 
-    def writers(self, episode_ids: Sequence[str]) -> set[tuple[str, str | None]]:
-        """Return the types of these episodes with the roles of their messages; missing episodes are left out."""
-        statement = f"SELECT DISTINCT type, role FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
-        return set(fetch_tuples(self._connection, statement, tuple(episode_ids)))
+    def writers(self, episode_ids: Sequence[str]) -> set[Writer]:
+        """Return who wrote these episodes; missing episodes are left out."""
+        statement = f"SELECT DISTINCT {WRITER_COLUMNS} FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
+        return _writers(fetch_tuples(self._connection, statement, tuple(episode_ids)))
 
-    def all_writers(self) -> set[tuple[str, str | None]]:
-        """Return the types of all episodes that are no summaries, with the roles of their messages."""
-        statement = "SELECT DISTINCT type, role FROM episodes WHERE tier = 'raw'"
-        return set(fetch_tuples(self._connection, statement))
+    def all_writers(self) -> set[Writer]:
+        """Return who wrote the episodes that are no summaries."""
+        statement = f"SELECT DISTINCT {WRITER_COLUMNS} FROM episodes WHERE tier = 'raw'"
+        return _writers(fetch_tuples(self._connection, statement))
 
-    def versions_written_by(self, type: str, role: str | None) -> list[int]:
-        """Return the versions of the episodes of a type and role that are no summaries."""
-        statement = "SELECT version FROM episodes WHERE tier = 'raw' AND type = ? AND role IS ?"
-        return fetch_values(self._connection, statement, (type, role))
+    def versions_written_by(self, writer: Writer) -> list[int]:
+        """Return the versions of the episodes of a writer that are no summaries."""
+        statement = f"SELECT version FROM episodes WHERE tier = 'raw' AND ({WRITER_COLUMNS}) IS (?, ?, ?)"
+        return fetch_values(self._connection, statement, writer)
 
     def texts(self, versions: Sequence[int]) -> dict[int, str]:
         """Return the texts of these episodes by version; missing episodes are left out."""
@@ -434,3 +435,7 @@ class EpisodeQueries:
 def _spoken(columns: Sequence[Any]) -> SpokenText | None:
     """Return the episode of the columns speaker, text and caption of an outer join; None: no row was joined."""
     return None if columns[0] is None else SpokenText(*columns)
+
+
+def _writers(rows: Sequence[tuple[Any, ...]]) -> set[Writer]:
+    return {Writer(type, role, bool(imported)) for type, role, imported in rows}

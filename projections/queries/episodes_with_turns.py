@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 import apsw
 
 from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeQueries
+from recollect.projections.queries.episode_writers import Writer, writer_of
 
 
 class EpisodesWithTurns(EpisodeQueries):
@@ -25,14 +26,14 @@ class EpisodesWithTurns(EpisodeQueries):
         ids = frozenset(episode_ids)
         return [*super().versions_of(ids), *(version for version, turn in self._turns.items() if turn.id in ids)]
 
-    def all_writers(self) -> set[tuple[str, str | None]]:
-        """Return the types of all episodes and turns, with the roles of their messages."""
-        return super().all_writers() | {(turn.type, turn.role) for turn in self._turns.values()}
+    def all_writers(self) -> set[Writer]:
+        """Return who wrote the episodes and turns."""
+        return super().all_writers() | {writer_of(turn.type, turn.role, turn.id) for turn in self._turns.values()}
 
-    def versions_written_by(self, type: str, role: str | None) -> list[int]:
-        """Return the versions of the episodes and turns of a type and role."""
-        turns = (version for version, turn in self._turns.items() if (turn.type, turn.role) == (type, role))
-        return [*super().versions_written_by(type, role), *turns]
+    def versions_written_by(self, writer: Writer) -> list[int]:
+        """Return the versions of the episodes and turns of a writer."""
+        turns = (version for version, turn in self._turns.items() if writer_of(turn.type, turn.role, turn.id) == writer)
+        return [*super().versions_written_by(writer), *turns]
 
     def texts(self, versions: Sequence[int]) -> dict[int, str]:
         """Return the texts of these episodes and turns by version; missing ones are left out."""

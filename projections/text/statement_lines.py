@@ -10,8 +10,8 @@ import re
 #: Predicates after `is` or `was`.
 _AFTER_IS = re.compile(r"^(?:allergic|married|engaged|related|interested|afraid|dating|vegan|vegetarian)\b")
 _AFTER_WAS = re.compile(r"^born\b")
-#: Predicates of the extraction that a colon follows.
-_BEFORE_COLON = {"decided": "decided", "has problem": "has a problem"}
+#: Predicates of the extraction and of imports that a colon follows.
+_BEFORE_COLON = {"decided": "decided", "has problem": "has a problem", "note": "note"}
 #: Values of preferences that are verbs.
 _VERBS = frozenset(("likes", "dislikes", "prefers", "loves", "hates", "wants", "avoids", "enjoys", "needs"))
 #: Words of the first person, and those that speak about the person.

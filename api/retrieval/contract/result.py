@@ -80,7 +80,8 @@ class Item:
     short: str | None = None
     #: Confidence in the knowledge, 0 to 1; 1 for episodes.
     confidence: float = 1.0
-    #: Who wrote it: user, assistant, tool, document; derived for what a job or a producer made of messages.
+    #: Who wrote it: user, assistant, tool, document; import for what an import brought from another program; derived
+    #: for what a job or a producer made of messages.
     provenance: Provenance = "derived"
     #: How far it may be trusted, from 0 to 3; of what is derived, the trust of the least trusted message behind it.
     trust: int = TRUST["derived"]

@@ -1,0 +1,80 @@
+"""Exported rows: the lists of a namespace that an exporter writes, read page by page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Row = dict[str, Any]
+#: Returns a page of a list: its items, and what `after` takes for the next page.
+ReadPage = Callable[[str, str], Mapping[str, Any]]
+
+_LISTS = ("facts", "preferences", "entities", "relationships", "procedures", "documents", "episodes")
+#: Statuses of what still counts as remembered.
+_CURRENT = frozenset({"active", "stale"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedRows:
+    """The memories of a namespace."""
+
+    namespace: str
+    #: The version that was read, at least.
+    version: int
+    #: The time of the export, RFC 3339.
+    exported_at: str
+    facts: list[Row]
+    preferences: list[Row]
+    entities: list[Row]
+    relationships: list[Row]
+    procedures: list[Row]
+    documents: list[Row]
+    episodes: list[Row]
+
+    def speakers(self) -> frozenset[str]:
+        """Return the names, case folded, of those who speak as users; `user` for one without a name."""
+        named = {str(row["speaker"]).casefold() for row in self.episodes if row["role"] == "user" and row["speaker"]}
+        return frozenset({"user", *named})
+
+    def days(self) -> list[tuple[str, list[Row]]]:
+        """Return the current episodes by day, each in the order of time."""
+        by_day: defaultdict[str, list[Row]] = defaultdict(list)
+        for row in self.episodes:
+            if is_current(row) and row["text"]:
+                by_day[str(row["occurred_at"])[:10]].append(row)
+        return [
+            (day, sorted(by_day[day], key=lambda row: (row["occurred_at"], row["version"]))) for day in sorted(by_day)
+        ]
+
+
+def speaker_of(row: Row) -> str:
+    """Return who said an episode: a name, a role, or the type of the event."""
+    return str(row["speaker"] or row["role"] or row["type"] or "note")
+
+
+def is_current(row: Row) -> bool:
+    """Return whether a memory counts as remembered: it is not superseded, ended, invalidated or held back."""
+    return row["status"] in _CURRENT
+
+
+def is_valid(row: Row, now: str) -> bool:
+    """Return whether a fact or a preference is current and has not ended before `now`, RFC 3339."""
+    until = row.get("valid_until")
+    return is_current(row) and (until is None or str(until) > now)
+
+
+def read_rows(read_page: ReadPage, namespace: str, *, version: int, exported_at: str) -> ExportedRows:
+    """Return the memories of a namespace."""
+    lists: dict[str, list[Row]] = {name: [*_items(read_page, name)] for name in _LISTS}
+    return ExportedRows(namespace=namespace, version=version, exported_at=exported_at, **lists)
+
+
+def _items(read_page: ReadPage, name: str) -> Iterator[Row]:
+    """Yield the items of all pages of a list."""
+    after: Any = ""
+    while after is not None:
+        page = read_page(name, str(after))
+        yield from page["items"]
+        after = page["next"]

@@ -1,0 +1,166 @@
+"""ChatGPT import: an export of OpenAI, as one conversations.json or in the shards of 2026."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from recollect.api.importers.json_elements import json_elements
+from recollect.api.importers.records import (
+    Conversation,
+    Failed,
+    ReadOptions,
+    Record,
+    Skipped,
+    as_list,
+    as_moment,
+    as_name,
+    as_object,
+    as_text,
+    guarded,
+    json_of,
+    knowledge,
+    message,
+    short_hash,
+)
+from recollect.api.importers.source_files import SourceFiles
+from recollect.api.importers.statements import imported_fact, statement
+from recollect.events.errors import InvalidInput
+
+#: One file until 2025, numbered shards from 2026 on.
+_CONVERSATIONS = re.compile(r"conversations(?:-\d{1,6})?\.json")
+#: Roles of authors as roles of messages.
+_ROLES = {"user": "user", "assistant": "assistant"}
+#: Types of content that hold what was said; others are thoughts, tool calls and their output.
+_SPOKEN = frozenset({"text", "multimodal_text"})
+#: Messages of one branch. A cycle of parents would have no end.
+_BRANCH_MAX = 100_000
+
+
+def conversation_files(files: SourceFiles) -> list[str]:
+    """Return the files with conversations; the file itself when it is the only one."""
+    named = [name for name in files.names if _CONVERSATIONS.fullmatch(PurePosixPath(name).name)]
+    return named or (list(files.names) if len(files.names) == 1 else [])
+
+
+def read_chatgpt(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+    """Yield the messages that the user sees in each conversation: the branch that ends with `current_node`.
+
+    Answers that were generated again, hidden messages, thoughts and tool calls are skipped. What the user stated
+    about themselves becomes facts and a preference.
+    """
+    names = conversation_files(files)
+    if not names:
+        yield Failed(where=str(files.path), reason="has no conversations.json or conversations-000.json")
+    for name in names:
+        number = 0
+        try:
+            with files.open(name) as stream:
+                for number, element in enumerate(json_elements(stream, lambda path: path == ()), start=1):
+                    where = f"{name}, conversation {number}"
+                    yield from guarded(where, lambda raw=element.raw: _conversation(json_of(raw), options))
+        except (InvalidInput, OSError) as error:
+            yield Failed(where=f"{name}, after conversation {number}", reason=str(error))
+        if number == 0:
+            yield Failed(where=name, reason="has no conversation")
+
+
+def _conversation(fields: dict[str, Any], options: ReadOptions) -> Iterator[Record]:
+    """Yield the records of one conversation, oldest first."""
+    mapping: dict[str, Any] = fields["mapping"]
+    id = as_text(fields.get("conversation_id")) or as_text(fields.get("id"))
+    if not id:
+        id = short_hash(as_text(fields.get("title")), as_text(fields.get("create_time")), *mapping)
+    conversation = Conversation(
+        id=id, title=as_name(fields.get("title")), started_at=as_moment(fields.get("create_time"))
+    )
+    branch = _branch(mapping, fields.get("current_node"))
+    abandoned = sum(as_object(node).get("message") is not None for node in mapping.values()) - sum(
+        as_object(node).get("message") is not None for node in branch
+    )
+    if abandoned > 0:
+        yield Skipped(reason="abandoned branch", count=abandoned)
+    for node in branch:
+        content = node.get("message")
+        if content is not None:
+            yield from _message(conversation, as_text(node.get("id")), content, options)
+
+
+def _branch(mapping: dict[str, Any], current: object) -> list[dict[str, Any]]:
+    """Return the nodes from the root to the current one; without a current one, to the last leaf."""
+    if not isinstance(current, str) or current not in mapping:
+        leaves = [key for key, node in mapping.items() if not as_list(as_object(node).get("children"))]
+        current = leaves[-1] if leaves else None
+    branch: list[dict[str, Any]] = []
+    visited: set[str] = set()
+    while isinstance(current, str) and current in mapping and current not in visited and len(branch) < _BRANCH_MAX:
+        visited.add(current)
+        node = as_object(mapping[current])
+        branch.append(node | {"id": node.get("id") or current})
+        current = node.get("parent")
+    return branch[::-1]
+
+
+def _message(
+    conversation: Conversation, node_id: str, fields: dict[str, Any], options: ReadOptions
+) -> Iterator[Record]:
+    """Yield the records of one message."""
+    metadata, content = as_object(fields.get("metadata")), as_object(fields.get("content"))
+    content_type = content.get("content_type", "text")
+    role = _ROLES.get(as_text(as_object(fields.get("author")).get("role")))
+    if content_type == "user_editable_context":
+        yield from _profile(content, options)
+    elif metadata.get("is_visually_hidden_from_conversation") is True or fields.get("weight") == 0:
+        yield Skipped(reason="hidden message")
+    elif role is None:
+        yield Skipped(reason="system message or tool output")
+    elif content_type not in _SPOKEN or fields.get("recipient") not in (None, "all"):
+        yield Skipped(reason="thoughts and tool calls")
+    else:
+        text, attachments = _parts(as_list(content.get("parts")))
+        model = as_name(metadata.get("model_slug"))
+        yield message(
+            conversation,
+            as_text(fields.get("id")) or node_id,
+            role=role,
+            name=options.user if role == "user" else None,
+            text=text or as_text(content.get("text")),
+            occurred_at=as_moment(fields.get("create_time")) or conversation.started_at,
+            attachments=attachments,
+            is_own_words=role == "user",
+            metadata={"model": model} if model else None,
+        )
+
+
+def _parts(parts: list[Any]) -> tuple[str, list[dict[str, Any]]]:
+    """Return the text of the parts of a message, and its pictures and recordings."""
+    texts: list[str] = []
+    attachments: list[dict[str, Any]] = []
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        fields = as_object(part)
+        # A recording has its transcript.
+        if spoken := as_text(fields.get("text")):
+            texts.append(spoken)
+        elif pointer := as_text(fields.get("asset_pointer")):
+            is_picture = "image" in as_text(fields.get("content_type"))
+            attachments.append({"media_type": "image/*" if is_picture else "audio/*", "uri": pointer})
+    return "\n".join(texts).strip(), attachments
+
+
+def _profile(content: dict[str, Any], options: ReadOptions) -> Iterator[Record]:
+    """Yield what the user stated about themselves, and how it should answer. Every conversation repeats it."""
+    for line in as_text(content.get("user_profile")).splitlines():
+        fact = statement(line, options.subject)
+        if fact is not None:
+            key = short_hash("profile", *map(str, fact.values()))
+            yield knowledge(f"profile:{key}", "fact.stated", imported_fact(fact), where="user_profile")
+    if instructions := as_text(content.get("user_instructions")):
+        # Not standing: what applies to every conversation is decided here, by `update --standing`.
+        preference = {"category": "communication", "key": "custom instructions", "value": instructions}
+        key = short_hash("instructions", instructions)
+        yield knowledge(f"profile:{key}", "preference.stated", preference, where="user_instructions")

@@ -1,0 +1,82 @@
+"""File import: reads a file, a folder or an archive of any format into the log of a data folder."""
+
+from __future__ import annotations
+
+from contextlib import closing, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+
+from recollect.api.importers.formats import OWN_NAMESPACES, READERS, recognise
+from recollect.api.importers.import_loader import LoadOptions, load
+from recollect.api.importers.records import Failed, ImportReport, ReadOptions
+from recollect.api.importers.source_files import open_source
+from recollect.api.settings import Settings
+from recollect.events.backends.log import EventLog
+from recollect.events.backends.open_log import sqlite_path
+from recollect.events.errors import InvalidInput
+from recollect.events.integrity.log_identity import open_log_of_folder
+from recollect.events.limits import check_namespace
+from recollect.events.progress import OnCount
+
+
+def import_path(
+    path: Path,
+    *,
+    settings: Settings,
+    form: str = "auto",
+    namespace: str | None = None,
+    user: str | None = None,
+    since: str | None = None,
+    limit: int | None = None,
+    dry_run: bool = False,
+    on_progress: OnCount = lambda _: None,
+) -> ImportReport:
+    """Import `path`, and return what became of its items. Importing it again adds nothing.
+
+    Parameters:
+        form: a name of `READERS`, or ``auto``.
+        namespace: where it is imported to; None only for formats that have namespaces.
+        user: the name of the user in the bot's own messages.
+        since: a time or a date; what happened before is left out.
+        limit: the largest number of items to import.
+        dry_run: append nothing, and create no log.
+
+    Raises:
+        InvalidInput: an option is wrong, or the path is no export of this format; nothing was appended.
+    """
+    if form != "auto" and form not in READERS:
+        raise InvalidInput(f"give auto, or one of {', '.join(READERS)}", field="--format")
+    if namespace is not None:
+        check_namespace(namespace)
+    since_moment = None if since is None else _parse_since(since)
+    with open_source(path) as files:
+        name = recognise(files) if form == "auto" else form
+        if namespace is None and name not in OWN_NAMESPACES:
+            raise InvalidInput(f"{name} has no namespaces; say whose memory it becomes", field="--namespace")
+        options = LoadOptions(format=name, namespace=namespace, since=since_moment, items_max=limit, dry_run=dry_run)
+        records = READERS[name](files, ReadOptions(user=user, namespace=namespace))
+        log = _open_log(settings, dry_run=dry_run)
+        with closing(log) if log is not None else nullcontext():
+            report = load(log, records, options, settings.privacy, on_progress)
+    if not report.seen:
+        report.fail(Failed(where=str(path), reason=f"holds nothing that {name} would have"))
+    return report
+
+
+def _open_log(settings: Settings, *, dry_run: bool) -> EventLog | None:
+    """Return the log of the settings; None for a dry run where there is no log, so that it creates none."""
+    storage = settings.storage
+    file = sqlite_path(storage.log_url)
+    if dry_run and file is not None and not file.exists():
+        return None
+    return open_log_of_folder(storage.data, storage.log_url, storage.key_options)
+
+
+def _parse_since(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidInput(
+            "give a date or a time, such as 2026-01-01 or 2026-01-01T09:00:00Z", field="--since"
+        ) from error
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -1,0 +1,242 @@
+"""Import loader: appends the records of a reader in batches, and reports what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from recollect.api.importers.records import (
+    Conversation,
+    ExactEvent,
+    Failed,
+    ImportedEvent,
+    ImportReport,
+    Record,
+    Skipped,
+    as_name,
+    short_hash,
+)
+from recollect.api.settings import PrivacySettings
+from recollect.events.backends.log import EventLog
+from recollect.events.envelope import Appended, EventDraft, microseconds
+from recollect.events.errors import Erased, EventIdConflict, InvalidInput
+from recollect.events.intake.quarantine import IMPORTED_LABEL, OTHERS_LABEL, imported_id, with_quarantine
+from recollect.events.intake.screening import screen
+from recollect.events.limits import BATCH_EVENTS_MAX, NAME_CHARS_MAX, REQUEST_BYTES_MAX
+from recollect.events.progress import OnCount
+from recollect.events.validation import draft
+
+#: The type whose payload has labels, of those that readers yield.
+_LABELLED_TYPES = frozenset({"message.added", "observation.recorded", "document.added"})
+_CHANGED = "imported before with other content"
+_ERASED = "erased before"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    """The options of an import."""
+
+    #: The name of the format, a part of the ids.
+    format: str
+    #: The namespace of all events; None: each event's own, which only an export of Recollect has.
+    namespace: str | None = None
+    #: Leave out what happened before.
+    since: datetime | None = None
+    #: The largest number of items to import; None: all.
+    items_max: int | None = None
+    #: Append nothing, and report what would be appended.
+    dry_run: bool = False
+
+
+def load(
+    log: EventLog | None,
+    records: Iterable[Record],
+    options: LoadOptions,
+    privacy: PrivacySettings,
+    on_progress: OnCount,
+) -> ImportReport:
+    """Append the records; the same records again append nothing.
+
+    Parameters:
+        log: None with `dry_run`, when there is no log yet.
+
+    Raises:
+        StorageError: the disk; the batches before it are appended, and the same import again adds the rest.
+    """
+    loader = _Loader(log, options, privacy, on_progress)
+    for record in records:
+        if not loader.add(record):
+            break
+    loader.flush()
+    return loader.report
+
+
+class _Loader:
+    """The batch at hand and the report."""
+
+    def __init__(
+        self, log: EventLog | None, options: LoadOptions, privacy: PrivacySettings, on_progress: OnCount
+    ) -> None:
+        self._log = log
+        self._options = options
+        self._privacy = privacy
+        self._on_progress = on_progress
+        self._since_us = None if options.since is None else microseconds(options.since)
+        self._namespace = ""
+        self._batch: list[EventDraft] = []
+        self._batch_bytes = 0
+        self._items = 0
+        self._session: str | None = None
+        #: Hashes of what a dry run would have appended, to report repetitions within a file.
+        self._seen: dict[int, int] = {}
+        self.report = ImportReport(format=options.format, is_dry_run=options.dry_run)
+
+    def add(self, record: Record) -> bool:
+        """Add a record; return False when the limit of items is reached."""
+        if isinstance(record, Skipped):
+            self.report.seen += record.count
+            self.report.skip(record.reason, record.count)
+            return True
+        self.report.seen += 1
+        if isinstance(record, Failed):
+            self.report.fail(record)
+            return True
+        try:
+            drafts, namespace = self._drafts(record)
+        except InvalidInput as error:
+            self.report.fail(Failed(where=record.where, reason=f"{error.field}: {error.reason}"))
+            return True
+        if self._is_too_old(drafts[-1]):
+            self.report.skip("before --since")
+            return True
+        if self._items == self._options.items_max:
+            self.report.seen -= 1
+            return False
+        self._items += 1
+        self._append(namespace, drafts)
+        return True
+
+    def flush(self) -> None:
+        """Append the batch."""
+        if not self._batch:
+            return
+        for event, outcome in self._recorded(self._batch):
+            match outcome:
+                case "new" if event.type == "memory.quarantined":
+                    self.report.quarantined += 1
+                    self.report.namespaces.add(self._namespace)
+                case "new":
+                    self.report.imported[event.type] = self.report.imported.get(event.type, 0) + 1
+                    self.report.namespaces.add(self._namespace)
+                case "duplicate":
+                    self.report.duplicates += event.type != "memory.quarantined"
+                case reason:
+                    self.report.skip(reason)
+        self._batch = []
+        self._batch_bytes = 0
+        self._on_progress(self.report.seen)
+
+    def _append(self, namespace: str, drafts: list[EventDraft]) -> None:
+        """Add the drafts of one item to the batch."""
+        size = sum(len(event.payload) for event in drafts)
+        is_full = len(self._batch) + len(drafts) > BATCH_EVENTS_MAX or self._batch_bytes + size > REQUEST_BYTES_MAX
+        if is_full or namespace != self._namespace:
+            self.flush()
+        self._namespace = namespace
+        self._batch += drafts
+        self._batch_bytes += size
+
+    def _drafts(self, record: ImportedEvent | ExactEvent) -> tuple[list[EventDraft], str]:
+        """Return the events of a record, screened, and their namespace."""
+        if isinstance(record, ExactEvent):
+            event = screen(record.draft, self._privacy.policies(record.namespace))
+            # An export has the quarantines of its labelled events.
+            return [event] if b'"labels"' in event.payload else with_quarantine([event]), record.namespace
+        namespace = self._options.namespace or ""
+        policies = self._privacy.policies(namespace)
+        events = [screen(self._draft(record), policies)]
+        drafts = with_quarantine(events, imported=True)
+        conversation = record.conversation
+        if conversation is None or conversation.id == self._session or self._is_too_old(events[0]):
+            return drafts, namespace
+        session = screen(self._session_draft(conversation), policies)
+        self._session = conversation.id
+        return [session, *drafts], namespace
+
+    def _draft(self, record: ImportedEvent) -> EventDraft:
+        """Return the event of a record with its id, session and label."""
+        fields = dict(record.fields)
+        kind = self._options.format
+        fields["id"] = imported_id(kind, short_hash(record.key))
+        if record.conversation is not None:
+            fields["session_id"] = session_id(kind, record.conversation)
+        payload: dict[str, Any] = dict(fields["payload"])
+        if fields["type"] in _LABELLED_TYPES:
+            payload["labels"] = sorted([IMPORTED_LABEL, *([] if record.is_own_words else [OTHERS_LABEL])])
+        if fields["type"] == "message.added":
+            payload["metadata"] = {"import": kind, **payload.get("metadata", {})}
+        return draft(fields | {"payload": payload}, field=fields["type"])
+
+    def _session_draft(self, conversation: Conversation) -> EventDraft:
+        """Return the start of a conversation."""
+        kind = self._options.format
+        title = as_name(conversation.title)
+        fields: dict[str, Any] = {
+            "id": imported_id(kind, short_hash("session", conversation.id)),
+            "type": "session.started",
+            "session_id": session_id(kind, conversation),
+            "payload": {"channel": kind, "metadata": {"title": title} if title else {}},
+        }
+        if conversation.started_at is not None:
+            fields["occurred_at"] = conversation.started_at
+        return draft(fields, field="session")
+
+    def _is_too_old(self, event: EventDraft) -> bool:
+        """Return whether an event happened before `since`. What has no time is kept."""
+        return self._since_us is not None and event.occurred_at_us is not None and event.occurred_at_us < self._since_us
+
+    def _recorded(self, batch: list[EventDraft]) -> list[tuple[EventDraft, str]]:
+        """Return what became of each event: `new`, `duplicate`, or the reason why it was left out."""
+        if self._options.dry_run or self._log is None:
+            return [(event, self._would_be(event)) for event in batch]
+        try:
+            recorded = self._log.append(self._namespace, batch)
+        except (Erased, EventIdConflict) as error:
+            if len(batch) == 1:
+                return [(batch[0], _ERASED if isinstance(error, Erased) else _CHANGED)]
+            middle = len(batch) // 2
+            return self._recorded(batch[:middle]) + self._recorded(batch[middle:])
+        return [*zip(batch, map(_outcome, recorded), strict=True)]
+
+    def _would_be(self, event: EventDraft) -> str:
+        """Return what would become of an event, for a dry run."""
+        content = hash((event.type, event.session_id, event.payload))
+        before = None if event.id is None else self._seen.get(hash(event.id))
+        if before is not None:
+            return "duplicate" if before == content else _CHANGED
+        if event.id is not None:
+            self._seen[hash(event.id)] = content
+        recorded = None if self._log is None or event.id is None else self._log.find(self._namespace, event.id)
+        if recorded is not None:
+            is_same = (recorded.type, recorded.session_id, recorded.payload) == (
+                event.type,
+                event.session_id,
+                event.payload,
+            )
+            return "duplicate" if is_same and event.occurred_at_us in (None, recorded.occurred_at_us) else _CHANGED
+        return "new"
+
+
+def session_id(kind: str, conversation: Conversation) -> str:
+    """Return the session of a conversation: its own id where it is short, and otherwise a hash of it."""
+    plain = as_name(conversation.id) or ""
+    own = f"{kind}:{plain}"
+    if plain == conversation.id and len(own) <= NAME_CHARS_MAX:
+        return own
+    return f"{kind}:{short_hash(conversation.id)}"
+
+
+def _outcome(event: Appended) -> str:
+    return "duplicate" if event.duplicate else "new"

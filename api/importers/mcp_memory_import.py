@@ -1,0 +1,77 @@
+"""MCP memory import: the lines of the reference server for memory, entities with observations and relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from recollect.api.importers.json_lines import read_json_lines
+from recollect.api.importers.records import (
+    IMPORTED_CONFIDENCE,
+    ReadOptions,
+    Record,
+    Skipped,
+    as_list,
+    as_name,
+    as_text,
+    knowledge,
+    short_hash,
+)
+from recollect.api.importers.source_files import SourceFiles
+from recollect.api.importers.statements import imported_fact, statement
+from recollect.events.catalogue import EntityType
+from recollect.events.errors import InvalidInput
+
+_ENTITY_TYPES = frozenset(get_args(EntityType))
+#: Names that stand for the user in the prompts of that server.
+_USERS = frozenset({"default_user", "user", "the user"})
+
+
+def read_mcp_memory(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+    """Yield each entity, its observations as facts about it, and each relation."""
+    for name in files.names:
+        yield from read_json_lines(files, name, lambda fields: _records(fields, options))
+
+
+def _records(fields: dict[str, Any], options: ReadOptions) -> Iterator[Record]:
+    match fields.get("type"):
+        case "entity":
+            yield from _entity(fields, options)
+        case "relation":
+            yield _relation(fields, options)
+        case kind:
+            raise InvalidInput(f"is {str(kind)[:80]!r}, neither an entity nor a relation", field="type")
+
+
+def _entity(fields: dict[str, Any], options: ReadOptions) -> Iterator[Record]:
+    name = _name(fields.get("name"), options)
+    kind = as_text(fields.get("entityType")).casefold()
+    payload: dict[str, Any] = {"name": name}
+    if kind in _ENTITY_TYPES:
+        payload |= {"type": kind, "confidence": IMPORTED_CONFIDENCE}
+    if name != options.subject:
+        yield knowledge(f"entity:{name}", "entity.described", payload, where=f"entity {name}")
+    for observation in as_list(fields.get("observations")):
+        fact = statement(as_text(observation), name)
+        if fact is None:
+            yield Skipped(reason="empty observation")
+            continue
+        key = f"entity:{name}:{short_hash(*map(str, fact.values()))}"
+        yield knowledge(key, "fact.stated", imported_fact(fact), where=f"entity {name}")
+
+
+def _relation(fields: dict[str, Any], options: ReadOptions) -> Record:
+    source, target = _name(fields.get("from"), options), _name(fields.get("to"), options)
+    kind = as_name(as_text(fields.get("relationType")).replace("_", " "))
+    if kind is None:
+        raise InvalidInput("the relation has no relationType", field="relationType")
+    payload = {"source": source, "type": kind, "target": target, "confidence": IMPORTED_CONFIDENCE}
+    key = f"relation:{short_hash(source, kind, target)}"
+    return knowledge(key, "relationship.stated", payload, where=f"relation {source} {kind} {target}")
+
+
+def _name(value: object, options: ReadOptions) -> str:
+    name = as_name(value)
+    if name is None:
+        raise InvalidInput("the name is missing", field="name")
+    return options.subject if name.casefold() in _USERS else name.replace("_", " ")

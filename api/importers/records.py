@@ -1,0 +1,272 @@
+"""Import records: what the reader of a format yields, and the values of JSON of unknown shape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, cast
+
+import orjson
+
+from recollect.events.envelope import EventDraft
+from recollect.events.errors import InvalidInput, RecollectError
+from recollect.events.limits import NAME_CHARS_MAX
+
+#: Confidence in a fact that another program remembered: that of an extraction without a review.
+IMPORTED_CONFIDENCE = 0.6
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """The conversation of a message; it becomes a session."""
+
+    id: str
+    title: str | None = None
+    started_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedEvent:
+    """An event to import, without its id and its session."""
+
+    #: Its name within the format, from which its id is made: the same item has the same key in every export.
+    key: str
+    #: The fields of the event.
+    fields: dict[str, Any]
+    #: The position in the file, for the report.
+    where: str
+    #: None: it belongs to no conversation.
+    conversation: Conversation | None = None
+    #: Whether the user of the memory said it. Anything else that looks like instructions waits for a review.
+    is_own_words: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactEvent:
+    """An event of an export of Recollect, with its own id and namespace."""
+
+    namespace: str
+    draft: EventDraft
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """Items that hold nothing to remember."""
+
+    #: The reason, which the report counts, such as `tool output`.
+    reason: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """An item that could not be read."""
+
+    where: str
+    reason: str
+
+
+Record = ImportedEvent | ExactEvent | Skipped | Failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """The options of a reader."""
+
+    #: The name of the user in the bot's own messages; None: the user has no name there.
+    user: str | None = None
+    #: The namespace of an export's lines; None: each line's own.
+    namespace: str | None = None
+
+    @property
+    def subject(self) -> str:
+        """Return the subject of facts about the user."""
+        return self.user or "user"
+
+
+def guarded(where: str, read: Callable[[], Iterable[Record]]) -> Iterator[Record]:
+    """Yield the records of one conversation or file; all of them, or one failure, so that a bad one stops no other."""
+    try:
+        yield from [*read()]
+    except InvalidInput as error:
+        yield Failed(where=where, reason=error.reason)
+    except RecollectError as error:
+        yield Failed(where=where, reason=str(error))
+    except RecursionError:
+        yield Failed(where=where, reason="nested too deeply")
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, OSError) as error:
+        yield Failed(where=where, reason=f"not of the expected shape: {type(error).__name__}: {str(error)[:200]}")
+
+
+def json_of(raw: bytes) -> Any:
+    """Return decoded JSON; raise `ValueError` when it is none."""
+    return orjson.loads(raw)
+
+
+def as_object(value: object) -> dict[str, Any]:
+    """Return a value if it is a JSON object; an empty one otherwise."""
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a value if it is a list; an empty one otherwise."""
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text without spaces around it; a number as text; empty for anything else."""
+    if isinstance(value, str):
+        return value.strip()
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def as_name(value: object) -> str | None:
+    """Return a text as a name: without control characters and not too long; None for an empty one."""
+    return _CONTROLS.sub(" ", as_text(value))[:NAME_CHARS_MAX].strip() or None
+
+
+def as_moment(value: object) -> datetime | None:
+    """Return a time: seconds since 1970 as a number or digits, or ISO 8601, in UTC without a zone; None for others."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        text = as_text(value)
+        if not text:
+            return None
+        if text.replace(".", "", 1).isdecimal() and len(text) > len("YYYYMMDD"):
+            return datetime.fromtimestamp(float(text), UTC)
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def short_hash(*parts: str) -> str:
+    """Return the first 32 hex digits of the sha256 of texts."""
+    return sha256("\x1f".join(parts).encode(errors="replace")).hexdigest()[:32]
+
+
+def message(
+    conversation: Conversation,
+    id: str,
+    *,
+    role: str,
+    text: str,
+    occurred_at: datetime | None,
+    name: str | None = None,
+    attachments: Sequence[Mapping[str, Any]] = (),
+    is_own_words: bool = False,
+    metadata: Mapping[str, Any] | None = None,
+) -> Record:
+    """Return a message of a conversation; skipped when it is empty."""
+    if not text and not attachments:
+        return Skipped(reason="empty message")
+    payload: dict[str, Any] = {"role": role, "text": text}
+    if name:
+        payload["name"] = name
+    if attachments:
+        payload["attachments"] = [*attachments]
+    payload["metadata"] = dict(metadata or {}) | {
+        "conversation_id": conversation.id[:NAME_CHARS_MAX],
+        "message_id": id[:NAME_CHARS_MAX],
+    }
+    fields: dict[str, Any] = {"type": "message.added", "payload": payload}
+    if occurred_at is not None:
+        fields["occurred_at"] = occurred_at
+    return ImportedEvent(
+        key=f"{conversation.id}:{id}",
+        fields=fields,
+        where=f"conversation {conversation.id}, message {id}",
+        conversation=conversation,
+        is_own_words=is_own_words,
+    )
+
+
+def knowledge(
+    key: str, event_type: str, payload: Mapping[str, Any], *, where: str, occurred_at: datetime | None = None
+) -> ImportedEvent:
+    """Return a fact, a preference, an entity, a relationship or a document that another program remembered."""
+    fields: dict[str, Any] = {"type": event_type, "payload": dict(payload)}
+    if occurred_at is not None:
+        fields["occurred_at"] = occurred_at
+    return ImportedEvent(key=key, fields=fields, where=where)
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What an import did, or with `dry_run` would do."""
+
+    format: str
+    is_dry_run: bool = False
+    #: Items read: messages, facts, and items that were skipped or failed.
+    seen: int = 0
+    #: New events by type.
+    imported: dict[str, int] = field(default_factory=dict[str, int])
+    #: Events that the log has already.
+    duplicates: int = 0
+    #: Imported texts that wait for a review, since they look like instructions.
+    quarantined: int = 0
+    #: Numbers of items that were left out, by reason.
+    skipped: dict[str, int] = field(default_factory=dict[str, int])
+    #: The first failures, each with the position in the file.
+    failed: list[Failed] = field(default_factory=list[Failed])
+    #: The number of all failures.
+    failures: int = 0
+    #: The namespaces with new events.
+    namespaces: set[str] = field(default_factory=set[str])
+
+    @property
+    def added(self) -> int:
+        """Return the number of new events."""
+        return sum(self.imported.values())
+
+    def skip(self, reason: str, count: int = 1) -> None:
+        """Count items that were left out."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + count
+
+    def fail(self, failure: Failed) -> None:
+        """Count a failure; the first `FAILURES_MAX` are reported."""
+        self.failures += 1
+        if len(self.failed) < FAILURES_MAX:
+            self.failed.append(failure)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as JSON."""
+        return {
+            "format": self.format,
+            "dry_run": self.is_dry_run,
+            "seen": self.seen,
+            "imported": self.imported,
+            "duplicates": self.duplicates,
+            "quarantined": self.quarantined,
+            "skipped": self.skipped,
+            "failed": [{"where": failure.where, "reason": failure.reason} for failure in self.failed],
+            "failures": self.failures,
+            "namespaces": sorted(self.namespaces),
+        }
+
+    def as_text(self) -> str:
+        """Return the report as lines for people."""
+        kinds = ", ".join(f"{count} {event_type}" for event_type, count in sorted(self.imported.items()))
+        lines = [
+            f"{self.format}: {self.seen} items seen",
+            f"{'would import' if self.is_dry_run else 'imported'}: {self.added}{f' ({kinds})' if kinds else ''}",
+            f"there already: {self.duplicates}",
+        ]
+        if self.quarantined:
+            lines.append(f"waiting for a review, since they look like instructions: {self.quarantined}")
+        lines += [f"skipped: {count} ({reason})" for reason, count in sorted(self.skipped.items())]
+        lines += [f"FAILED: {failure.where}: {failure.reason}" for failure in self.failed]
+        if self.failures > len(self.failed):
+            lines.append(f"FAILED: {self.failures - len(self.failed)} more")
+        return "\n".join(lines)
+
+
+#: Failures that a report names; a file of another shape fails at every item.
+FAILURES_MAX = 100
