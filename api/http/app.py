@@ -18,14 +18,17 @@ from recollect.api.access.token_store import TokenStore
 from recollect.api.http.openapi import describe
 from recollect.api.http.origin_guard import OriginGuard
 from recollect.api.http.routes import (
+    dead_letter_routes,
     description_routes,
     erasure_routes,
     event_routes,
     memory_routes,
     operation_routes,
+    overview_routes,
     page_routes,
     privacy_routes,
     retrieval_routes,
+    viewer_routes,
 )
 from recollect.api.http.routes.problems import answer_errors
 from recollect.api.http.routes.rights import GuardedRouter
@@ -37,13 +40,17 @@ ROUTERS: tuple[GuardedRouter, ...] = tuple(
     routes.router
     for routes in (
         event_routes,
+        # Before the memory routes, whose path of an id includes `/sources`.
+        overview_routes,
         memory_routes,
         erasure_routes,
         retrieval_routes,
         page_routes,
         privacy_routes,
         operation_routes,
+        dead_letter_routes,
         description_routes,
+        viewer_routes,
     )
 )
 
