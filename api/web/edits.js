@@ -67,8 +67,9 @@ function restated(kind, memory) {
     return { type: "fact.stated", payload: withoutEmpty(payload) };
   }
   if (kind === "relationship") {
+    // Without sources: it comes back in its own row, which has them, and sources from before the end would not undo it.
     const { source, type, target, confidence, properties } = memory;
-    return { type: "relationship.stated", payload: withoutEmpty({ source, type, target, confidence, properties, source_events }) };
+    return { type: "relationship.stated", payload: withoutEmpty({ source, type, target, confidence, properties }) };
   }
   const { category, name, value, strength, standing, subject } = memory;
   return { type: "preference.stated", payload: withoutEmpty({ category, key: name, value, strength, standing, subject, source_events }) };

@@ -3,7 +3,7 @@
 /** Angle between neighbours on a spiral, which spreads any number of points evenly. */
 const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 /** Pull to the middle; what no edge ties to the largest part is pulled more, since nothing else keeps it near. */
-const [PULL, LOOSE_PULL] = [0.14, 0.6];
+const [PULL, LOOSE_PULL] = [0.2, 0.7];
 /** Labels that have a place in any case, on other nodes if need be: those of the most important entities. */
 const LABELS_MIN = 12;
 /** Margin around the picture in pixels: half a label above and below. */
@@ -85,8 +85,8 @@ function repel(x, y, forceX, forceY) {
       const dx = ax - x[b];
       const dy = ay - y[b];
       const square = dx * dx + dy * dy + 0.01;
-      // Beyond ten lengths of an edge the push is too weak to matter.
-      if (square > 100) continue;
+      // Beyond five lengths of an edge the push would only make room that nothing fills.
+      if (square > 25) continue;
       const [pushX, pushY] = [dx / square, dy / square];
       sumX += pushX;
       sumY += pushY;

@@ -41,10 +41,11 @@ SELECT facts.id, group_id AS subject, predicate, object, status, valid_until_us 
 JOIN entity_groups USING (entity_id) WHERE {_FACTS.readable} AND {_FACTS.listed}
 ORDER BY status = 'active' DESC, confidence DESC, facts.key DESC LIMIT ?
 """
-# The entities that the newest messages name, with the speakers of the messages.
+# The entities that the newest messages name, with the speakers of the messages. The mentions of a message stay when it
+# expires, as long as a summary stands for it; its speaker does not.
 _MENTIONS = """
-SELECT mentions.version, group_id, speaker FROM mentions JOIN entity_groups USING (entity_id)
-JOIN episodes USING (version) WHERE episodes.status <> 'forgotten' ORDER BY mentions.version DESC LIMIT ?
+SELECT mentions.version, group_id, coalesce(speaker, '') FROM mentions JOIN entity_groups USING (entity_id)
+LEFT JOIN episodes USING (version) WHERE coalesce(episodes.status, '') <> 'forgotten' ORDER BY mentions.version DESC LIMIT ?
 """
 _TIME_SPAN = """
 SELECT min(occurred_at_us), max(occurred_at_us) FROM episodes WHERE status <> 'forgotten'
@@ -123,7 +124,7 @@ class MapQueries:
         return fetch_records(self._connection, MapFact, _MAP_FACTS, (limit,))
 
     def mentions(self, limit: int) -> Sequence[tuple[int, int, str]]:
-        """Return the newest mentions: version of the message, group of the entity, speaker of the message."""
+        """Return the newest mentions: version of the message, group of the entity, speaker of the message, empty when unknown."""
         return [
             (version, group, speaker) for version, group, speaker in fetch_tuples(self._connection, _MENTIONS, (limit,))
         ]
