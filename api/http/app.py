@@ -19,16 +19,19 @@ from recollect.api.http.openapi import describe, operation_id
 from recollect.api.http.origin_guard import OriginGuard
 from recollect.api.http.request_observer import RequestObserver
 from recollect.api.http.routes import (
+    dead_letter_routes,
     description_routes,
     erasure_routes,
     event_routes,
     mcp_routes,
     memory_routes,
     operation_routes,
+    overview_routes,
     page_routes,
     privacy_routes,
     retrieval_routes,
     tool_routes,
+    viewer_routes,
     work_routes,
 )
 from recollect.api.http.routes.problems import answer_errors
@@ -42,6 +45,8 @@ ROUTERS: tuple[GuardedRouter, ...] = tuple(
     routes.router
     for routes in (
         event_routes,
+        # Before the memory routes, whose path of an id includes `/sources`.
+        overview_routes,
         memory_routes,
         erasure_routes,
         retrieval_routes,
@@ -51,7 +56,9 @@ ROUTERS: tuple[GuardedRouter, ...] = tuple(
         operation_routes,
         mcp_routes,
         tool_routes,
+        dead_letter_routes,
         description_routes,
+        viewer_routes,
     )
 )
 

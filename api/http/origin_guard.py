@@ -46,7 +46,10 @@ class OriginGuard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+                headers = [*message.get("headers", ())]
+                names = {name for name, _ in headers}
+                # The files of the viewer, which hold no memory, may be kept by a browser.
+                message["headers"] = [*headers, *(header for header in _HEADERS if header[0] not in names)]
             await send(message)
 
         try:

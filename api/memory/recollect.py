@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
 from recollect.api.assembly.memory_parts import open_parts
+from recollect.api.assembly.read_model_access import reading
 from recollect.api.memory.append_telemetry import note_appended, operation_of
 from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.memory_editing import MemoryEditing
@@ -409,15 +410,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
     @contextmanager
     def _reading(self, namespace: str, as_of: AsOf = None) -> Generator[Snapshot]:
         """Open the read model: caught up with the log, or as of a past version."""
-        version = self.version(check_namespace(namespace), as_of)
-        if version is None:
-            self.parts.read_models.catch_up(namespace)
-        reading = (
-            self.parts.read_models.reading(namespace)
-            if version is None
-            else self.parts.history.reading(namespace, version)
-        )
-        with reading as snapshot:
+        with reading(self.parts, namespace, as_of) as snapshot:
             yield snapshot
 
     def _retrieve(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:

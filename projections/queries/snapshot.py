@@ -16,6 +16,7 @@ from recollect.projections.queries.episodes_with_turns import EpisodesWithTurns
 from recollect.projections.queries.fact_queries import FactQueries
 from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.queries.knowledge_queries import KnowledgeQueries
+from recollect.projections.queries.map_queries import MapQueries
 from recollect.projections.queries.memory_id_queries import MemoryIdQueries
 from recollect.projections.queries.page_queries import PageQueries
 from recollect.projections.queries.progress_queries import ProgressQueries
@@ -83,6 +84,11 @@ class Snapshot:
     def pages(self) -> PageQueries:
         """Return the queries for pages of the lists."""
         return PageQueries(self._connection)
+
+    @cached_property
+    def map(self) -> MapQueries:
+        """Return the queries for the map of entities and for the timeline."""
+        return MapQueries(self._connection)
 
     @cached_property
     def quarantine(self) -> QuarantineQueries:

@@ -63,11 +63,12 @@ def test_every_route_declares_a_right_and_says_so_in_openapi(house: Application)
     rights = declared_rights(ROUTERS)
     # MCP and the tools have descriptions of their own; test_mcp_http.py and test_tool_routes.py ask them.
     others = {key for key in rights if key[1].startswith(("/mcp", "/tools/"))}
-    assert set(rights) - described == {("GET", "/openapi.json"), ("GET", "/docs"), *others}
+    viewer = {("GET", "/"), ("GET", "/web/{name}")}
+    assert set(rights) - described == {("GET", "/openapi.json"), ("GET", "/docs"), *others, *viewer}
     assert len(others) == 4 + 7
     assert [key for key, right in rights.items() if right.extent == "namespace" and not right.scopes] == []
     public = {path for (_, path), right in rights.items() if right.extent == "public"}
-    assert public == {"/health/live", "/health/ready"}
+    assert public == {"/health/live", "/health/ready"} | {path for _, path in viewer}
 
 
 def test_a_route_without_a_right_is_refused_at_import() -> None:

@@ -18,7 +18,7 @@ def test_the_wheel_built_from_the_sdist_holds_one_package_with_all_its_files(tmp
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"recollect"}
     for folder in ("events", "projections", "jobs", "api"):
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix in (".py", ".sql"):
+            if path.suffix in (".py", ".sql", ".html", ".css", ".js", ".svg"):
                 assert f"recollect/{path.relative_to(ROOT)}" in names
     assert "recollect/py.typed" in names
 

@@ -1,0 +1,89 @@
+"""Overview routes: the map of a namespace, its moments, its timeline, its sizes, and the messages behind a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import Depends, Query
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from recollect.api.assembly.read_model_access import reading
+from recollect.api.http.routes.dependencies import AsOfText, Memory
+from recollect.api.http.routes.json_bodies import json_response
+from recollect.api.http.routes.query_parameters import refuse_unknown
+from recollect.api.http.routes.rights import GuardedRouter, allow
+from recollect.api.memory.recollect import Recollect
+from recollect.api.pages.entity_map import ENTITIES_MAX, entity_map
+from recollect.api.pages.message_sources import message_sources
+from recollect.api.pages.moments import MOMENTS_MAX, PERIODS_MAX, list_moments, timeline
+from recollect.api.pages.namespace_stats import namespace_stats
+from recollect.events.limits import check_namespace
+from recollect.projections.queries.snapshot import Snapshot
+
+router = GuardedRouter(tags=["overview"], dependencies=[Depends(refuse_unknown)])
+
+
+@router.get("/v1/namespaces/{namespace}/map", name="map")
+@allow("read", cost=5, audited=True)
+async def read_map(
+    memory: Memory,
+    namespace: str,
+    limit: Annotated[int, Query(ge=1, le=ENTITIES_MAX, description="entities, those that matter most")] = 1_000,
+    as_of: AsOfText = None,
+) -> Response:
+    """Return the entities, and the relationships, facts and common messages that connect them."""
+    return await _answer(memory, namespace, as_of, lambda snapshot: entity_map(snapshot, limit))
+
+
+@router.get("/v1/namespaces/{namespace}/timeline", name="timeline")
+@allow("read", audited=True)
+async def read_timeline(
+    memory: Memory,
+    namespace: str,
+    periods: Annotated[int, Query(ge=1, le=PERIODS_MAX)] = 60,
+    as_of: AsOfText = None,
+) -> Response:
+    """Return the number of episodes of each tier in periods of equal length."""
+    return await _answer(memory, namespace, as_of, lambda snapshot: timeline(snapshot, periods))
+
+
+@router.get("/v1/namespaces/{namespace}/stats", name="stats")
+@allow("read")
+async def read_stats(memory: Memory, namespace: str, as_of: AsOfText = None) -> Response:
+    """Return how many episodes and memories the namespace holds, and the bytes of its files."""
+    data = memory.parts.settings.storage.data
+    return await _answer(memory, namespace, as_of, lambda snapshot: namespace_stats(snapshot, data, namespace))
+
+
+@router.get("/v1/namespaces/{namespace}/memories/{memory_id:path}/sources", name="memory sources")
+@allow("read", audited=True)
+async def list_memory_sources(memory: Memory, namespace: str, memory_id: str, as_of: AsOfText = None) -> Response:
+    """List the messages that a memory was derived from, expired or not."""
+    log = memory.parts.log
+    return await _answer(
+        memory, namespace, as_of, lambda snapshot: message_sources(snapshot, log, namespace, memory_id)
+    )
+
+
+@router.get("/v1/namespaces/{namespace}/moments", name="moments")
+@allow("read")
+async def read_moments(
+    memory: Memory, namespace: str, limit: Annotated[int, Query(ge=2, le=MOMENTS_MAX)] = 60
+) -> Response:
+    """List versions from the first to the last, with their times, to choose an `as_of` from."""
+    log = memory.parts.log
+    return json_response(await run_in_threadpool(list_moments, log, check_namespace(namespace), limit))
+
+
+async def _answer(
+    memory: Recollect, namespace: str, as_of: str | None, answer: Callable[[Snapshot], dict[str, Any]]
+) -> Response:
+    """Return what `answer` reads from the read model of the namespace."""
+
+    def read() -> dict[str, Any]:
+        with reading(memory.parts, namespace, as_of) as snapshot:
+            return answer(snapshot)
+
+    return json_response(await run_in_threadpool(read))

@@ -1,0 +1,51 @@
+"""Viewer routes: the page of the viewer and its files. They hold no data, so they need no token."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from starlette.responses import Response
+
+from recollect.api.http.routes.rights import GuardedRouter, allow
+from recollect.api.web.viewer_files import viewer_files
+from recollect.events.errors import NotFound
+
+#: A page may load files of this server and nothing else, run no text as code, and stand in no frame.
+_POLICY = (
+    "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    # A new version is used at the next load; an unchanged file is not sent again.
+    "cache-control": "no-cache",
+}
+
+router = GuardedRouter(include_in_schema=False)
+
+
+@router.get("/")
+@allow(extent="public")
+async def read_viewer(request: Request) -> Response:
+    """Return the page of the viewer."""
+    return _file_response(request, "index.html")
+
+
+@router.get("/web/{name}")
+@allow(extent="public")
+async def read_viewer_file(request: Request, name: str) -> Response:
+    """Return a file of the viewer."""
+    return _file_response(request, name)
+
+
+def _file_response(request: Request, name: str) -> Response:
+    """Return a file, or 304 when the browser has it; raise `NotFound` for a name that the viewer does not have."""
+    file = viewer_files().get(name)
+    if file is None:
+        raise NotFound("the viewer has no file of this name", field="name")
+    headers = {**_HEADERS, "etag": file.etag}
+    if request.headers.get("if-none-match") == file.etag:
+        return Response(status_code=304, headers=headers)
+    return Response(file.content, media_type=file.media_type, headers=headers)

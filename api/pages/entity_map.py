@@ -1,0 +1,87 @@
+"""Entity map: all entities of a namespace with the relationships, facts and common messages that connect them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import combinations
+from typing import Any
+
+from recollect.events.envelope import rfc3339
+from recollect.events.errors import InvalidInput
+from recollect.projections.queries.map_queries import MapFact, MapQueries
+from recollect.projections.queries.snapshot import Snapshot
+
+#: Entities of one answer: about 1 MB of JSON with the edges, which a browser lays out in two seconds.
+ENTITIES_MAX = 5_000
+#: Relationships and facts of one answer, each: twice the entities, as in graphs extracted from chats.
+_EDGES_MAX = 10_000
+#: Mentions that are read for the common messages, the newest ones: 50 ms.
+_MENTIONS_MAX = 20_000
+#: Entities of one message that are connected with one another; a longer list names everything.
+_ENTITIES_OF_MESSAGE_MAX = 8
+#: Pairs with common messages in one answer, the most frequent ones.
+_PAIRS_MAX = 10_000
+
+
+def entity_map(snapshot: Snapshot, limit: int) -> dict[str, Any]:
+    """Return the `limit` entities that matter most, and the edges between them.
+
+    An edge has the kind ``relationship``, ``fact`` or ``together``: messages that name both, or that one wrote and that
+    name the other. A fact whose object is no entity has `target` None and the object as `text`.
+
+    Raises:
+        InvalidInput: `limit` is not from 1 to 5,000.
+    """
+    if not 1 <= limit <= ENTITIES_MAX:
+        raise InvalidInput(f"give a number from 1 to {ENTITIES_MAX:,}", field="limit")
+    entities = snapshot.map.entities(limit)
+    ids = {entity.id for entity in entities}
+    names = snapshot.map.names()
+    edges: list[dict[str, Any]] = [
+        {"kind": "relationship", **asdict(edge)}
+        for edge in snapshot.map.relationships(_EDGES_MAX)
+        if edge.source in ids and edge.target in ids
+    ]
+    edges += [_fact_edge(fact, names, ids) for fact in snapshot.map.facts(_EDGES_MAX) if fact.subject in ids]
+    edges += [
+        {"kind": "together", "source": first, "target": second, "count": count}
+        for (first, second), count in _pairs(snapshot.map, names, ids)
+    ]
+    return {
+        "version": snapshot.version,
+        "entities": [asdict(entity) for entity in entities],
+        "edges": edges,
+        "total": snapshot.map.entity_count(),
+    }
+
+
+def _fact_edge(fact: MapFact, names: Mapping[str, int], ids: set[int]) -> dict[str, Any]:
+    """Return the edge of a fact."""
+    target = names.get(fact.object.casefold())
+    return {
+        "kind": "fact",
+        "id": fact.id,
+        "source": fact.subject,
+        "type": fact.predicate,
+        "target": target if target in ids and target != fact.subject else None,
+        "text": fact.object,
+        "status": fact.status,
+        "valid_until": None if fact.valid_until_us is None else rfc3339(fact.valid_until_us),
+    }
+
+
+def _pairs(queries: MapQueries, names: Mapping[str, int], ids: set[int]) -> Sequence[tuple[tuple[int, int], int]]:
+    """Return the pairs of entities with common messages and the number of these, the most frequent pairs first."""
+    groups_of_messages: defaultdict[int, set[int]] = defaultdict(set)
+    for version, group, speaker in queries.mentions(_MENTIONS_MAX):
+        groups = groups_of_messages[version]
+        groups.add(group)
+        speaking = names.get(speaker.casefold())
+        if speaking is not None:
+            groups.add(speaking)
+    counts: Counter[tuple[int, int]] = Counter()
+    for groups in groups_of_messages.values():
+        counts.update(combinations(sorted(groups & ids)[:_ENTITIES_OF_MESSAGE_MAX], 2))
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_PAIRS_MAX]

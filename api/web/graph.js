@@ -1,0 +1,222 @@
+/** Graph: the nodes and edges of the map, their clusters, and the paths between them. */
+
+/** Nodes that the map draws; the others of a cluster are one node. Layout and drawing take about a second then. */
+export const NODES_MAX = 1_500;
+/** Pairs with common messages that are kept for each entity: more make a hairball. */
+const PAIRS_OF_NODE_MAX = 3;
+/** How strongly an edge pulls its ends into one cluster. */
+const STRENGTH = { relationship: 3, fact: 2, together: 1 };
+/** Sweeps over all nodes in which they choose a cluster; few graphs change after the sixth. */
+const SWEEPS_MAX = 10;
+
+/**
+ * @typedef {object} MapNode
+ * @property {string} key
+ * @property {string} label
+ * @property {"entity" | "value" | "cluster"} kind
+ * @property {string} type
+ * @property {number} mentions
+ * @property {number} degree
+ * @property {number} cluster
+ * @property {string[]} [members]  of a cluster node
+ *
+ * @typedef {object} MapEdge
+ * @property {number} a  index of a node
+ * @property {number} b
+ * @property {"relationship" | "fact" | "together"} kind
+ * @property {string} label
+ * @property {boolean} ended
+ *
+ * @typedef {{nodes: MapNode[], edges: MapEdge[], adjacency: {node: number, edge: number}[][], hidden: number}} Graph
+ */
+
+/**
+ * Return the graph of an answer of `/map`. Nodes and edges are in the order of the answer, so that the same answer
+ * gives the same picture.
+ * @param {any} answer
+ * @param {{facts: boolean, together: boolean, ended: boolean, cluster: string | null, nodesMax?: number}} options
+ * @returns {Graph}
+ */
+export function buildGraph(answer, options) {
+  const whole = connected(answer, options);
+  assignClusters(whole);
+  return collapsed(whole, options.cluster, options.nodesMax ?? NODES_MAX);
+}
+
+function connected(answer, { facts, together, ended }) {
+  const nodes = answer.entities.map((entity) => ({
+    key: `e${entity.id}`, label: entity.name, kind: "entity", type: entity.type, mentions: entity.mention_count,
+    spoken: entity.spoken_count, degree: 0, cluster: 0,
+  }));
+  const index = new Map(answer.entities.map((entity, at) => [entity.id, at]));
+  const edges = [];
+  for (const edge of answer.edges) {
+    if (edge.kind === "together" || (edge.kind === "fact" && !facts)) continue;
+    const isEnded = edge.status !== "active" && edge.status !== "stale";
+    if (isEnded && !ended) continue;
+    let target = edge.target === null ? undefined : index.get(edge.target);
+    if (edge.target === null) {
+      target = nodes.length;
+      nodes.push({ key: `f${edge.id}`, label: edge.text, kind: "value", type: "value", mentions: 0, degree: 0, cluster: 0 });
+    }
+    edges.push({ a: index.get(edge.source), b: target, kind: edge.kind, label: edge.type, ended: isEnded, id: edge.id });
+  }
+  if (together) edges.push(...commonMessages(answer.edges, index, edges));
+  return { nodes, edges };
+}
+
+/** Return the pairs with common messages: the most frequent ones of each entity that no other edge connects. */
+function commonMessages(edges, index, stated) {
+  const pairs = new Set(stated.filter((edge) => !edge.ended).map(({ a, b }) => `${Math.min(a, b)} ${Math.max(a, b)}`));
+  const counts = new Map();
+  const kept = [];
+  for (const edge of edges) {
+    if (edge.kind !== "together") continue;
+    const [a, b] = [index.get(edge.source), index.get(edge.target)];
+    const most = Math.min(counts.get(a) ?? 0, counts.get(b) ?? 0);
+    if (most >= PAIRS_OF_NODE_MAX || pairs.has(`${Math.min(a, b)} ${Math.max(a, b)}`)) continue;
+    counts.set(a, (counts.get(a) ?? 0) + 1);
+    counts.set(b, (counts.get(b) ?? 0) + 1);
+    const messages = edge.count === 1 ? "in 1 message" : `in ${edge.count} messages`;
+    kept.push({ a, b, kind: "together", label: messages, ended: false, count: edge.count });
+  }
+  return kept;
+}
+
+/** Return for each node its edges, the stated ones first, so that paths prefer them. */
+function adjacencyOf(nodes, edges) {
+  const adjacency = nodes.map(() => []);
+  const order = edges.map((_, at) => at).sort((x, y) => STRENGTH[edges[y].kind] - STRENGTH[edges[x].kind] || x - y);
+  for (const at of order) {
+    const { a, b } = edges[at];
+    adjacency[a].push({ node: b, edge: at });
+    if (a !== b) adjacency[b].push({ node: a, edge: at });
+  }
+  return adjacency;
+}
+
+/**
+ * Give each node a cluster: nodes move to the neighbouring cluster that raises the modularity most (the first phase of
+ * the Louvain method), in the order of the nodes, until none moves.
+ */
+function assignClusters({ nodes, edges }) {
+  const weights = nodes.map(() => new Map());
+  let total = 0;
+  for (const { a, b, kind, ended } of edges) {
+    if (a === b) continue;
+    const weight = STRENGTH[kind] * (ended ? 0.5 : 1);
+    weights[a].set(b, (weights[a].get(b) ?? 0) + weight);
+    weights[b].set(a, (weights[b].get(a) ?? 0) + weight);
+    total += weight;
+  }
+  const strength = weights.map((near) => [...near.values()].reduce((sum, weight) => sum + weight, 0));
+  const cluster = nodes.map((_, at) => at);
+  const sums = [...strength];
+  for (let sweep = 0, moved = true; moved && sweep < SWEEPS_MAX; sweep += 1) {
+    moved = false;
+    for (let at = 0; at < nodes.length; at += 1) {
+      const gains = new Map();
+      for (const [other, weight] of weights[at]) {
+        gains.set(cluster[other], (gains.get(cluster[other]) ?? 0) + weight);
+      }
+      const own = cluster[at];
+      sums[own] -= strength[at];
+      let best = own;
+      let most = (gains.get(own) ?? 0) - (sums[own] * strength[at]) / (2 * total);
+      for (const [candidate, weight] of gains) {
+        const gain = weight - (sums[candidate] * strength[at]) / (2 * total);
+        if (gain > most + 1e-9) [best, most] = [candidate, gain];
+      }
+      sums[best] += strength[at];
+      if (best !== own) [cluster[at], moved] = [best, true];
+    }
+  }
+  const numbers = new Map();
+  nodes.forEach((node, at) => {
+    if (!numbers.has(cluster[at])) numbers.set(cluster[at], numbers.size);
+    node.cluster = numbers.get(cluster[at]);
+  });
+}
+
+/** Return the graph with at most `nodesMax` nodes: one cluster alone, or all with the rest as cluster nodes. */
+function collapsed({ nodes, edges }, openKey, nodesMax) {
+  const open = openKey === null ? undefined : nodes.find((node) => node.key === openKey);
+  const eligible = nodes.map((node, at) => at).filter((at) => open === undefined || nodes[at].cluster === open.cluster);
+  const kept = [];
+  const place = new Map();
+  for (const at of eligible.slice(0, nodesMax)) {
+    place.set(at, kept.length);
+    kept.push({ ...nodes[at] });
+  }
+  const groups = new Map();
+  for (const at of eligible.slice(nodesMax)) {
+    const members = groups.get(nodes[at].cluster) ?? [];
+    members.push(at);
+    groups.set(nodes[at].cluster, members);
+  }
+  for (const [cluster, members] of groups) {
+    const first = nodes[members[0]];
+    members.forEach((at) => place.set(at, kept.length));
+    kept.push({
+      key: `c${first.key}`, label: `${members.length} more, such as ${first.label}`, kind: "cluster", type: "cluster",
+      mentions: 0, degree: 0, cluster, members: members.map((at) => nodes[at].key),
+    });
+  }
+  const drawn = new Set();
+  const keptEdges = [];
+  for (const edge of edges) {
+    const [a, b] = [place.get(edge.a), place.get(edge.b)];
+    if (a === undefined || b === undefined || a === b) continue;
+    const isCollapsed = kept[a].kind === "cluster" || kept[b].kind === "cluster";
+    const key = `${Math.min(a, b)} ${Math.max(a, b)}`;
+    if (isCollapsed && drawn.has(key)) continue;
+    drawn.add(key);
+    keptEdges.push({ ...edge, a, b });
+    kept[a].degree += 1;
+    kept[b].degree += 1;
+  }
+  return {
+    nodes: kept, edges: keptEdges, adjacency: adjacencyOf(kept, keptEdges), hidden: eligible.length - Math.min(eligible.length, nodesMax),
+  };
+}
+
+/**
+ * Return the shortest path between two nodes as edges with their direction, over edges that are valid, or over all
+ * when these do not connect them; null when nothing does.
+ * @param {Graph} graph
+ * @returns {{edge: number, from: number, to: number}[] | null}
+ */
+export function shortestPath(graph, start, end) {
+  return search(graph, start, end, false) ?? search(graph, start, end, true);
+}
+
+function search({ adjacency, edges, nodes }, start, end, withEnded) {
+  const from = new Array(nodes.length).fill(null);
+  const seen = new Uint8Array(nodes.length);
+  seen[start] = 1;
+  const queue = [start];
+  for (let at = 0; at < queue.length && !seen[end]; at += 1) {
+    for (const { node, edge } of adjacency[queue[at]]) {
+      if (seen[node] || (edges[edge].ended && !withEnded)) continue;
+      seen[node] = 1;
+      from[node] = { edge, from: queue[at], to: node };
+      queue.push(node);
+    }
+  }
+  if (!seen[end]) return null;
+  const path = [];
+  for (let node = end; node !== start; node = from[node].from) path.unshift(from[node]);
+  return path;
+}
+
+/** Return a path as a sentence. */
+export function pathText({ nodes, edges }, path) {
+  const words = [nodes[path[0].from].label];
+  for (const step of path) {
+    const edge = edges[step.edge];
+    const arrow = edge.kind === "together" ? `– named together ${edge.label} –`
+      : edge.a === step.from ? `→ ${edge.label} →` : `← ${edge.label} ←`;
+    words.push(arrow + (edge.ended ? " (ended)" : ""), nodes[step.to].label);
+  }
+  return words.join(" ");
+}

@@ -1,0 +1,102 @@
+/** Health: lag, jobs, processes, dead letters and sizes. */
+
+import { get, namespacePath, post } from "./api.js";
+import { announce, append, badge, bytesText, errorNote, h, number, quoted, replace, time } from "./dom.js";
+
+const SIZES = { read_model: "read model", vectors: "vectors", past_read_models: "read models of the past" };
+
+/** Show the health of the server, and the sizes of the namespace. */
+export async function show(content, state) {
+  const server = h("div", { class: "panels" });
+  const letters = h("section", { class: "panel" });
+  const sizes = h("section", { class: "panel" });
+  const refresh = () => Promise.all([
+    part(server, showServer), part(letters, (element) => showLetters(element, refresh)),
+    state.namespace === null ? null : part(sizes, (element) => showSizes(element, state.namespace)),
+  ]);
+  append(content, [h("div", { class: "title" }, h("h2", {}, "Health"),
+    h("button", { type: "button", class: "quiet", onclick: refresh }, "Refresh")), server, letters, sizes]);
+  await refresh();
+}
+
+/** Fill a part of the view; its error does not hide the other parts, since a token may reach some of them only. */
+async function part(element, fill) {
+  try {
+    await fill(element);
+  } catch (error) {
+    replace(element, errorNote(error));
+  }
+}
+
+async function showServer(element) {
+  const health = await get("/health");
+  replace(element,
+    panel("State", h("p", {}, badge(health.status, health.status === "ok" ? "good" : "warn"), ` version ${health.version}`),
+      h("ul", {}, health.problems.map((problem) => h("li", {}, quoted(problem))))),
+    panel("Lag", facts({
+      "events not projected": health.lag.read_models, "messages not embedded": health.lag.embeddings,
+      "messages not read for facts": health.lag.extraction, "namespaces behind": health.lag.namespaces_behind,
+      "oldest, in seconds": health.lag.oldest_seconds ?? "none",
+    }), health.lag.at_least ? h("p", { class: "hint" }, "At least: more namespaces are behind than were counted.") : null),
+    panel("Queues", facts(health.queues)),
+    panel("Embedding model", facts({ model: health.embedding.model, state: health.embedding.state, runtime: health.embedding.runtime ?? "none" })),
+    panel("Jobs", table(["Job", "Started", "Ended", "Namespaces", "Events", "Errors"], health.jobs.map((job) => [
+      job.job, time(job.started), job.ended ? time(job.ended) : badge("running"), number(job.namespaces), number(job.events),
+      job.errors ? badge(`${job.errors}: ${job.error ?? ""}`, "warn") : "0",
+    ]))),
+    panel("Processes", table(["Role", "Process", "Last heartbeat", "State"], health.processes.map((process) => [
+      process.role, `${process.host} ${process.pid}`, time(process.last_beat), badge(process.alive ? "alive" : "dead", process.alive ? "good" : "warn"),
+    ]))),
+    health.parked.length ? panel("Parked namespaces", table(["Namespace", "Version", "Error"],
+      health.parked.map((parked) => [quoted(parked.namespace), parked.version, quoted(parked.error)]))) : null);
+}
+
+async function showLetters(element, refresh) {
+  const page = await get("/v1/dead-letters");
+  const requeue = async (path) => {
+    try {
+      const answer = await post(path);
+      await refresh();
+      const words = `${answer.requeued} requeued, ${answer.failed.length} failed again`;
+      announce(words);
+      append(element, [h("p", { class: "hint" }, words)]);
+    } catch (error) {
+      append(element, [errorNote(error)]);
+    }
+  };
+  const button = (text, path) => h("button", { type: "button", class: "quiet", onclick: () => requeue(path) }, text);
+  replace(element, h("h3", {}, `Dead letters: ${page.items.length}`), page.items.length ? [
+    button("Requeue all", "/v1/dead-letters/requeue"),
+    table(["Work", "Failed", "Error", ""], page.items.map((letter) => [
+      quoted(`${letter.actor} ${letter.arguments.join(" ")}`), time(letter.failed_at), quoted(letter.error),
+      button("Requeue", `/v1/dead-letters/${encodeURIComponent(letter.id)}/requeue`),
+    ]))] : h("p", { class: "hint" }, "None: no background work has failed at every attempt."));
+}
+
+async function showSizes(element, namespace) {
+  const stats = await get(namespacePath(namespace, "stats"));
+  replace(element, h("h3", {}, "Sizes of ", quoted(namespace)),
+    table(["Holds", "Number", "More"], [
+      ["events", number(stats.version), ""],
+      ...Object.entries(stats.episodes).map(([tier, { episodes, tokens }]) => [`${tier} episodes`, number(episodes), `${number(tokens)} tokens`]),
+      ["entities", number(stats.entities), ""],
+      ...Object.entries(stats.memories).map(([name, { active, others }]) => [name, number(active), others ? `${number(others)} no longer active` : ""]),
+    ]),
+    facts(Object.fromEntries(Object.entries(stats.bytes).map(([name, bytes]) => [SIZES[name] ?? name, bytesText(bytes)]))));
+}
+
+function panel(title, ...children) {
+  return h("section", { class: "panel" }, h("h3", {}, title), children);
+}
+
+function facts(entries) {
+  return h("dl", { class: "facts-list" }, Object.entries(entries).map(([name, value]) => [
+    h("dt", {}, name), h("dd", {}, typeof value === "number" ? number(value) : String(value))]));
+}
+
+function table(head, rows) {
+  if (!rows.length) return h("p", { class: "hint" }, "None.");
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table: ${head.filter(Boolean).join(", ")}` }, h("table", {},
+    h("thead", {}, h("tr", {}, head.map((text) => (text ? h("th", { scope: "col" }, text) : h("td", {}))))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
+}

@@ -1,0 +1,310 @@
+"""The viewer in a real Chromium: every view shows what the memory holds, and changes it by events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+from support.events import message
+from support.viewer import CHROMIUM, INSTALL, Viewer, browser, viewer_server
+
+from recollect import Recollect
+from recollect.api.settings import load_settings
+from recollect.api.web.viewer_files import viewer_files
+from recollect.jobs.queue.run_store import DeadLetter
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=INSTALL)
+
+#: The first sessions of the demo conversation.
+DEMO = "lark-street"
+SESSIONS = ("lark-01", "lark-02", "lark-03")
+VIEWS = ("map", "timeline", "facts", "ask", "health", "review")
+DESKTOP, PHONE = (1280, 800), (390, 844)
+#: Text that would run as code, or turn the text around it, if it were more than text.
+IMAGE = "<img src=x onerror=document.title='owned'>"
+SCRIPT = "</script><script>document.title='owned'</script>"
+REVERSED = "\u202eReversed\u202c \u2067mark"
+BYTES_MAX = 150_000
+
+Open = Callable[..., Viewer]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Generator[Browser]:
+    with browser() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Recollect:
+    """The demo conversation, of which the oldest session is summarised, and a namespace of hostile texts."""
+    settings = load_settings(data=tmp_path_factory.mktemp("viewer"), embedding_model="none")
+    memory = Recollect(settings=settings, workers=False)
+    lines = (Path(__file__).parents[2] / "ops" / "demo" / "conversation.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [event for event in map(json.loads, lines) if event.get("session_id") in SESSIONS]
+    memory.append(DEMO, events)
+    memory.append(
+        DEMO,
+        [
+            {"type": "fact.stated", "payload": {"subject": "Tobias", "predicate": "lives in", "object": "Lark Street"}},
+            {"type": "relationship.stated", "payload": {"source": "Tobias", "type": "owns", "target": "Biscuit"}},
+            {"type": "relationship.stated", "payload": {"source": "Ines", "type": "feeds", "target": "Biscuit"}},
+        ],
+    )
+    end = max(datetime.fromisoformat(event["occurred_at"]) for event in events)
+    memory.settle(DEMO, now=end + timedelta(hours=12))
+    memory.compact(DEMO, now=end + timedelta(hours=12))
+    hostile: list[Any] = [
+        message(f"{IMAGE} {SCRIPT} {REVERSED}", name=IMAGE, id="h1", session_id=SCRIPT),
+        {"type": "fact.stated", "payload": {"subject": IMAGE, "predicate": REVERSED, "object": SCRIPT}},
+        {"type": "relationship.stated", "payload": {"source": IMAGE, "type": REVERSED, "target": SCRIPT}},
+    ]
+    memory.append("hostile", hostile)
+    return memory
+
+
+@pytest.fixture(scope="module")
+def address(memory: Recollect) -> Generator[str]:
+    with viewer_server(memory) as (address, _):
+        yield address
+
+
+@pytest.fixture
+def tab(chromium: Browser, address: str) -> Generator[Open]:
+    """Open tabs that must not log an error and must not ask another host."""
+    tabs: list[Viewer] = []
+
+    def tab(scheme: str = "light", size: tuple[int, int] = DESKTOP) -> Viewer:
+        tabs.append(Viewer(chromium, address, scheme=scheme, size=size))
+        return tabs[-1]
+
+    yield tab
+    for viewer in tabs:
+        viewer.close()
+        assert viewer.faults == []
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", DESKTOP), ("dark", PHONE)])
+def test_every_view_opens_and_is_accessible(tab: Open, scheme: str, size: tuple[int, int]) -> None:
+    viewer = tab(scheme, size)
+    for view in VIEWS:
+        page = viewer.open(view, DEMO)
+        assert page.locator("main h2").inner_text().casefold() == view
+        assert page.locator(".error").count() == 0
+        if view == "facts":
+            page.get_by_role("button", name="Correct").first.click()
+        assert viewer.violations() == [], view
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{view} scrolls sideways"
+
+
+def test_the_first_page_is_small_and_asks_for_data_three_times(tab: Open) -> None:
+    viewer = tab()
+    viewer.open("map", DEMO)
+    data = [url for url in viewer.requests if "/v1/" in url]
+    assert len(data) == 3
+    assert len(viewer.requests) <= 16
+    assert sum(len(file.content) for file in viewer_files().values()) < BYTES_MAX
+
+
+def test_the_page_may_load_nothing_from_elsewhere_and_stand_in_no_frame(tab: Open, address: str) -> None:
+    answer = tab().page.request.get(f"{address}/")
+    policy = answer.headers["content-security-policy"].split("; ")
+    assert {"default-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} <= set(policy)
+    script = tab().page.request.get(f"{address}/web/app.js", headers={"if-none-match": '"other"'})
+    assert (script.status, script.headers["x-content-type-options"]) == (200, "nosniff")
+    again = tab().page.request.get(f"{address}/web/app.js", headers={"if-none-match": script.headers["etag"]})
+    assert again.status == 304
+    assert tab().page.request.get(f"{address}/web/..%2fapp.py").status == 404
+
+
+def test_hovering_shows_neighbours_and_a_pin_shows_the_path(tab: Open) -> None:
+    page = tab().open("map", DEMO)
+    nodes = {label.split(" ")[0]: at for at, label in enumerate(page.locator("[role=option]").all_inner_texts())}
+    page.locator("g.node").nth(nodes["Tobias"]).hover()
+    assert "owns Biscuit" in page.inner_text("#map-status")
+    page.locator("g.node").nth(nodes["Tobias"]).click()
+    page.locator("g.node").nth(nodes["Ines"]).hover()
+    assert page.inner_text("#map-status") == "Tobias → owns → Biscuit ← feeds ← Ines"
+    assert page.locator("line.edge.on").count() == 2
+
+
+def test_the_keyboard_drives_the_map(tab: Open) -> None:
+    page = tab().open("map", DEMO)
+    page.get_by_label("Entities").get_by_role("option").first.wait_for()
+    page.fill("#node-search", "Biscuit")
+    page.locator(".node-list").focus()
+    assert page.inner_text("#map-status").startswith("Biscuit (")
+    page.keyboard.press("Enter")
+    assert page.locator("g.node.pinned").count() == 1
+    page.keyboard.press("Escape")
+    assert page.locator("g.node.pinned").count() == 0
+
+
+def test_a_large_graph_is_laid_out_the_same_each_time_and_the_rest_of_a_cluster_is_one_node(tab: Open) -> None:
+    page = tab().open("health", DEMO)
+    result = page.evaluate("""async () => {
+        const { buildGraph } = await import('/web/graph.js');
+        const { layOut } = await import('/web/layout.js');
+        const entities = Array.from({ length: 60 }, (_, id) => (
+            { id, name: `n${id}`, type: 'person', mention_count: 1, spoken_count: 0 }));
+        const edges = entities.slice(1).map(({ id }) => (
+            { kind: 'relationship', id: `r${id}`, source: id, target: id % 2, type: 'knows', status: 'active' }));
+        const options = { facts: true, together: true, ended: true, cluster: null, nodesMax: 20 };
+        const draw = () => {
+            const graph = buildGraph({ entities, edges }, options);
+            return { graph, places: layOut(graph, 800, 500, () => 6) };
+        };
+        const [first, second] = [draw(), draw()];
+        const clusters = first.graph.nodes.filter((node) => node.kind === 'cluster');
+        const open = buildGraph({ entities, edges }, { ...options, cluster: clusters[0].members[0], nodesMax: 100 });
+        return {
+            same: JSON.stringify([...first.places.x]) === JSON.stringify([...second.places.x]),
+            inside: [...first.places.x].every((x) => x > 0 && x < 800), hidden: first.graph.hidden,
+            members: clusters.reduce((sum, node) => sum + node.members.length, 0), opened: open.nodes.length,
+        };
+    }""")
+    assert result["same"]
+    assert result["inside"]
+    assert (result["hidden"], result["members"]) == (40, 40)
+    assert 20 < result["opened"] < 60
+
+
+def test_hostile_text_stays_text(tab: Open) -> None:
+    viewer = tab()
+    for view, selector in (("map", "#view"), ("facts", ".memory"), ("timeline", ".episode"), ("ask", "#view")):
+        page = viewer.open(view, "hostile")
+        if view == "ask":
+            page.fill("textarea[name=query]", IMAGE)
+            page.get_by_role("button", name="Ask", exact=True).click()
+            page.wait_for_selector(".context")
+        elif view != "map":
+            assert IMAGE in page.inner_text(selector)
+        assert page.locator("main img, main script").count() == 0
+        assert page.title().endswith("Recollect")
+    # The mark that turns text around ends with its element.
+    fact = viewer.open("facts", "hostile").locator(".memory h3 bdi").nth(1)
+    assert fact.evaluate("element => getComputedStyle(element).unicodeBidi") == "isolate"
+
+
+def test_a_summary_lists_the_messages_that_it_stands_for(tab: Open) -> None:
+    page = tab().open("timeline", DEMO)
+    page.get_by_label("Tier").select_option("distilled")
+    page.locator("button.bar").first.click()
+    page.locator(".episode.distilled summary").first.click()
+    page.get_by_text("I can't have walnuts").first.wait_for()
+    assert page.locator(".sources li").count() > 5
+    assert page.locator(".episode.raw").count() == 0
+
+
+def test_an_earlier_moment_has_the_facts_of_then(tab: Open) -> None:
+    viewer = tab()
+    assert viewer.open("facts", DEMO).get_by_text("lives in").count() >= 1
+    page = viewer.open("facts", DEMO, as_of=10)
+    assert page.get_by_text("None with these filters at this moment.").is_visible()
+    assert "version 10 of" in page.inner_text("#as-of-text")
+    page.get_by_role("button", name="Now").click()
+    page.locator(".memory").first.wait_for()
+    slider = page.get_by_label("As of")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.get_by_text("None with these filters at this moment.").wait_for()
+    assert "as_of=1" in page.url
+
+
+def test_a_fact_is_corrected_by_an_event_and_the_correction_is_undone_by_another(tab: Open, memory: Recollect) -> None:
+    page = tab().open("facts", DEMO)
+    version = memory.parts.log.head(DEMO).version
+    fact = page.locator(".memory", has_text="lives in")
+    fact.get_by_role("button", name="Correct").click()
+    fact.get_by_label("Correct value").fill("Utrecht")
+    fact.get_by_role("button", name="Correct it").click()
+    page.get_by_text(f"Event written: fact.corrected, version {version + 1}").first.wait_for()
+    page.locator(".memory h3", has_text="Utrecht").wait_for()
+    page.locator(".written").get_by_role("button", name="Undo").click()
+    page.get_by_text("Undone by an event: fact.corrected").first.wait_for()
+    page.locator(".memory h3", has_text="Lark Street").wait_for()
+    assert [event["type"] for event in memory.events(DEMO, after=version)["items"]] == ["fact.corrected"] * 2
+
+
+@pytest.mark.parametrize(
+    ("button", "event"), [("End", "memory.ended"), ("Forget", "memory.forgotten"), ("Pin", "memory.pinned")]
+)
+def test_a_memory_is_ended_forgotten_or_pinned_and_comes_back(
+    tab: Open, memory: Recollect, button: str, event: str
+) -> None:
+    page = tab().open("facts", DEMO)
+    page.get_by_label("Kind").select_option("relationship")
+    card = page.locator(".memory", has_text="feeds")
+    card.get_by_role("button", name=button, exact=True).click()
+    if button != "Pin":
+        card.get_by_role("button", name=f"{button} it").click()
+    page.get_by_text(f"Event written: {event}").first.wait_for()
+    assert page.locator(".memory", has_text="feeds").locator(".badge", has_text="pinned").count() == (button == "Pin")
+    page.locator(".written").get_by_role("button", name="Undo").click()
+    page.get_by_text("Undone by an event").first.wait_for()
+    [row] = memory.list(DEMO, "relationships", filters={"type": "feeds", "status": "active"})["items"]
+    assert not row["pinned"]
+
+
+def test_a_fact_shows_its_sources_and_its_history(tab: Open) -> None:
+    page = tab().open("facts", DEMO)
+    fact = page.locator(".memory", has_text="does not eat")
+    fact.get_by_text("Sources").click()
+    fact.get_by_text("I don't eat meat, so between us").wait_for()
+    fact.get_by_text("History").click()
+    fact.locator(".history li").wait_for()
+
+
+def test_a_question_shows_its_context_the_reasons_and_what_was_dropped(tab: Open) -> None:
+    page = tab().open("ask", DEMO)
+    page.fill("textarea[name=query]", "What does Ines not eat?")
+    page.get_by_label("Items").fill("1")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_text("Recalled: 1").wait_for()
+    assert "recalled-memory" in page.inner_text(".context")
+    page.get_by_text("Why", exact=True).first.click()
+    assert "keyword" in page.locator(".items dl").first.inner_text()
+    assert page.get_by_role("region", name="Dropped").locator("tbody tr td:last-child").first.inner_text()
+    page.get_by_label("Mode").select_option("passive")
+    page.fill("textarea[name=query]", "What does Ines not eat again? I want to cook for her")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator(".traces li", has_text="I want to cook for her").wait_for()
+
+
+def test_a_dead_letter_is_requeued(tab: Open, memory: Recollect) -> None:
+    letter = DeadLetter(id="x1", queue="project", actor="project", arguments=(DEMO,), failed_at_us=1, error="no disk")
+    memory.parts.run_store.add_dead_letter(letter)
+    page = tab().open("health", DEMO)
+    page.get_by_text("no disk").wait_for()
+    page.get_by_role("button", name="Requeue", exact=True).click()
+    page.get_by_text("Dead letters: 0").wait_for()
+    assert memory.parts.run_store.dead_letters() == []
+
+
+def test_a_server_with_tokens_asks_for_one_and_the_tab_keeps_it(chromium: Browser, tmp_path: Path) -> None:
+    closed = Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False)
+    closed.append("ann", message("I love tea", name="Ann"))
+    with viewer_server(closed) as (address, app):
+        _, token = app.state.access.tokens.create(name="reader", scopes=["read"], patterns=["ann"], days=None)
+        viewer = Viewer(chromium, address, size=DESKTOP)
+        page = viewer.page
+        page.goto(address)
+        page.get_by_text("this server needs a token: send").wait_for()
+        assert viewer.violations() == []
+        page.fill("#token", token)
+        page.get_by_role("button", name="Use it").click()
+        page.wait_for_selector("body[data-ready=map]")
+        assert page.locator("#namespace").input_value() == "ann"
+        page.locator("#to-health").click()
+        page.get_by_text("all namespaces").first.wait_for()
+        assert page.evaluate("[sessionStorage.length, localStorage.length, document.cookie]") == [1, 0, ""]
+        viewer.close()
+    # The browser itself logs each answer of an error.
+    assert {fault.partition("the server responded with")[0] for fault in viewer.faults} == {
+        "console: Failed to load resource: "
+    }
