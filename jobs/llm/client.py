@@ -25,7 +25,7 @@ from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.job_settings import LlmSettings
 from recollect.jobs.llm.breaker import Breaker, Failure
-from recollect.jobs.llm.shared_pause import Pause, SharedPause
+from recollect.jobs.llm.shared_pause import PAUSE_NAME, Pause, SharedPause
 from recollect.jobs.llm.spend import Spend
 from recollect.projections.text.prompt_fence import fence, single_line
 from recollect.projections.text.tokens import estimate_tokens
@@ -66,7 +66,7 @@ class LlmClient:
         self._settings = settings
         self._spend = Spend(data / "llm-spend.json")
         self._breaker = Breaker(settings.llm_failures_max, settings.llm_pause_seconds)
-        self._shared_pause = SharedPause(data / "llm-pause.json")
+        self._shared_pause = SharedPause(data / PAUSE_NAME)
         self._lock = threading.Lock()
         #: Whether the log says that the budget is spent.
         self._is_spent_logged = False
@@ -116,6 +116,10 @@ class LlmClient:
             _logger.warning("The language model %s answers again.", self.name)
         self._answers.put(key, answer)
         return answer
+
+    def forget_answers(self, _namespace: str) -> None:
+        """Drop the answers in memory, which may have words of erased events."""
+        self._answers.clear()
 
     def status(self) -> dict[str, Any]:
         """Return the fields for health: the model, its state, the tokens of today and the pauses."""
