@@ -1,4 +1,4 @@
-"""Erasure listeners: remove what the archive, the traces and the job store of a data folder hold of erased events."""
+"""Erasure listeners: remove what the archive, traces, job store and language model of a data folder have of events."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from recollect.api.retrieval.answer.trace_store import TraceStore, remove_traces
 from recollect.events.backends.log import EventLog
 from recollect.events.integrity.verify import erased_versions
 from recollect.events.storage.archive import Archive
+from recollect.jobs.llm.shared_pause import PAUSE_NAME, SharedPause
 from recollect.jobs.queue.run_store import RunStore
 from recollect.projections.read_models.purges import Target
 
@@ -25,7 +26,7 @@ class ErasureListeners:
 
     def purge(self, namespace: str, _: int) -> Sequence[Target]:
         """Remove what the data folder holds of the erased events of `namespace`."""
-        return [self._archive(namespace), self._traces(namespace), self._jobs(namespace)]
+        return [self._archive(namespace), self._traces(namespace), self._jobs(namespace), self._pauses()]
 
     def _archive(self, namespace: str) -> Target:
         """Write the segments with erased events again."""
@@ -49,8 +50,14 @@ class ErasureListeners:
         return {"store": "traces", "method": "all traces of the namespace removed, files replaced", "rows": rows}
 
     def _jobs(self, namespace: str) -> Target:
-        """Remove dead letters, whose errors may quote an event. Messages carry no work, so none is lost."""
-        letters = [letter for letter in self._run_store.dead_letters() if namespace in letter.arguments]
-        for letter in letters:
-            self._run_store.pop_dead_letter(letter.id)
-        return {"store": "jobs", "method": "dead letters removed", "rows": len(letters)}
+        """Remove dead letters and errors of runs, which may quote an event. Messages carry no work, so none is lost."""
+        rows = self._run_store.forget(namespace)
+        method = "dead letters and errors of runs removed"
+        if rows and self._run_store.forget_leaves is not None:
+            method += f"; {self._run_store.forget_leaves}"
+        return {"store": "jobs", "method": method, "rows": rows}
+
+    def _pauses(self) -> Target:
+        """Remove the error that began a pause of the language model: a server may quote the request."""
+        rows = int(SharedPause(self._data / PAUSE_NAME).forget_reason())
+        return {"store": "language model", "method": "the error of its last failure removed", "rows": rows}

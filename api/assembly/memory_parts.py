@@ -142,6 +142,8 @@ def open_parts(
     recall_echoes = RecallEchoes()
     listeners = ErasureListeners(data, log, trace_store, run_store)
     read_models.purges.listen(folder=listeners.purge, process=recall_echoes.drop)
+    if job_context.llm is not None:
+        read_models.purges.listen(process=job_context.llm.forget_answers)
     eraser = Eraser(log, read_models)
     # Before the first reader: an erasure that was interrupted, or that a restored log has lost.
     eraser.resume()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,10 +14,8 @@ from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.backends.staging import StagedHead, Staging, StoredEvent
 from recollect.events.encryption.key_store import ERASED_ID_PREFIX
 from recollect.events.envelope import ENCODING_ERASED, ERASED_TYPE, Appended, EventDraft, RecordedEvent
-from recollect.events.errors import StorageError, VersionConflict
-
-#: Seconds to wait for readers whose snapshot still needs the WAL; a read takes milliseconds.
-_CHECKPOINT_SECONDS_MAX = 10.0
+from recollect.events.errors import VersionConflict
+from recollect.events.storage.database import truncate_wal
 
 _HEAD = "SELECT key, version, hash, recorded_at_us, erasure_version, pruned FROM heads WHERE namespace = ?"
 _UPDATE_TRIGGER = "SELECT sql FROM sqlite_schema WHERE name = 'events_refuse_update'"
@@ -62,7 +59,7 @@ class SqliteErasure:
                 self._connection.execute("ROLLBACK")
             raise
         self._vacuum_once()
-        self.truncate_wal()
+        truncate_wal(self._connection)
         return appended
 
     def _vacuum_once(self) -> None:
@@ -71,26 +68,6 @@ class SqliteErasure:
         if not vacuumed:
             self._connection.execute("VACUUM")
             self._connection.execute("UPDATE log SET vacuumed = 1")
-
-    def truncate_wal(self) -> None:
-        """Copy the WAL into the file and empty it.
-
-        Raises:
-            StorageError: a reader kept its snapshot for too long.
-        """
-        deadline = time.monotonic() + _CHECKPOINT_SECONDS_MAX
-        while True:
-            try:
-                left, _ = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            except apsw.BusyError:
-                left = 1
-            if left <= 0:
-                return
-            if time.monotonic() > deadline:
-                raise StorageError(
-                    "a reader holds an old snapshot of the log, so erased bytes stay in its WAL; try again"
-                )
-            time.sleep(0.05)
 
     def _write(
         self, namespace: str, versions: Sequence[int], record: EventDraft, expected_version: int

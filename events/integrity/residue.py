@@ -80,12 +80,14 @@ class EventSample:
 def windows_of(payloads: Collection[bytes]) -> set[bytes]:
     """Return windows of the texts in payloads, the same number of each payload as far as its texts suffice."""
     windows: set[bytes] = set()
-    each = max(1, WINDOWS_MAX // max(1, len(payloads)))
+    of_payloads: list[list[bytes]] = []
     for payload in payloads:
         texts = [text for text in _texts(orjson.loads(payload)) if len(text) >= WINDOW_BYTES]
+        of_payloads += [texts] if texts else []
+    each = max(1, WINDOWS_MAX // max(1, len(of_payloads)))
+    for texts in of_payloads:
         size = sum(len(text) - WINDOW_BYTES + 1 for text in texts)
-        wanted = {size * number // each for number in range(each)} if size else set[int]()
-        for position in sorted(wanted):
+        for position in sorted({size * number // each for number in range(each)}):
             window = _window_at(texts, position)
             if _is_searchable(window):
                 windows.add(window)

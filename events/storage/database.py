@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from recollect.events.storage.private_files import make_private
 
 #: How long a connection waits for the write lock. Writes take milliseconds, so 10 s mean that a process hangs.
 BUSY_TIMEOUT_MS = 10_000
+#: Seconds to wait for readers whose snapshot still needs the WAL; a read takes milliseconds.
+_CHECKPOINT_SECONDS_MAX = 10.0
 
 _DISK_FULL = "{path}: the disk is full; free some space, then send the same again"
 #: SQLite's message for a file whose header has an unknown format, which it reports as an error in the SQL.
@@ -74,6 +77,27 @@ def connect(
             connection.close()
             raise
     return connection
+
+
+def truncate_wal(connection: apsw.Connection) -> None:
+    """Copy the WAL into the file and empty it, so that no file has what a transaction removed.
+
+    Raises:
+        StorageError: a reader kept its snapshot for too long.
+    """
+    deadline = time.monotonic() + _CHECKPOINT_SECONDS_MAX
+    while True:
+        try:
+            left, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            left = 1
+        if left <= 0:
+            return
+        if time.monotonic() > deadline:
+            raise StorageError(
+                f"{connection.filename}: a reader holds an old snapshot, so erased bytes stay in the WAL; try again"
+            )
+        time.sleep(0.05)
 
 
 @contextmanager

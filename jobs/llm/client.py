@@ -28,7 +28,7 @@ from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import captures_content, span
 from recollect.jobs.job_settings import LlmSettings
 from recollect.jobs.llm.breaker import Breaker, Failure
-from recollect.jobs.llm.shared_pause import Pause, SharedPause
+from recollect.jobs.llm.shared_pause import PAUSE_NAME, Pause, SharedPause
 from recollect.jobs.llm.spend import Spend
 from recollect.projections.text.prompt_fence import fence, single_line
 from recollect.projections.text.tokens import estimate_tokens
@@ -79,7 +79,7 @@ class LlmClient:
         self._settings = settings
         self._spend = Spend(data / "llm-spend.json")
         self._breaker = Breaker(settings.llm_failures_max, settings.llm_pause_seconds)
-        self._shared_pause = SharedPause(data / "llm-pause.json")
+        self._shared_pause = SharedPause(data / PAUSE_NAME)
         self._lock = threading.Lock()
         #: Whether the log says that the budget is spent.
         self._is_spent_logged = False
@@ -162,6 +162,10 @@ class LlmClient:
         """Return the provider and the model in the name, such as `openai:gpt-5-mini`."""
         provider, separator, model = self.name.partition(":")
         return (provider, model) if separator else ("unknown", self.name)
+
+    def forget_answers(self, _namespace: str) -> None:
+        """Drop the answers in memory, which may have words of erased events."""
+        self._answers.clear()
 
     def status(self) -> dict[str, Any]:
         """Return the fields for health: the model, its state, the tokens of today and the pauses."""

@@ -15,6 +15,10 @@ from recollect.events.envelope import now_us
 from recollect.events.storage.atomic_file import write_atomically
 from recollect.events.storage.database import storage_errors
 
+#: The file of the pause, in the data folder.
+PAUSE_NAME = "llm-pause.json"
+_FORGOTTEN = "the error was removed by an erasure"
+
 
 class Pause(NamedTuple):
     """A pause of all requests."""
@@ -45,9 +49,23 @@ class SharedPause:
 
     def begin(self, seconds: float, reason: str) -> None:
         """Record a pause of `seconds` from now on."""
-        until_us = now_us() + int(seconds * 1_000_000)
+        self._write(now_us() + int(seconds * 1_000_000), reason)
+
+    def _write(self, until_us: int, reason: str) -> None:
         with storage_errors(self._path):
             write_atomically(self._path, orjson.dumps({"until_us": until_us, "reason": reason}))
+
+    def forget_reason(self) -> bool:
+        """Remove the error from the file, and keep the pause; return whether there was one."""
+        pause = self.current()
+        if pause is None or pause.reason == _FORGOTTEN:
+            # A pause that is over needs no file.
+            is_there = pause is None and self._path.exists()
+            if is_there:
+                self.end()
+            return is_there
+        self._write(pause.until_us, _FORGOTTEN)
+        return True
 
     def end(self) -> None:
         """Remove the pause."""

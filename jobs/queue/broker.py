@@ -80,6 +80,10 @@ class Attempts(Middleware):
             self._add_dead_letter(message, "the worker died at every attempt")
             raise SkipMessage("too many attempts")
 
+    def before_enqueue(self, broker: dramatiq.Broker, message: Any, delay: int | None) -> None:  # noqa: ARG002 -- dramatiq's
+        """Remove the traceback that a retry carries: it may quote an event, and Redis would keep it out of reach."""
+        message.options.pop("traceback", None)
+
     def after_process_message(
         self,
         broker: dramatiq.Broker,  # noqa: ARG002 -- dramatiq's

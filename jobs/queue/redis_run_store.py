@@ -5,6 +5,7 @@ If Redis is flushed, no memory is lost: every job can run again.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -38,6 +39,8 @@ return 1
 
 class RedisRunStore:
     """`RunStore` in the Redis at `url`."""
+
+    forget_leaves: str | None = "the files of Redis have them until Redis writes these files again, which was requested"
 
     def __init__(self, url: str) -> None:
         # Typed as Any: the stubs of redis-py mix the results of its sync and async clients.
@@ -118,6 +121,29 @@ class RedisRunStore:
         if value is None or not self._client.hdel(f"{_PREFIX}:dead", letter_id):
             return None
         return _letter(value)
+
+    def forget(self, namespace: str) -> int:
+        """See `RunStore.forget`."""
+        letters = [letter.id for letter in self.dead_letters() if namespace in letter.arguments]
+        prefix = f"{namespace}: ".encode()
+        errors: dict[bytes, bytes | None] = {key: self._client.hget(key, "error") for key in self._run_keys()}
+        runs = [key for key, error in errors.items() if error is not None and error.startswith(prefix)]
+        with self._client.pipeline() as pipe:
+            for letter_id in letters:
+                pipe.hdel(f"{_PREFIX}:dead", letter_id)
+            for key in runs:
+                pipe.hdel(key, "error")
+            pipe.execute()
+        if letters or runs:
+            # Refused by services that run Redis themselves, and while it is being written.
+            with suppress(redis.ResponseError):
+                self._client.bgrewriteaof()
+        return len(letters) + len(runs)
+
+    def _run_keys(self) -> list[bytes]:
+        """Return the keys of all runs that are stored."""
+        keys: list[bytes] = list(self._client.scan_iter(f"{_PREFIX}:run:*", count=1_000))
+        return [key for key in keys if not key.endswith(b":pages")]
 
     def heartbeat(self, heartbeat: Heartbeat) -> None:
         """See `RunStore.heartbeat`."""

@@ -132,6 +132,17 @@ class RunStore(Protocol):
         """Remove a dead letter and return it; None when another process removed it first."""
         ...
 
+    #: What `forget` cannot remove, for the receipt of an erasure; None when nothing is left.
+    forget_leaves: str | None
+
+    def forget(self, namespace: str) -> int:
+        """Remove the dead letters of a namespace and the errors of runs about it, which may quote its events.
+
+        Returns:
+            The number of dead letters and errors.
+        """
+        ...
+
     def heartbeat(self, heartbeat: Heartbeat) -> None:
         """Store the latest heartbeat of a process."""
         ...

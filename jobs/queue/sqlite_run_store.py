@@ -12,7 +12,7 @@ import orjson
 
 from recollect.events.envelope import now_us
 from recollect.events.errors import ForeignFile
-from recollect.events.storage.database import connect, storage_errors
+from recollect.events.storage.database import connect, storage_errors, truncate_wal
 from recollect.events.storage.private_files import make_private_folder
 from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, HEARTBEAT_SHOWN_SECONDS_MAX, DeadLetter, Heartbeat, Run
 
@@ -47,12 +47,19 @@ _NOTE_READ = (
 )
 _DELETE_OLD_BATCHES = "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELECT slot_us FROM runs WHERE job = ?1)"
 
+_FORGET_LETTERS = (
+    "DELETE FROM dead_letters WHERE EXISTS (SELECT 1 FROM json_each(arguments) WHERE value = ?) RETURNING id"
+)
+_FORGET_ERRORS = "UPDATE runs SET error = NULL WHERE substr(error, 1, length(?1)) = ?1 RETURNING job"
+
 
 class SqliteRunStore:
     """`RunStore` in the SQLite file `path`.
 
     A damaged file is put aside, and a new one is begun: the jobs whose runs are forgotten find nothing left to do.
     """
+
+    forget_leaves: str | None = None
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -163,9 +170,15 @@ class SqliteRunStore:
     def pop_dead_letter(self, letter_id: str) -> DeadLetter | None:
         """See `RunStore.pop_dead_letter`."""
         rows = self._execute(f"DELETE FROM dead_letters WHERE id = ? RETURNING {_LETTER_COLUMNS}", letter_id)
-        # The error of a letter may quote a message, and an erasure removes letters: the WAL has to lose it too.
-        self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return _letter(rows[0]) if rows else None
+
+    def forget(self, namespace: str) -> int:
+        """See `RunStore.forget`."""
+        letters = self._execute(_FORGET_LETTERS, namespace)
+        runs = self._execute(_FORGET_ERRORS, f"{namespace}: ")
+        with self._lock, storage_errors(self._path):
+            truncate_wal(self._connection)
+        return len(letters) + len(runs)
 
     def heartbeat(self, heartbeat: Heartbeat) -> None:
         """See `RunStore.heartbeat`."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-import apsw
-
 from recollect.events.backends.log import EventLog
-from recollect.events.errors import StorageError
-from recollect.events.storage.database import connect, storage_errors
+from recollect.events.storage.database import connect, storage_errors, truncate_wal
 from recollect.projections.embeddings.passages import SourceTurn, passages, summary_passages
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.queries.episode_queries import EpisodeRow, SpokenText
@@ -20,8 +16,6 @@ from recollect.projections.read_models.summary_sources import read_turns
 
 #: Episodes read at once.
 _EPISODES = 1_000
-#: Seconds to wait for readers whose snapshot still needs the WAL.
-_CHECKPOINT_SECONDS_MAX = 10.0
 #: The progress is removed too, so that the episodes get their vectors again, most of them from this file.
 _REMOVALS = (
     "DELETE FROM embedded",
@@ -71,23 +65,8 @@ def prune_vectors(path: Path, kept: Iterable[bytes], version: int) -> int:
         connection.execute("COMMIT")
         # Earlier releases did not overwrite what they deleted.
         connection.execute("VACUUM")
-        _truncate_wal(connection, path)
+        truncate_wal(connection)
     return counts[2]
-
-
-def _truncate_wal(connection: apsw.Connection, path: Path) -> None:
-    """Copy the WAL into the file and empty it; raise `StorageError` when a reader keeps its snapshot."""
-    deadline = time.monotonic() + _CHECKPOINT_SECONDS_MAX
-    while True:
-        try:
-            left, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError:
-            left = 1
-        if left <= 0:
-            return
-        if time.monotonic() > deadline:
-            raise StorageError(f"{path}: a reader holds an old snapshot, so removed vectors stay in the WAL; try again")
-        time.sleep(0.05)
 
 
 def source_turns(rows: Sequence[EpisodeRow], snapshot: Snapshot) -> list[SourceTurn]:
