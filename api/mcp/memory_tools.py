@@ -54,13 +54,13 @@ def remember(session: ToolSession, arguments: RememberArguments) -> ToolAnswer:
     if arguments.when is not None:
         event["occurred_at"] = arguments.when.isoformat()
     try:
-        [appended] = session.memory.append(session.namespace, event)
+        appended = session.append(event)
     except EventIdConflict:
         raise InvalidInput(
             "this key was used before with another text; give another key, or correct the memory",
             field="idempotency_key",
         ) from None
-    status: RememberStatus = "duplicate" if appended.duplicate else _status(session, appended.id)
+    status: RememberStatus = "duplicate" if appended.is_duplicate else _status(session, appended.id)
     result = RememberResult(memory_id=appended.id, version=appended.version, status=status)
     return ToolAnswer(text=f"{_STATUS_TEXTS[status]} Id: {appended.id}", data=result.as_json(), count=1)
 
