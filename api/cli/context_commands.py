@@ -82,7 +82,7 @@ class _Turn:
     def __init__(self, given: HookInput, *, record: bool, budget_tokens: int) -> None:
         self.message: dict[str, Any] | None = {"role": "user", "content": given.prompt} if record else None
         if self.message is not None and given.prompt_id is not None:
-            self.message["id"] = f"hook:{given.prompt_id}"
+            self.message["id"] = f"hook:{given.session_id or ''}:{given.prompt_id}"
         self.session_id = given.session_id
         self.options: dict[str, Any] = {"budget_tokens": budget_tokens}
         # Without its messages in the log, each prompt would be the start of a session, with the profile again.

@@ -10,7 +10,7 @@ import orjson
 #: Bytes of standard input that are read: a prompt with a pasted log; more than a request may have is cut.
 _INPUT_BYTES_MAX = 1 << 20
 #: Characters of an id of a host that becomes part of an event's id or session.
-_ID_CHARS_MAX = 150
+_ID_CHARS_MAX = 90
 #: Events of hosts without a prompt: a conversation begins (Claude Code and Codex; Kiro).
 _STARTS = frozenset(("SessionStart", "agentSpawn"))
 
@@ -23,7 +23,7 @@ class HookInput:
     prompt: str
     #: The host's id of the conversation.
     session_id: str | None = None
-    #: The host's id of the message, by which recording it again adds nothing.
+    #: The host's id of the message in its session, by which recording it again adds nothing.
     prompt_id: str | None = None
     #: Whether a conversation begins, so that who the user is belongs into the context.
     is_start: bool = False
@@ -50,7 +50,8 @@ def _from_host(fields: dict[str, Any]) -> HookInput:
     return HookInput(
         prompt=prompt.strip() if isinstance(prompt, str) else "",
         session_id=_id(fields.get("session_id")),
-        prompt_id=_id(fields.get("prompt_id")),
+        # That of Claude Code; that of Codex.
+        prompt_id=_id(fields.get("prompt_id")) or _id(fields.get("turn_id")),
         is_start=fields.get("hook_event_name") in _STARTS,
     )
 

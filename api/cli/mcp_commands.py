@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recollect.api.cli.process_log import configure_process_log
 from recollect.api.cli.server_client import ServerGone, running_server
 from recollect.api.cli.session import load_cli_settings
+
+if TYPE_CHECKING:
+    from recollect.api.mcp.tool_session import AppendedNote, ToolSession
+    from recollect.api.memory.recollect import Recollect
+    from recollect.api.retrieval.contract.request import RetrieveRequest
 
 ClientNamespace = Annotated[
     str, typer.Option("--namespace", envvar="RECOLLECT_NAMESPACE", help="The namespace; the model cannot choose one.")
@@ -26,12 +32,9 @@ def mcp(
 
     The running server of the data folder answers retrievals, if there is one. Otherwise this process loads the model.
     """
-    from recollect.api.access.callers import LOCAL_CALLER  # noqa: PLC0415
     from recollect.api.mcp.mcp_server import require_sdk  # noqa: PLC0415
     from recollect.api.mcp.stdio_server import serve_stdio  # noqa: PLC0415
-    from recollect.api.mcp.tool_session import ToolSession, record_nothing, retrieve_here  # noqa: PLC0415
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
-    from recollect.api.retrieval.contract.request import RetrieveRequest  # noqa: PLC0415
     from recollect.events.limits import check_namespace  # noqa: PLC0415
 
     require_sdk()
@@ -41,25 +44,64 @@ def mcp(
     configure_process_log(data)
     # A server extracts and embeds what this process appends; without one, this process does.
     with Recollect(settings=settings, workers=running_server(data) is None) as memory:
-        here = retrieve_here(memory, namespace)
+        has_connector_tools = connector or settings.server.mcp_connector_tools
+        serve_stdio(command_session(memory, data, namespace, has_connector_tools=has_connector_tools))
 
-        def retrieve(request: RetrieveRequest) -> dict[str, Any]:
-            server = running_server(data)
-            if server is None:
-                return here(request)
+
+def command_session(memory: Recollect, data: Path, namespace: str, *, has_connector_tools: bool = False) -> ToolSession:
+    """Return the session of a command, which asks the running server of the folder and else its own memory."""
+    from recollect.api.access.callers import LOCAL_CALLER  # noqa: PLC0415
+    from recollect.api.mcp.tool_session import ToolSession, record_nothing  # noqa: PLC0415
+
+    door = _ServerOrMemory(memory, data, namespace)
+    return ToolSession(
+        memory=memory,
+        namespace=namespace,
+        caller=LOCAL_CALLER,
+        retrieve=door.retrieve,
+        append=door.append,
+        record=record_nothing,
+        has_connector_tools=has_connector_tools,
+    )
+
+
+class _ServerOrMemory:
+    """Retrieves and appends by the running server, and by the memory of this process when none answers.
+
+    The same process does both, since it tells notes that repeat what it has just recalled.
+    """
+
+    def __init__(self, memory: Recollect, data: Path, namespace: str) -> None:
+        self._memory, self._data, self._namespace = memory, data, namespace
+        self._path = ("v1", "namespaces", namespace)
+
+    def retrieve(self, request: RetrieveRequest) -> dict[str, Any]:
+        """Return the result of a retrieval as JSON."""
+        from recollect.api.mcp.tool_session import retrieve_here  # noqa: PLC0415
+
+        server = running_server(self._data)
+        if server is not None:
             body = request.model_dump(mode="json", exclude_unset=True)
             try:
-                return server.post("v1", "namespaces", namespace, "retrieve", body=body, wait="true")
+                return server.post(*self._path, "retrieve", body=body, wait="true")
             except ServerGone:
-                return here(request)
+                pass
+        return retrieve_here(self._memory, self._namespace)(request)
 
-        serve_stdio(
-            ToolSession(
-                memory=memory,
-                namespace=namespace,
-                caller=LOCAL_CALLER,
-                retrieve=retrieve,
-                record=record_nothing,
-                has_connector_tools=connector or settings.server.mcp_connector_tools,
-            )
-        )
+    def append(self, event: dict[str, Any]) -> AppendedNote:
+        """Append the event of a note."""
+        import uuid_utils  # noqa: PLC0415
+
+        from recollect.api.mcp.tool_session import AppendedNote, append_here  # noqa: PLC0415
+
+        # With an id, an event that a server may have recorded before it ended can be sent again.
+        event = {"id": str(uuid_utils.uuid7()), **event}
+        server = running_server(self._data)
+        if server is not None:
+            try:
+                [appended] = server.post(*self._path, "events", body=event)["events"]
+            except ServerGone:
+                pass
+            else:
+                return AppendedNote(appended["id"], appended["version"], appended["duplicate"])
+        return append_here(self._memory, self._namespace)(event)

@@ -5,6 +5,7 @@ A server belongs to one session, so that no call can reach the namespace of anot
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,13 @@ def require_sdk() -> None:
     """Raise `NotSupported` with the install command when the SDK is not installed."""
     if find_spec("mcp") is None:
         raise NotSupported("MCP needs its SDK; install it with: pip install 'recollect[mcp]'", field="mcp")
+
+
+def load_sdk() -> None:
+    """Import the SDK, which blocks the thread for half a second; raise `NotSupported` when it is not installed."""
+    require_sdk()
+    for name in ("mcp.server.lowlevel", "mcp.server.streamable_http_manager"):
+        import_module(name)
 
 
 def create_mcp_server(session: ToolSession) -> Server[Any]:

@@ -22,7 +22,7 @@ from recollect.api.mcp.tool_results import (
 from recollect.api.mcp.tool_session import ToolSession
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.envelope import rfc3339
-from recollect.events.errors import EventIdConflict, InvalidInput, NotFound
+from recollect.events.errors import EventIdConflict, InvalidEvent, InvalidInput, NotFound
 from recollect.events.intake.instructions import looks_like_instructions
 from recollect.projections.text.prompt_fence import fence
 
@@ -30,6 +30,8 @@ from recollect.projections.text.prompt_fence import fence
 NOTE_ROLE = "tool:mcp"
 _NOTE_SPEAKER = "assistant's note"
 _ID_PREFIX = "mcp:"
+#: The argument of each field of an event.
+_ARGUMENTS = {"events.0.id": "idempotency_key", "events.0.occurred_at": "when"}
 #: Memories that a dry run of `forget` lists.
 _CANDIDATES_MAX = 10
 #: Characters of the texts in an answer about single memories.
@@ -54,13 +56,15 @@ def remember(session: ToolSession, arguments: RememberArguments) -> ToolAnswer:
     if arguments.when is not None:
         event["occurred_at"] = arguments.when.isoformat()
     try:
-        [appended] = session.memory.append(session.namespace, event)
+        appended = session.append(event)
     except EventIdConflict:
         raise InvalidInput(
             "this key was used before with another text; give another key, or correct the memory",
             field="idempotency_key",
         ) from None
-    status: RememberStatus = "duplicate" if appended.duplicate else _status(session, appended.id)
+    except InvalidEvent as error:
+        raise InvalidInput(error.reason, field=_ARGUMENTS.get(error.field, "text")) from None
+    status: RememberStatus = "duplicate" if appended.is_duplicate else _status(session, appended.id)
     result = RememberResult(memory_id=appended.id, version=appended.version, status=status)
     return ToolAnswer(text=f"{_STATUS_TEXTS[status]} Id: {appended.id}", data=result.as_json(), count=1)
 

@@ -16,7 +16,12 @@ from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 #: The share of the budget for the lines with ids; the context gets the rest.
 _IDS_SHARE = 0.3
 #: Tokens of the beginning of a text after its id, by which a model tells the ids apart.
-_LABEL_TOKENS = 12
+_LABEL_TOKENS = 8
+#: Tokens of the budget for each memory, at least. With less, a context has the beginnings of many memories,
+#: and no answer. From `_WHOLE_TOKENS` on, the number of memories is that of the settings.
+_MEMORY_TOKENS_MIN = 100
+_WHOLE_TOKENS = 1_200
+_ITEMS_MIN = 3
 _IDS_HEADING = "### Ids for correct, forget and history"
 
 
@@ -49,6 +54,8 @@ def _request(arguments: RecallArguments) -> RetrieveRequest:
         "as_of": arguments.as_of,
         "kinds": arguments.kinds,
     }
+    if arguments.max_tokens < _WHOLE_TOKENS:
+        fields["limit"] = max(_ITEMS_MIN, arguments.max_tokens // _MEMORY_TOKENS_MIN)
     try:
         return RetrieveRequest.model_validate(fields)
     except ValidationError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from recollect.api.retrieval.contract.request import Kind
 
@@ -19,6 +19,20 @@ NAME_CHARS_MAX = 200
 
 _Id = Annotated[str, Field(min_length=1, max_length=NAME_CHARS_MAX)]
 Why = Annotated[str | None, Field(min_length=1, max_length=NAME_CHARS_MAX, description="reason, kept in the log")]
+
+
+#: Characters of a date without a time, which models give for a day.
+_DATE_CHARS = len("2026-11-20")
+
+
+def _time_text(value: object) -> str:
+    """Return a time as text; a date is its beginning in UTC. Numbers, which could be seconds or years, are refused."""
+    if not isinstance(value, str) or "-" not in value[1:]:
+        raise ValueError("give a time with its zone, such as 2026-11-20T09:00:00Z")
+    return f"{value}T00:00:00Z" if len(value) == _DATE_CHARS else value
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_time_text)]
 
 
 class ToolArguments(BaseModel):
@@ -44,7 +58,7 @@ class RememberArguments(ToolArguments):
     text: Annotated[
         str, Field(min_length=1, max_length=TEXT_CHARS_MAX, description="a full sentence that names who it is about")
     ]
-    when: Annotated[AwareDatetime | None, Field(description="when it happened, with zone; default now")] = None
+    when: Annotated[Moment | None, Field(description="when it happened, with zone; default now")] = None
     idempotency_key: Annotated[
         str | None,
         Field(min_length=1, max_length=_KEY_CHARS_MAX, description="repeating a call with the same key adds nothing"),
@@ -84,8 +98,8 @@ class HistoryArguments(ToolArguments):
 class TimelineArguments(ToolArguments):
     """Arguments of `timeline`."""
 
-    since: Annotated[AwareDatetime | None, Field(description="time with zone")] = None
-    until: Annotated[AwareDatetime | None, Field(description="time with zone")] = None
+    since: Annotated[Moment | None, Field(description="time with zone")] = None
+    until: Annotated[Moment | None, Field(description="time with zone")] = None
     tier: Annotated[
         Literal["raw", "compressed", "distilled"] | None, Field(description="messages, or shorter summaries")
     ] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.api.access.callers import Caller, Scope
 from recollect.api.mcp.tool_results import ToolAnswer
@@ -13,6 +13,19 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 
 #: Returns the result of a retrieval as JSON.
 Retrieve = Callable[[RetrieveRequest], dict[str, Any]]
+
+
+class AppendedNote(NamedTuple):
+    """The event of a note."""
+
+    id: str
+    version: int
+    #: Whether the log had it before.
+    is_duplicate: bool
+
+
+#: Appends the event of a note.
+AppendNote = Callable[[dict[str, Any]], AppendedNote]
 #: Records a call: the name of the tool, the scopes that it needs, and its answer.
 RecordCall = Callable[[str, frozenset[Scope], ToolAnswer], None]
 
@@ -25,6 +38,7 @@ class ToolSession:
     namespace: str
     caller: Caller
     retrieve: Retrieve
+    append: AppendNote
     #: Writes the audit log.
     record: RecordCall
     #: Whether `search` and `fetch` are offered, for connectors that need these names.
@@ -37,6 +51,16 @@ def retrieve_here(memory: Recollect, namespace: str) -> Retrieve:
     It waits for the embedding model and embeds new messages first, so that a model finds what it has just remembered.
     """
     return lambda request: memory.retrieve(namespace, request, wait=True).as_json()
+
+
+def append_here(memory: Recollect, namespace: str) -> AppendNote:
+    """Return the append by the memory of this process."""
+
+    def append(event: dict[str, Any]) -> AppendedNote:
+        [appended] = memory.append(namespace, event)
+        return AppendedNote(appended.id, appended.version, appended.duplicate)
+
+    return append
 
 
 def record_nothing(_tool: str, _scopes: frozenset[Scope], _answer: ToolAnswer) -> None:

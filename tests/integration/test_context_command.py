@@ -111,7 +111,7 @@ def test_a_recorded_prompt_is_remembered_once_and_is_not_its_own_context(data: P
         assert "Nautilus" in context(folder, "How is my boat called?")
         listed = recollect("list", "ann", "episodes", "--filter", "session_id=s9", data=folder).stdout
         [episode] = map(orjson.loads, listed.splitlines())
-        assert (episode["id"], episode["role"]) == ("hook:p9", "user")
+        assert (episode["id"], episode["role"]) == ("hook:s9:p9", "user")
 
 
 def test_it_never_fails(data: Path, tmp_path: Path) -> None:

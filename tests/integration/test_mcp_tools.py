@@ -174,7 +174,7 @@ async def test_the_timeline_is_in_order_and_begins_with_the_latest(memory: Recol
         return [item["id"] for item in data_of(await call(memory, "days", "timeline", **arguments))["episodes"]]
 
     assert await listed(limit=3) == ["d5", "d6", "d7"]
-    assert await listed(limit=2, until="2026-03-04T00:00:00Z") == ["d2", "d3"]
+    assert await listed(limit=2, until="2026-03-04") == ["d2", "d3"]
     assert await listed(limit=1, since="2026-03-02T00:00:00Z") == ["d2"]
     page = data_of(await call(memory, "days", "timeline", since="2026-03-02T00:00:00Z", limit=2))
     assert await listed(since="2026-03-02T00:00:00Z", limit=2, after=page["next"]) == ["d4", "d5"]
@@ -198,7 +198,10 @@ async def test_recall_answers_as_of_a_past_time_and_within_its_budget(memory: Re
         ("recall", {"query": "x", "as_of": "soon"}, "as_of"),
         ("recall", {"query": "x" * 9_000}, "query"),
         ("remember", {"text": ""}, "text"),
-        ("remember", {"text": "x", "when": "yesterday"}, "when"),
+        ("remember", {"text": "x", "when": "yesterday"}, "when: give a time"),
+        ("remember", {"text": "x", "when": "2026"}, "when: give a time"),
+        ("remember", {"text": "x", "when": "2999-01-01"}, "when: 2999-01-01"),
+        ("remember", {"text": "x", "idempotency_key": "a\nb"}, "idempotency_key"),
         ("correct", {"memory_id": "none", "new_text": "x"}, "no memory with the id"),
         ("history", {}, "give memory_id, or subject"),
         ("timeline", {"after": "x", "since": "2026-01-01T00:00:00Z"}, "after"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -11,7 +12,11 @@ from support.command_line import recollect
 from support.events import message
 from support.server import Server, serving
 
+from recollect import Recollect
+from recollect.api.cli.mcp_commands import command_session
 from recollect.api.folder_locks import server_address, serving_lock
+from recollect.api.mcp.tool_catalogue import call_tool
+from recollect.api.settings import load_settings
 from recollect.events.errors import FolderInUse
 
 _FACT = "I live in Porto."
@@ -64,6 +69,27 @@ def test_settle_returns_when_facts_are_extracted(served: tuple[Path, Server]) ->
     assert settled.stdout.startswith("ann: settled at version ")
     facts = recollect("sql", "SELECT type FROM events WHERE type = 'facts.extracted'", "--format", "csv", data=data)
     assert facts.stdout.count("facts.extracted") >= 1
+
+
+def test_the_tools_of_a_command_ask_the_server_and_work_without_it(tmp_path: Path) -> None:
+    said = "We adopted a black cat called Biscuit from the shelter in Faro last week."
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+        tools = command_session(memory, tmp_path, "cat")
+
+        def call(tool: str, **arguments: str) -> dict[str, Any]:
+            answer = call_tool(tools, tool, arguments)
+            assert answer.data is not None, answer.text
+            return answer.data
+
+        with serving(tmp_path) as server:
+            memory.append("cat", message(said, name="Ann"))
+            assert call("recall", query="which cat did Ann adopt?")["episodes"][0]["text"] == said
+            assert call("remember", text=f"Ann said: {said}")["status"] == "echo"
+            first = call("remember", text="The cat sleeps on the sofa.", idempotency_key="sofa")
+            server.kill()
+        again = call("remember", text="The cat sleeps on the sofa.", idempotency_key="sofa")
+        assert again == first | {"status": "duplicate"}
+        assert "sofa" in str(call("recall", query="where does the cat sleep?")["episodes"])
 
 
 def test_a_command_does_the_work_itself_when_the_server_was_killed(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, TextContent
 from recollect import Recollect
 from recollect.api.access.callers import LOCAL_CALLER, Caller
 from recollect.api.mcp.mcp_server import create_mcp_server
-from recollect.api.mcp.tool_session import ToolSession, record_nothing, retrieve_here
+from recollect.api.mcp.tool_session import ToolSession, append_here, record_nothing, retrieve_here
 
 #: `legacy` clients begin with the handshake of the protocol before 2026-07-28.
 Mode = Literal["auto", "legacy"]
@@ -30,6 +30,7 @@ def session_of(
         namespace=namespace,
         caller=caller,
         retrieve=retrieve_here(memory, namespace),
+        append=append_here(memory, namespace),
         record=record_nothing,
         has_connector_tools=connector,
     )

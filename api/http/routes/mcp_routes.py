@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -12,9 +13,9 @@ from recollect.api.access import callers
 from recollect.api.access.audit_log import AuditEntry
 from recollect.api.http.routes.dependencies import memory_of
 from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
-from recollect.api.mcp.mcp_server import create_mcp_server
+from recollect.api.mcp.mcp_server import create_mcp_server, load_sdk
 from recollect.api.mcp.tool_results import ToolAnswer
-from recollect.api.mcp.tool_session import ToolSession, retrieve_here
+from recollect.api.mcp.tool_session import ToolSession, append_here, retrieve_here
 from recollect.api.memory.recollect import Recollect
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import REQUEST_BYTES_MAX, check_namespace
@@ -83,6 +84,7 @@ def tool_session(request: Request, memory: Recollect, namespace: str) -> ToolSes
         namespace=check_namespace(namespace),
         caller=caller,
         retrieve=retrieve_here(memory, namespace),
+        append=append_here(memory, namespace),
         record=record,
         has_connector_tools=memory.parts.settings.server.mcp_connector_tools,
     )
@@ -90,8 +92,10 @@ def tool_session(request: Request, memory: Recollect, namespace: str) -> ToolSes
 
 async def _response(request: Request, namespace: str) -> Response:
     """Return the response of the SDK; raise `NotSupported` when the SDK is not installed."""
-    server = create_mcp_server(tool_session(request, await memory_of(request), namespace))
-    return _McpResponse(server)
+    session = tool_session(request, await memory_of(request), namespace)
+    # The first request imports the SDK, for which others must not wait.
+    await run_in_threadpool(load_sdk)
+    return _McpResponse(create_mcp_server(session))
 
 
 class _McpResponse(Response):
