@@ -181,6 +181,6 @@ def verify(namespace: str) -> Call[VerifyResult]:
     return Call(method="GET", path=namespace_path(namespace, "verify"), read=answers.verified, duration="long")
 
 
-def ready() -> Call[dict[str, Any]]:
+def ready() -> Call[answers.Readiness]:
     """Describe the question whether the server can serve requests."""
-    return Call(method="GET", path="/ready", read=answers.mapping)
+    return Call(method="GET", path="/ready", read=answers.readiness)
