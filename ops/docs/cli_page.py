@@ -12,7 +12,7 @@ from schema_tables import table
 
 from recollect.api.cli.main import app
 
-_TYPES = {bool: "flag", int: "integer", str: "text", Path: "path", list[str]: "text"}
+_TYPES = {bool: "flag", int: "integer", float: "number", str: "text", Path: "path", list[str]: "text"}
 
 
 def commands(command: Any = None, path: str = "recollect") -> Iterator[tuple[str, Any]]:
