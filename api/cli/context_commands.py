@@ -86,7 +86,21 @@ class _Turn:
         self.session_id = given.session_id
         self.options: dict[str, Any] = {"budget_tokens": budget_tokens}
         # Without its messages in the log, each prompt would be the start of a session, with the profile again.
-        self.request = {**self.options, "query": given.prompt, "mode": "passive" if given.is_start else "active"}
+        self.request: dict[str, Any] = {
+            **self.options,
+            "query": given.prompt,
+            "mode": "passive" if given.is_start else "active",
+        }
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the event of the message, if there is one."""
+        from recollect.api.memory.chat_messages import chat_events  # noqa: PLC0415
+
+        return (
+            []
+            if self.message is None
+            else chat_events([self.message], session_id=self.session_id, occurred_at=None, metadata=None)
+        )
 
 
 def _ask_server(data: Path, namespace: str, turn: _Turn, seconds_max: float) -> str | None:
@@ -94,21 +108,20 @@ def _ask_server(data: Path, namespace: str, turn: _Turn, seconds_max: float) -> 
 
     Another program at the address of a server that was killed does not know its secret, and cannot answer.
     """
-    from recollect.api.cli.server_client import ServerClient, ServerGone  # noqa: PLC0415
-    from recollect.api.folder_locks import server_address  # noqa: PLC0415
+    from recollect.api.cli.running_server import running_server  # noqa: PLC0415
+    from recollect.events.errors import AppendUnknown, ServerUnavailable  # noqa: PLC0415
 
-    address, secret = server_address(data) or ("", "")
-    if not secret:
+    server = running_server(data, timeout_seconds=seconds_max)
+    if server is None:
         return None
-    server, path = ServerClient(address, secret, seconds_max=seconds_max), ("v1", "namespaces", namespace)
-    try:
-        if turn.message is None:
-            return str(server.post(*path, "retrieve", body=turn.request)["context"])
-        body = {"messages": [turn.message], "session_id": turn.session_id}
-        answer = server.post(*path, "messages", body=body, retrieve="true", **turn.options)
-        return str((answer["retrieval"] or {"context": ""})["context"])
-    except ServerGone:
-        return None
+    with server:
+        try:
+            if turn.message is None:
+                return server.retrieve(namespace, **turn.request).context
+            _, result = server.append_and_retrieve(namespace, turn.events(), **turn.options)
+            return "" if result is None else result.context
+        except (ServerUnavailable, AppendUnknown):
+            return None
 
 
 def _ask_here(data: Path | None, namespace: str, turn: _Turn) -> str:
@@ -119,14 +132,12 @@ def _ask_here(data: Path | None, namespace: str, turn: _Turn) -> str:
     if not (settings.storage.log or (settings.storage.data / "log.db").exists()) and turn.message is None:
         # An empty memory needs no folder.
         return ""
-    from recollect.api.memory.chat_messages import chat_events  # noqa: PLC0415
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
     with Recollect(settings=settings, workers=False) as memory:
         if turn.message is None:
             return memory.retrieve(namespace, wait=False, **turn.request).context
-        events = chat_events([turn.message], session_id=turn.session_id, occurred_at=None, metadata=None)
-        _, result = memory.append_and_retrieve(namespace, events, wait=False, **turn.options)
+        _, result = memory.append_and_retrieve(namespace, turn.events(), wait=False, **turn.options)
         return "" if result is None else result.context
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recollect.api.cli.process_log import configure_process_log
-from recollect.api.cli.server_client import ServerGone, running_server
+from recollect.api.cli.running_server import running_server
 from recollect.api.cli.session import load_cli_settings
+from recollect.events.errors import AppendUnknown, ServerUnavailable
 
 if TYPE_CHECKING:
     from recollect.api.mcp.tool_session import AppendedNote, ToolSession
@@ -43,9 +45,17 @@ def mcp(
     data = settings.storage.data
     configure_process_log(data)
     # A server extracts and embeds what this process appends; without one, this process does.
-    with Recollect(settings=settings, workers=running_server(data) is None) as memory:
+    with Recollect(settings=settings, workers=not _has_server(data)) as memory:
         has_connector_tools = connector or settings.server.mcp_connector_tools
         serve_stdio(command_session(memory, data, namespace, has_connector_tools=has_connector_tools))
+
+
+def _has_server(data: Path) -> bool:
+    """Return whether a server of the data folder answers."""
+    server = running_server(data)
+    if server is not None:
+        server.close()
+    return server is not None
 
 
 def command_session(memory: Recollect, data: Path, namespace: str, *, has_connector_tools: bool = False) -> ToolSession:
@@ -73,7 +83,6 @@ class _ServerOrMemory:
 
     def __init__(self, memory: Recollect, data: Path, namespace: str) -> None:
         self._memory, self._data, self._namespace = memory, data, namespace
-        self._path = ("v1", "namespaces", namespace)
 
     def retrieve(self, request: RetrieveRequest) -> dict[str, Any]:
         """Return the result of a retrieval as JSON."""
@@ -81,11 +90,8 @@ class _ServerOrMemory:
 
         server = running_server(self._data)
         if server is not None:
-            body = request.model_dump(mode="json", exclude_unset=True)
-            try:
-                return server.post(*self._path, "retrieve", body=body, wait="true")
-            except ServerGone:
-                pass
+            with server, suppress(ServerUnavailable):
+                return server.retrieve(self._namespace, request, wait=True).as_json()
         return retrieve_here(self._memory, self._namespace)(request)
 
     def append(self, event: dict[str, Any]) -> AppendedNote:
@@ -98,10 +104,7 @@ class _ServerOrMemory:
         event = {"id": str(uuid_utils.uuid7()), **event}
         server = running_server(self._data)
         if server is not None:
-            try:
-                [appended] = server.post(*self._path, "events", body=event)["events"]
-            except ServerGone:
-                pass
-            else:
-                return AppendedNote(appended["id"], appended["version"], appended["duplicate"])
+            with server, suppress(ServerUnavailable, AppendUnknown):
+                [appended] = server.append(self._namespace, event)
+                return AppendedNote(appended.id, appended.version, appended.duplicate)
         return append_here(self._memory, self._namespace)(event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import orjson
 import typer
 
 from recollect.api.cli.progress import ProgressBars, progress_bars
-from recollect.api.cli.server_client import ServerClient, running_server
+from recollect.api.cli.running_server import running_server
 from recollect.api.cli.session import (
     iter_namespaces,
     list_heads,
@@ -29,6 +30,7 @@ from recollect.events.errors import InvalidInput
 from recollect.events.storage.private_files import open_private
 
 if TYPE_CHECKING:
+    from recollect.api.client.client import Client
     from recollect.api.memory.recollect import Recollect
 
 _Namespace = Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")]
@@ -158,7 +160,7 @@ def retrieve(
 
 def _retrieve_here(
     context: typer.Context, namespace: str, fields: dict[str, Any], *, as_of: str | None, explain: bool
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
+) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
     """Return the result of a retrieval in this process, and its trace when `explain` is set."""
     with open_cli_memory(context.obj) as memory, progress_bars() as progress:
         version = memory.version(namespace, as_of)
@@ -181,31 +183,43 @@ def _retrieve_here(
 
 
 def _retrieve_there(
-    server: ServerClient, namespace: str, fields: dict[str, Any], *, as_of: str | None, explain: bool
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    server: Client, namespace: str, fields: dict[str, Any], *, as_of: str | None, explain: bool
+) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
     """Return the result of a retrieval by the running server, and its trace when `explain` is set."""
-    path = ("v1", "namespaces", namespace)
-    if as_of is not None:
-        # A list of the past builds its read model, which may take longer than the time budget of the retrieval.
-        server.get(*path, "episodes", limit=1, as_of=as_of)
-    result = server.post(*path, "retrieve", body=fields | {"as_of": as_of}, wait="true")
-    return result, server.get(*path, "traces", str(result["trace_id"])) if explain else None
+    with server:
+        if as_of is not None:
+            # A list of the past builds its read model, which may take longer than the time budget of the retrieval.
+            server.episodes(namespace, limit=1, as_of=as_of)
+        result = server.retrieve(namespace, **fields, as_of=as_of)
+        return result.as_json(), server.trace(namespace, result.trace_id) if explain else None
 
 
-def settle(context: typer.Context, namespace: _Namespace, ask_server: _AskServer = True) -> None:
+def settle(
+    context: typer.Context,
+    namespace: _Namespace,
+    timeout_seconds: Annotated[
+        float | None, typer.Option(min=0, help="Seconds after which no further step begins.", show_default="no limit")
+    ] = None,
+    ask_server: _AskServer = True,
+) -> None:
     """Wait until everything appended to a namespace is embedded, and knowledge is extracted from it.
 
-    The folder's running server does the work, if there is one. Exits with 1 when it cannot be completed.
+    The folder's running server does the work, if there is one. Exits with 1 when it cannot be completed, or when the
+    time is over; then it prints what is missing.
     """
     server = running_server(load_cli_settings(context.obj).storage.data) if ask_server else None
     if server is not None:
-        version = int(server.post("v1", "namespaces", namespace, "settle")["version"])
+        with server:
+            settled = server.settle(namespace, timeout_seconds=timeout_seconds)
     else:
         with open_cli_memory(context.obj) as memory, progress_bars() as progress:
             progress.show("settling", 0, None)
-            memory.settle(namespace)
-            version = memory.parts.log.head(namespace).version
-    echo(f"{namespace}: settled at version {version}")
+            settled = memory.settle(namespace, timeout_seconds=timeout_seconds)
+    if settled.is_settled:
+        echo(f"{namespace}: settled at version {settled.version}")
+        return
+    echo(f"{namespace}: not settled at version {settled.version}: {'; '.join(settled.missing)}", err=True)
+    raise typer.Exit(1)
 
 
 def export(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from recollect.api.retrieval.contract.result import AnswerGuidance, RetrieveResult, Source
 from recollect.events.envelope import Appended, parse_rfc3339
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
+
+class Readiness(TypedDict):
+    """The state of a server that serves requests."""
+
+    ready: bool
+    #: The state of its embedding model: off, loading, ready or failed.
+    embedding: str
+    #: The id of its log.
+    log: str
+
+
 # Types of rooms with heavy libraries are imported where they are built: a bot that appends and retrieves needs none.
 
 
@@ -31,6 +42,11 @@ def mapping(answer: dict[str, Any]) -> dict[str, Any]:
 def page(answer: dict[str, Any]) -> dict[str, Any]:
     """Return a page: items, and what `after` takes for the next page."""
     return {"items": answer["items"], "next": answer["next"]}
+
+
+def readiness(answer: dict[str, Any]) -> Readiness:
+    """Return the state of a server."""
+    return {"ready": answer["ready"], "embedding": answer["embedding"], "log": answer["log"]}
 
 
 def retrieval(answer: dict[str, Any]) -> RetrieveResult:

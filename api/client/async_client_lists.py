@@ -13,6 +13,7 @@ from recollect.api.client.call import Call
 
 if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
+    from recollect.api.client.answers import Readiness
     from recollect.api.pages.list_pages import Filters, Page
     from recollect.api.retrieval.contract.result import Source
 
@@ -28,6 +29,22 @@ class AsyncClientLists(ABC):
     @abstractmethod
     async def _send(self, call: Call[Result]) -> Result:
         """Send a call and return its result."""
+
+    async def ready(self) -> Readiness:
+        """Return whether the server can serve requests, as its route ``/health/ready`` does; it needs no token.
+
+        Raises:
+            ServerUnavailable: it is not reached in time. StorageError: it cannot read its log.
+        """
+        return await self._send(page_calls.ready())
+
+    async def log_id(self) -> str:
+        """Return the id of the server's log, as its route ``/health/live`` does; it needs no token.
+
+        Raises:
+            ServerUnavailable: it is not reached in time.
+        """
+        return await self._send(page_calls.log_id())
 
     async def episodes(
         self,

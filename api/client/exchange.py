@@ -33,6 +33,8 @@ Result = TypeVar("Result")
 #: that clients do not return to a server together.
 PAUSE_SECONDS = 0.1
 PAUSE_SECONDS_MAX = 2.0
+#: Seconds in which a call is sent again, however long it may take: a server that is started again is back by then.
+REPEAT_SECONDS_MAX = 30.0
 #: Seconds in which a connection is made: longer than three lost packets.
 _CONNECT_SECONDS_MAX = 5.0
 #: Answers that a later attempt may not get: the request came too slowly, a rate, and what a proxy or a disk reports.
@@ -111,7 +113,7 @@ def _attempts(call: Call[Result], address: str, limits: Limits, started: float) 
     seconds = limits.timeout_seconds if call.duration == "short" else limits.work_timeout_seconds
     if call.work_seconds is not None:
         seconds = limits.timeout_seconds + call.work_seconds
-    deadline, repeat_until = started + seconds, started + limits.timeout_seconds
+    deadline, repeat_until = started + seconds, started + min(limits.timeout_seconds, REPEAT_SECONDS_MAX)
     # Whether the server may have done what an earlier attempt asked for.
     is_unknown = False
     number = 0

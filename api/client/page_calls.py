@@ -181,6 +181,11 @@ def verify(namespace: str) -> Call[VerifyResult]:
     return Call(method="GET", path=namespace_path(namespace, "verify"), read=answers.verified, duration="long")
 
 
-def ready() -> Call[dict[str, Any]]:
+def ready() -> Call[answers.Readiness]:
     """Describe the question whether the server can serve requests."""
-    return Call(method="GET", path="/ready", read=answers.mapping)
+    return Call(method="GET", path="/health/ready", read=answers.readiness)
+
+
+def log_id() -> Call[str]:
+    """Describe the question which log the server has."""
+    return Call(method="GET", path="/health/live", read=lambda answer: str(answer["log"]))

@@ -1,4 +1,4 @@
-"""Python page: every public method of `Recollect` and `AsyncRecollect`, from signatures and docstrings."""
+"""Python page: every public method of `Recollect`, its asynchronous form and the clients, from their docstrings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from source_comments import markdown
 
-from recollect import AsyncRecollect, Recollect
+from recollect import AsyncClient, AsyncRecollect, Client, Recollect
 
 _SECTIONS = ("Parameters:", "Returns:", "Raises:")
 
@@ -23,11 +23,14 @@ def public_methods(owner: type) -> Iterator[tuple[str, object]]:
 
 
 def render() -> str:
-    """Return a section for the class and for each of its methods; of the asynchronous class the signatures."""
+    """Return a section for `Recollect` and for each of its methods; of the other classes the signatures."""
     parts = [_class_section(Recollect)]
     parts += [_method_section(name, value) for name, value in public_methods(Recollect)]
     rows = [f"- `await {_signature(name, value)}`" for name, value in public_methods(AsyncRecollect)]
     parts.append(f"{_class_section(AsyncRecollect)}\n\n" + "\n".join(rows))
+    for owner, prefix in ((Client, ""), (AsyncClient, "await ")):
+        rows = [f"- `{prefix}{_signature(name, value)}`" for name, value in public_methods(owner)]
+        parts.append(f"{_class_section(owner)}\n\n" + "\n".join(rows))
     return "\n\n".join(parts)
 
 

@@ -67,6 +67,9 @@ def test_settle_returns_when_facts_are_extracted(served: tuple[Path, Server]) ->
     settled = recollect("settle", "ann", data=data)
     assert settled.returncode == 0
     assert settled.stdout.startswith("ann: settled at version ")
+    unsettled = recollect("settle", "ann", "--timeout-seconds", "0", data=data)
+    assert (unsettled.returncode, unsettled.stdout) == (1, "")
+    assert "ann: not settled at version " in unsettled.stderr
     facts = recollect("sql", "SELECT type FROM events WHERE type = 'facts.extracted'", "--format", "csv", data=data)
     assert facts.stdout.count("facts.extracted") >= 1
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-#: What happens to one request: ``pass``; ``lose``: the server answers and its answer is lost; ``hang``: none comes;
+#: What happens to a request: ``pass``; ``lose``: the server answers and the answer is lost; ``hang``: it has none;
 #: or these bytes are the answer, and the server is not asked.
 Fate = str | bytes
 
