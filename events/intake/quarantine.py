@@ -10,7 +10,7 @@ import orjson
 import uuid_utils
 
 from recollect.events.envelope import EventDraft
-from recollect.events.intake.instructions import looks_like_instructions
+from recollect.events.intake.instructions import any_looks_like_instructions, looks_like_instructions
 from recollect.events.validation import draft
 
 #: Who wrote a text, as the server tells from its event.
@@ -93,8 +93,8 @@ def _labelled(event: EventDraft) -> EventDraft:
     # A label on what a user or an assistant says decides nothing, so little of it is read.
     decides_nothing = payload.get("role") in ("user", "assistant") and OTHERS_LABEL not in labels
     chars_max = _CONVERSATION_CHARS_MAX if decides_nothing else None
-    texts = (text[:chars_max] for text in _texts(payload))
-    if INSTRUCTIONS_LABEL in labels or not any(map(looks_like_instructions, texts)):
+    texts = [text[:chars_max] for text in _texts(payload)]
+    if INSTRUCTIONS_LABEL in labels or not any_looks_like_instructions(texts):
         return event
     payload["labels"] = sorted([*labels, INSTRUCTIONS_LABEL])
     return event._replace(id=event.id or str(uuid_utils.uuid7()), payload=orjson.dumps(payload))
