@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import IO
 
 from recollect.events.errors import InvalidInput
 from recollect.events.storage.private_files import open_private
@@ -21,7 +22,8 @@ def write_bundle(target: Path, files: Iterable[tuple[str, str]], *, overwrite: b
     """
     try:
         if target.suffix == ".zip":
-            return _write_archive(target, files)
+            with open_private(target) as file:
+                return write_archive(file, files)
         if not overwrite and target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise InvalidInput(
                 "has files already; give a new folder, a name with .zip, or --force to write over them",
@@ -45,9 +47,10 @@ def _write_folder(folder: Path, files: Iterable[tuple[str, str]]) -> int:
     return count
 
 
-def _write_archive(path: Path, files: Iterable[tuple[str, str]]) -> int:
+def write_archive(file: IO[bytes], files: Iterable[tuple[str, str]]) -> int:
+    """Write files of (name, text) as a zip archive; return their number."""
     count = 0
-    with open_private(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files:
             info = zipfile.ZipInfo(name, _ZIP_TIME)
             info.compress_type = zipfile.ZIP_DEFLATED

@@ -27,7 +27,7 @@ _LINE = re.compile(
 )
 _KEYED = re.compile(r"^\*\*(?P<key>(?:[^*\\]|\\.)*?):\*\*(?:\s+(?P<value>.*))?$")
 _ENDED = re.compile(r"^~~(?P<text>.*)~~$")
-_HEADING = re.compile(r"^##\s+(?P<title>\S.*?)\s*$")
+_HEADING = re.compile(r"^##\s{1,4}(?P<title>\S.*)$")
 #: The mark by which an export of this kind is recognised.
 MARK = b"<!-- recollect memory-md "
 #: Headings of USER.md.
@@ -134,7 +134,7 @@ def view_lines(text: str) -> Iterator[ViewLine]:
     for number, line in enumerate(text.splitlines(), start=1):
         title = _HEADING.match(line)
         if title is not None:
-            heading = unescaped(title["title"])
+            heading = unescaped(title["title"].strip())
             continue
         generated = _LINE.match(line)
         if generated is not None:

@@ -25,6 +25,12 @@ _VERB = re.compile(
     r"\s{1,4}(?P<value>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
+#: A sentence about somebody by name: `Ann works at …`. Words that begin other sentences are no names.
+_NAMED = re.compile(
+    r"^(?!(?:The|A|An|This|That|These|It|Its|There|He|She|They|We|I|You|His|Her|Their|My|Our|If|When|What|Who|How)\b)"
+    r"(?P<name>[^\W\d_a-z][\w'-]{1,40}(?: [^\W\d_a-z][\w'-]{1,40}){0,2}) (?P<rest>[^\W\d_A-Z].*)$",
+    re.DOTALL,
+)
 _MARKS = re.compile(r"\*\*|__|`")
 _SPACE = re.compile(r"\s+")
 
@@ -43,8 +49,8 @@ def is_keyed(line: str) -> bool:
 def statement(text: str, subject: str, *, topic: str | None = None) -> dict[str, Any] | None:
     """Return the subject, predicate and object of a line of a memory; None for a line that says nothing.
 
-    `**Diet:** vegan` is "diet is" "vegan", `User likes tea` is "likes" "tea". Any other text keeps its words, as what
-    the subject `did`, which is displayed without the predicate.
+    `**Diet:** vegan` is "diet is" "vegan", `User likes tea` and `Ann likes tea` are "likes" "tea". What else is said of
+    the subject keeps its words, as what it `did`, which is displayed without the predicate; any other text is a note.
 
     Parameters:
         subject: the person that lines without a subject speak of.
@@ -69,6 +75,10 @@ def statement(text: str, subject: str, *, topic: str | None = None) -> dict[str,
         return _triple(subject, "did", rest)
     if not plain:
         return None
+    named = _NAMED.match(plain)
+    said = None if named is None else _VERB.match(named["rest"])
+    if named is not None and said is not None:
+        return _triple(named["name"], said["verb"].casefold(), said["value"])
     return _triple(subject, "note", f"{topic}: {plain}" if topic else plain)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import NamedTuple
 
 #: The sum of weights from which a text looks like instructions.
@@ -142,6 +143,17 @@ def instruction_score(text: str) -> int:
 def looks_like_instructions(text: str) -> bool:
     """Return whether `text` looks like instructions for an assistant."""
     return instruction_score(text) >= INSTRUCTIONS_MIN
+
+
+def any_looks_like_instructions(texts: Sequence[str]) -> bool:
+    """Return whether one of the texts of an event looks like instructions.
+
+    Together they match every pattern that one of them matches, so most events are read once.
+    """
+    together = "\n".join(texts)
+    if len(together) <= _CHARS_MAX and not looks_like_instructions(together):
+        return False
+    return any(map(looks_like_instructions, texts))
 
 
 def without_instructions(text: str) -> str:

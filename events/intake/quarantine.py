@@ -11,7 +11,7 @@ import uuid_utils
 
 from recollect.events.catalogue import LABELLED_TYPES
 from recollect.events.envelope import EventDraft
-from recollect.events.intake.instructions import looks_like_instructions
+from recollect.events.intake.instructions import any_looks_like_instructions, looks_like_instructions
 from recollect.events.json_texts import json_texts
 from recollect.events.validation import draft
 
@@ -103,8 +103,8 @@ def _labelled(event: EventDraft) -> EventDraft:
     # A label on what a user or an assistant says decides nothing, so little of it is read.
     decides_nothing = payload.get("role") in ("user", "assistant") and OTHERS_LABEL not in labels
     chars_max = _CONVERSATION_CHARS_MAX if decides_nothing else None
-    texts = (text[:chars_max] for text in json_texts(payload))
-    if INSTRUCTIONS_LABEL in labels or not any(map(looks_like_instructions, texts)):
+    texts = [text[:chars_max] for text in json_texts(payload)]
+    if INSTRUCTIONS_LABEL in labels or not any_looks_like_instructions(texts):
         return event
     payload["labels"] = sorted([*labels, INSTRUCTIONS_LABEL])
     return event._replace(id=event.id or str(uuid_utils.uuid7()), payload=orjson.dumps(payload))

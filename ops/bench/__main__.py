@@ -18,6 +18,7 @@ import embed_bench
 import encryption_bench
 import extract_bench
 import http_bench
+import import_bench
 import nightly_bench
 import postgres_bench
 import projection_bench
@@ -29,6 +30,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "postgres": postgres_bench.run,
     "extract": extract_bench.run,
     "http": http_bench.run,
+    "import": import_bench.run,
     "nightly": nightly_bench.run,
     "archive": archive_bench.run,
     "encryption": encryption_bench.run,

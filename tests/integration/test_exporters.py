@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import re
 import tempfile
 import zipfile
@@ -7,16 +8,21 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
+import httpx
+import orjson
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support.events import message
+from typer.testing import CliRunner
 
 from recollect import Recollect
+from recollect.api.cli.main import app as cli
 from recollect.api.exporters.bundle_files import write_bundle
 from recollect.api.exporters.markdown_text import escaped, front_matter, unescaped
+from recollect.api.http.app import create_app
 from recollect.api.importers.file_import import import_path
 from recollect.api.importers.source_files import open_source
 from recollect.api.memory.file_export import export_files
@@ -324,3 +330,36 @@ def test_an_export_of_events_imports_to_the_same_memory(events: list[dict[str, A
 def lists_of(memory: Recollect) -> list[Any]:
     names = ("episodes", "sessions", "entities", "facts", "preferences", "relationships")
     return [memory.list("ann", name)["items"] for name in names]
+
+
+async def test_over_http_an_export_is_a_zip_and_not_of_one_subject(memory: Recollect) -> None:
+    fill(memory)
+    transport = httpx.ASGITransport(app=create_app(memory))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        for form in ("okf", "memory-md"):
+            answer = await client.get("/v1/namespaces/ann/export", params={"format": form})
+            assert answer.status_code == 200, answer.text
+            assert answer.headers["content-type"] == "application/zip"
+            with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+                assert any(name.endswith(".md") for name in archive.namelist())
+        refused = await client.get("/v1/namespaces/ann/export", params={"format": "okf", "subject": "Ann"})
+        assert refused.status_code == 422
+
+
+def test_the_commands_import_and_export_and_exit_with_1_for_a_failure(tmp_path: Path) -> None:
+    data = ["--data", str(tmp_path / "data")]
+    source = tmp_path / "mem0.json"
+    source.write_text('[{"id": "1", "memory": "User lives in Porto"}, {"id": "2"}]')
+    runner = CliRunner()
+    imported = runner.invoke(cli, [*data, "import", str(source), "--namespace", "ann"])
+    assert imported.exit_code == 1
+    assert "FAILED: mem0.json, memory 2" in imported.output
+    shown = runner.invoke(cli, [*data, "import", "--dry-run", "--json", str(source), "--namespace", "ann"])
+    assert orjson.loads(shown.output)["duplicates"] == 1
+    view = str(tmp_path / "view")
+    exported = runner.invoke(cli, [*data, "export", "--namespace", "ann", "--format", "memory-md", "--output", view])
+    assert exported.exit_code == 0, exported.output
+    again = runner.invoke(cli, [*data, "import", view])
+    assert (again.exit_code, "imported: 0" in again.output) == (0, True)
+    for wrong in (["--format", "okf"], ["--namespace", "ann", "--format", "okf"], ["--format", "markdown"]):
+        assert runner.invoke(cli, [*data, "export", *wrong]).exit_code != 0

@@ -16,6 +16,7 @@ from recollect.api.importers.file_import import import_path
 from recollect.api.importers.formats import READERS
 from recollect.api.importers.records import ImportReport, ReadOptions
 from recollect.api.importers.source_files import open_source
+from recollect.api.importers.statements import statement
 from recollect.api.settings import Settings, load_settings
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import RecordedEvent
@@ -168,6 +169,7 @@ def test_a_claude_export_without_parents_or_blocks_is_read_as_it_was_in_2023(
 def test_kiras_files_become_facts_and_dated_observations(tmp_path: Path, settings_of_test: Settings) -> None:
     report = run(sources(tmp_path)["kira"], settings_of_test)
     assert ("user", "employer is", "Fernside Farm") in facts(settings_of_test)
+    assert ("Otto", "prefers", "short answers") in facts(settings_of_test)
     assert ("user", "name is", "Otto") in facts(settings_of_test)
     assert ("user", "note", "Home: The cat is called Biscuit") in facts(settings_of_test)
     notes = [
@@ -180,6 +182,25 @@ def test_kiras_files_become_facts_and_dated_observations(tmp_path: Path, setting
         ("2026-02-12T12:00:00Z", "Rented a boat on the lake"),
     ]
     assert report.skipped == {"persona file": 1, "machine file": 2}
+
+
+@pytest.mark.parametrize(
+    ("line", "triple"),
+    [
+        ("User likes tea.", ("Ann", "likes", "tea")),
+        ("**Home town:** Porto", ("Ann", "home town is", "Porto")),
+        ("The user's favourite colour is green", ("Ann", "favourite colour is", "green")),
+        ("User has been rowing for years", ("Ann", "has", "been rowing for years")),
+        ("User rows every Sunday", ("Ann", "did", "rows every Sunday")),
+        ("Ann works at Fernside Farm", ("Ann", "works at", "Fernside Farm")),
+        ("Bob Lund lives in Graz", ("Bob Lund", "lives in", "Graz")),
+        ("She plans the orchards", ("Ann", "note", "She plans the orchards")),
+        ("Meeting at 10:30", ("Ann", "note", "Meeting at 10:30")),
+        ("see https://example.org", ("Ann", "note", "see https://example.org")),
+    ],
+)
+def test_a_line_of_a_memory_becomes_a_fact_about_whom_it_names(line: str, triple: tuple[str, str, str]) -> None:
+    assert statement(line, "Ann") == dict(zip(("subject", "predicate", "object"), triple, strict=True))
 
 
 def test_mem0_lists_blocks_and_databases_become_dated_facts(tmp_path: Path, settings_of_test: Settings) -> None:

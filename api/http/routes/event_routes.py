@@ -102,7 +102,12 @@ async def import_events(memory: Memory, namespace: str, request: Request) -> Res
     """Append an export of Recollect, lines of JSON, with the events that jobs derive; the same lines add nothing."""
     lines = (await read_body(request)).splitlines()
     imported = await run_in_threadpool(
-        import_jsonl, memory.parts.log, lines, namespace=namespace, on_progress=lambda _: None
+        import_jsonl,
+        memory.parts.log,
+        lines,
+        namespace=namespace,
+        on_progress=lambda _: None,
+        privacy=memory.parts.settings.privacy,
     )
     return json_response({"added": imported.added, "duplicates": imported.duplicates})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Annotated, Literal
 
 from fastapi import Depends, Query, Request
@@ -9,15 +10,20 @@ from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response
 
+from recollect.api.exporters.bundle_files import write_archive
 from recollect.api.http.routes.dependencies import Limit, Memory
 from recollect.api.http.routes.json_bodies import body_reference, json_response, parse_body
 from recollect.api.http.routes.query_parameters import refuse_unknown
 from recollect.api.http.routes.rights import GuardedRouter, allow
+from recollect.api.memory.file_export import export_files
 from recollect.api.memory.memory_review import Decision
+from recollect.api.memory.recollect import Recollect
 from recollect.api.memory.subject_export import as_markdown
 from recollect.api.pages.list_pages import PAGE_ITEMS
 from recollect.events.catalogue import Text
+from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
+from recollect.events.storage.namespace_folder import folder_name
 
 router = GuardedRouter(tags=["privacy"], dependencies=[Depends(refuse_unknown)])
 
@@ -68,10 +74,22 @@ async def export(
     subject: Annotated[
         str | None, Query(min_length=1, max_length=200, description="a person's name; everything when absent")
     ] = None,
-    form: Annotated[Literal["json", "markdown"], Query(alias="format")] = "json",
+    form: Annotated[Literal["json", "markdown", "okf", "memory-md"], Query(alias="format")] = "json",
 ) -> Response:
-    """Export everything about a subject: messages, facts and other memories, sessions, traces."""
+    """Export everything about a subject: messages, facts and other memories, sessions, traces; or a zip of Markdown."""
+    if form in ("okf", "memory-md"):
+        if subject is not None:
+            raise InvalidInput(f"{form} is an export of the whole namespace; give json or markdown", field="subject")
+        return await run_in_threadpool(_archive, memory, check_namespace(namespace), form)
     exported = await run_in_threadpool(memory.export_subject, namespace, subject)
     if form == "markdown":
         return PlainTextResponse(as_markdown(exported), media_type="text/markdown")
     return json_response(exported)
+
+
+def _archive(memory: Recollect, namespace: str, form: str) -> Response:
+    """Return a namespace as the files of a format, in a zip archive."""
+    content = BytesIO()
+    write_archive(content, export_files(memory, namespace, form))
+    disposition = f'attachment; filename="{folder_name(namespace)}-{form}.zip"'
+    return Response(content.getvalue(), media_type="application/zip", headers={"Content-Disposition": disposition})
