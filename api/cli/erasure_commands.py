@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from recollect.api.cli.session import open_cli_log, open_cli_memory
+from recollect.api.cli.session import open_audit, open_cli_log, open_cli_memory
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
@@ -44,7 +44,9 @@ def erase(
             return
         if not yes and sys.stdin.isatty():
             typer.confirm(f"Erase {plan['events']} events of {namespace} for good?", abort=True, err=True)
-        receipt = orjson.dumps(memory.erase(namespace, reason=reason, **scope))
+        erased = memory.erase(namespace, reason=reason, **scope)
+        receipt = orjson.dumps(erased)
+    _audit(context, "recollect erase", namespace, count=erased["log"]["count"])
     if output is not None:
         output.write_bytes(receipt + b"\n")
     echo(receipt.decode())
@@ -58,6 +60,7 @@ def readmit(
     """Accept new events of an erased namespace or person again. Nothing that was erased comes back."""
     with open_cli_memory(context.obj) as memory:
         admitted = memory.readmit(namespace, subject=subject)
+    _audit(context, "recollect readmit", namespace, count=int(admitted))
     echo("readmitted" if admitted else "was not erased")
 
 
@@ -101,6 +104,20 @@ def verify_receipt(
     fields: dict[str, Any] = orjson.loads(content)
     echo(f"intact: {fields['log']['count']} events of {fields['namespace']} erased at {fields['completed_at']}")
     echo(f"signed by {fields['sig']['public_key']}")
+    for target in fields.get("targets", ()):
+        if target.get("residue_windows"):
+            count = f"{target['residue_hits']} of {target['residue_windows']}"
+            names = f" in {', '.join(target['files_with_hits'])}" if target["residue_hits"] else ""
+            part = "" if target["is_complete"] else ", of which a part was searched"
+            pieces = f"{count} pieces of the erased texts were still there{names}"
+            echo(f"{target['store']}: {pieces} ({target['files']} files{part})")
+
+
+def _audit(context: typer.Context, command: str, namespace: str, *, count: int) -> None:
+    """Write a line of the audit log."""
+    from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
+
+    open_audit(context.obj).record(command_entry(command, namespace, ("erase",), count=count))
 
 
 def _read(file: Path) -> bytes:

@@ -128,8 +128,11 @@ def _verify_audit(folder: Path, head: str | None) -> None:
         echo(problem)
     if check.problems:
         raise typer.Exit(1)
+    if not check.lines:
+        echo("the audit log has no lines")
+        return
     begin = "earlier files were removed" if check.has_removed_files else "from the first line on"
-    echo(f"intact: {check.lines} lines, {begin}; head {check.head or '-'}")
+    echo(f"intact: {check.lines} lines, {begin}; head {check.head}")
 
 
 def _print_secret(token: dict[str, Any], text: str) -> None:

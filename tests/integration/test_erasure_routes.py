@@ -40,12 +40,15 @@ def test_a_message_and_a_namespace_are_erased_over_http(server: Server) -> None:
 def test_the_command_line_erases_and_verifies_the_receipt(tmp_path: Path) -> None:
     data, receipt = tmp_path / "data", tmp_path / "receipt.json"
     for name in ("Ann", "Bob"):
-        event = orjson.dumps(message(f"I am {name}", name=name)).decode()
+        event = orjson.dumps(message(f"I am {name}, and I like the sea.", name=name)).decode()
         assert recollect("append", "team", event, data=data).returncode == 0
     assert '"events":1' in recollect("erase", "team", "--subject", "ann", "--dry-run", data=data).stdout
     erased = recollect("erase", "team", "--subject", "ann", "--output", str(receipt), "--yes", data=data)
     assert erased.returncode == 0, erased.stderr
-    assert recollect("verify-receipt", str(receipt), "--log", data=data).stdout.startswith("intact: 1 events of team")
+    verified = recollect("verify-receipt", str(receipt), "--log", data=data).stdout
+    assert verified.startswith("intact: 1 events of team")
+    assert "files of the namespace: 0 of" in verified
+    assert "recollect erase\t1 items" in recollect("audit", "--namespace", "team", data=data).stdout
     assert recollect("verify", data=data).returncode == 0
     receipt.write_bytes(receipt.read_bytes().replace(b'"count":1', b'"count":2'))
     assert recollect("verify-receipt", str(receipt), data=data).returncode == 1
