@@ -20,6 +20,7 @@ import pytest
 import typer
 from pydantic import BaseModel
 from support.command_server import command_server
+from support.openai_server import OpenAiServer, Raw, openai_server, said
 from support.page_runner import PageRunner
 from support.pages import ROOT, RUN, Block, anchors_of, blocks_of, links_of, name_of, pages
 from support.postgres import new_database
@@ -41,6 +42,7 @@ REAL_MODEL_PAGES = ("README.md", "docs/tutorial.md")
 SMALL_MODEL_PAGES = ("docs/how-to/change-models.md", "docs/how-to/move-in.md")
 #: Where the pages' servers are; the tests put their own in these places.
 REDIS_URL = "redis://localhost:6379/0"
+CHAT_URL = "http://localhost:11434/v1"
 POSTGRES_URL = "postgresql://recollect@db.example/recollect"
 OTHER_MODEL = "BAAI/bge-small-en-v1.5"
 
@@ -48,6 +50,7 @@ OTHER_MODEL = "BAAI/bge-small-en-v1.5"
 PRELOADED = (
     "duckdb",
     "dramatiq.brokers.redis",
+    "openai",
     "psycopg_pool",
     "sentence_transformers",
     "uvicorn",
@@ -65,6 +68,20 @@ def shims(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
         yield folder
 
 
+@pytest.fixture
+def chat_server() -> Generator[OpenAiServer]:
+    """A language model that knows what its request says of a cat."""
+
+    def answer(request: dict[str, Any]) -> Raw:
+        if "?" not in str(request["messages"][-1]):
+            return said("Noted.")
+        return said("Your cat is called Biscuit." if "Biscuit" in str(request) else "I do not know.")
+
+    with openai_server() as server:
+        server.behaviour = answer
+        yield server
+
+
 @pytest.mark.parametrize("page", [name_of(page) for page in pages()])
 def test_every_block_of_a_page_runs(page: str, tmp_path: Path, shims: Path, request: pytest.FixtureRequest) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -77,6 +94,8 @@ def test_every_block_of_a_page_runs(page: str, tmp_path: Path, shims: Path, requ
         replaced[OTHER_MODEL] = request.getfixturevalue("other_model")
     if REDIS_URL in text:
         replaced[REDIS_URL] = request.getfixturevalue("redis_server").url
+    if CHAT_URL in text:
+        replaced[CHAT_URL] = request.getfixturevalue("chat_server").url
     if POSTGRES_URL in text:
         replaced[POSTGRES_URL] = new_database(request.getfixturevalue("postgres_url"))
     # PyTorch gives the same vectors as OpenVINO and is loaded once, before the pages.

@@ -129,9 +129,8 @@ def _exit_code(request: dict[str, Any]) -> int:
     except BaseException:
         traceback.print_exc()
         code = 1
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
+    # As the interpreter does: end the idle threads of executors, such as that of asyncio.to_thread, and join all.
+    threading._shutdown()  # pyright: ignore
     for stream in (sys.stdout, sys.stderr):
         # A command may have closed it.
         if not stream.closed:
