@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from recollect.api.cli import (
     analytics_commands,
     compaction_commands,
+    doctor_command,
     edit_commands,
     erasure_commands,
     import_commands,
@@ -93,6 +94,7 @@ app.command()(log_commands.verify)
 app.command()(log_commands.backup)
 app.command()(log_commands.restore)
 app.command()(log_commands.archive)
+app.command()(doctor_command.doctor)
 app.command()(analytics_commands.stats)
 app.command()(analytics_commands.sql)
 app.command()(token_commands.audit)
