@@ -43,6 +43,8 @@ class CheckedState:
     report: dict[str, Any]
     #: Bytes of the files of the data folder by kind; empty before they were counted once.
     database_bytes: dict[str, int]
+    #: Files of read models and vectors that are open.
+    open_files: int
     #: When the check ended, in monotonic seconds.
     checked_at: float
 
@@ -147,9 +149,15 @@ class StateMonitor:
             background=background,
             report=report,
             database_bytes=self._database_bytes.by_kind,
+            open_files=open_files(self._parts),
             checked_at=time.monotonic(),
         )
 
     def _on_step(self, step: str) -> None:
         started = self._running[0] if self._running else time.monotonic()
         self._running = (started, step)
+
+
+def open_files(parts: MemoryParts) -> int:
+    """Return the number of files of read models and vectors that this process has open."""
+    return parts.read_models.open_count + parts.vectors.open_count
