@@ -45,7 +45,7 @@ class QueueSettings(BaseModel):
     think_threads: Annotated[int, Field(ge=1, le=64)] = 1
     #: Port at which a worker or a scheduler answers /metrics, /health/live and /health/ready; 0: none.
     worker_port: Annotated[int, Field(ge=0, le=65_535)] = 0
-    #: Address of that port. Whoever reaches it reads the metrics, which name nobody.
+    #: Address of that port. All who reach it read the metrics, which have no names.
     worker_host: str = "127.0.0.1"
     #: Seconds between two sweeps, which find work whose message was lost.
     sweep_seconds: Annotated[float, Field(gt=0)] = 30.0

@@ -15,6 +15,7 @@ from recollect.api.cli import (
     analytics_commands,
     compaction_commands,
     context_commands,
+    doctor_command,
     edit_commands,
     erasure_commands,
     import_commands,
@@ -95,6 +96,7 @@ app.command()(log_commands.verify)
 app.command()(log_commands.backup)
 app.command()(log_commands.restore)
 app.command()(log_commands.archive)
+app.command()(doctor_command.doctor)
 app.command()(analytics_commands.stats)
 app.command()(analytics_commands.sql)
 app.command()(token_commands.audit)

@@ -55,11 +55,11 @@ def configure_process_log(data: Path, settings: LogSettings | None = None) -> No
     listener = QueueListener(lines, handler)
     listener.start()
     atexit.register(listener.stop)
-    logging.basicConfig(handlers=[_WaitingLines(lines)], force=True)
+    logging.basicConfig(handlers=[WaitingLines(lines)], force=True)
     logging.getLogger("recollect").setLevel(chosen.log_level.upper())
 
 
-class _WaitingLines(QueueHandler):
+class WaitingLines(QueueHandler):
     """Hands records to the thread that writes them, with the fields of their request or job."""
 
     def __init__(self, lines: Queue[logging.LogRecord]) -> None:

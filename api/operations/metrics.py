@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.operations.background_state import BackgroundState, background_state
-from recollect.api.operations.state_monitor import CheckedState
+from recollect.api.operations.state_monitor import CheckedState, open_files
 from recollect.events.envelope import now_us
 from recollect.events.instruments import INSTRUMENTS, Counter, Histogram, Instrument
 from recollect.jobs.queue.backlog import PROJECTORS
@@ -56,16 +56,16 @@ class _Metrics(Collector):
         yield from self._llm_gauges()
 
     def _process_gauges(self, state: BackgroundState) -> Iterator[Metric]:
-        parts = self._parts
+        # Of a check, so that no lock of a part that waits for the log is waited for in a request.
+        parked = self._parts.read_models.parked() if self._checked is None else self._checked.report["parked"]
         yield _gauge("build_info", "The version of Recollect", {version("recollect"): 1.0}, "version")
-        parked = len(parts.read_models.parked())
         yield _gauge(
             "projections_parked",
             "Namespaces whose projection has stopped",
-            {"read_models": parked},
+            {"read_models": len(parked)},
             "projector",
         )
-        opened = parts.read_models.open_count + parts.vectors.open_count
+        opened = open_files(self._parts) if self._checked is None else self._checked.open_files
         yield _gauge("open_databases", "Files of read models and vectors that are open", opened)
         sizes = {} if self._checked is None else self._checked.database_bytes
         yield _gauge("database_bytes", "Bytes of the files of the data folder, once they are counted", sizes, "kind")
@@ -76,7 +76,7 @@ class _Metrics(Collector):
         llm = self._parts.job_context.llm
         if llm is None:
             return
-        status = llm.status()
+        status = llm.status() if self._checked is None else self._checked.report["llm"]
         tokens, budget = status["tokens_today"], status["tokens_per_day"]
         yield _gauge("llm_tokens_today", "Tokens that the language model has used today (UTC)", tokens)
         yield _gauge("llm_budget_spent", "1 while the tokens of today are spent", float(tokens >= budget))

@@ -47,6 +47,7 @@ def readiness(parts: MemoryParts, monitor: StateMonitor, *, needs_broker: bool =
         checks.setdefault(overdue[0], f"no answer for {overdue[1]:.0f} s")
     if _append_failed(parts):
         checks.setdefault("log", "the last append failed")
+    model = "unknown" if state is None else state.report["embedding"]["state"]
     return {
         "ready": not checks,
         "reasons": [f"{name}: {reason}" for name, reason in checks.items()],
@@ -55,10 +56,10 @@ def readiness(parts: MemoryParts, monitor: StateMonitor, *, needs_broker: bool =
             "folder": checks.get("folder", "ok"),
             "disk": checks.get("disk", "ok"),
             "broker": _broker(monitor),
-            "model": parts.vectors.embedder.state,
+            "model": model,
             "schema": SCHEMA_VERSION,
         },
-        "embedding": parts.vectors.embedder.state,
+        "embedding": model,
         "log": parts.log.log_id,
     }
 

@@ -6,13 +6,15 @@ import logging
 import re
 import sys
 from pathlib import Path
+from queue import Queue
 
 import orjson
 import pytest
 
-from recollect.api.cli.process_log import PrivateFormatter
+from recollect.api.cli.process_log import PrivateFormatter, WaitingLines
 from recollect.api.cli.terminal import echo, visible
 from recollect.events.errors import VersionConflict
+from recollect.events.log_context import log_context, note
 
 CLI = Path(__file__).parents[2] / "api" / "cli"
 
@@ -39,6 +41,36 @@ def test_namespaces_are_shown_as_their_folders() -> None:
     shown = logged("%s", VersionConflict("ann@example.org", 1, 2))
     assert "ann@example.org" not in shown
     assert re.search(r"namespace [0-9a-f]{12} is at version 2", shown)
+
+
+def test_a_line_of_json_has_the_fields_of_its_request() -> None:
+    lines: Queue[logging.LogRecord] = Queue(2)
+    handler = WaitingLines(lines)
+    with log_context({"request_id": "r1"}):
+        note("event_version", 7)
+        for number in range(4):
+            handler.handle(logging.LogRecord("recollect", logging.WARNING, __file__, 1, "late %d", (number,), None))
+    formatter = PrivateFormatter(Path("/var/lib/memory"), as_json=True)
+    first = orjson.loads(formatter.format(lines.get()))
+    assert (first["event"], first["level"], first["request_id"], first["event_version"]) == (
+        "late 0",
+        "warning",
+        "r1",
+        7,
+    )
+    lines.get()
+    # Two lines did not fit; the next one says so.
+    handler.handle(logging.LogRecord("recollect", logging.WARNING, __file__, 1, "again", (), None))
+    assert orjson.loads(formatter.format(lines.get()))["dropped_lines"] == 2
+
+
+def test_the_messages_of_queues_are_shown_without_their_namespaces() -> None:
+    record = logging.LogRecord(
+        "dramatiq.worker", logging.ERROR, __file__, 1, "Failed: project('ann') run('a', 1)", (), None
+    )
+    shown = PrivateFormatter(Path("/var/lib/memory")).format(record)
+    assert "project(…) run(…)" in shown
+    assert "ann" not in shown
 
 
 def test_the_data_folder_and_passwords_in_addresses_are_not_shown() -> None:
