@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from recollect.api.cli.server_client import ServerClient, ServerGone
+from recollect.api.cli.running_server import running_server
 from recollect.api.cli.session import load_cli_settings
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput, RecollectError
 
 if TYPE_CHECKING:
+    from recollect.api.client.client import Client
     from recollect.api.operations.doctor import Check
     from recollect.api.settings import Settings
 
+#: Seconds in which a running server has to say how it is.
+_ANSWER_SECONDS_MAX = 10.0
 #: The width of the longest status and name.
 _STATUS_WIDTH, _NAME_WIDTH = 8, 11
 
@@ -64,38 +67,34 @@ def _checks(context: typer.Context, *, model: bool) -> Iterator[Check]:
     if server is None:
         yield _port(settings)
     else:
-        yield from _server_problems(server)
+        with server:
+            yield from _server_problems(server)
     yield _model_lock(settings)
 
 
-def _server(settings: Settings) -> tuple[ServerClient | None, Check]:
+def _server(settings: Settings) -> tuple[Client | None, Check]:
     """Return the running server of the folder, None without one, and what its lock says about it."""
     from recollect.api.folder_locks import server_address  # noqa: PLC0415
     from recollect.api.operations.doctor import Check  # noqa: PLC0415
-    from recollect.events.integrity.log_identity import read_log_id  # noqa: PLC0415
 
-    data = settings.storage.data
-    published = server_address(data)
-    is_held = _is_held(settings, "server.lock")
-    if not is_held:
+    published = server_address(settings.storage.data)
+    if not _is_held(settings, "server.lock"):
         stale = " (server.lock is of one that was killed; the next start replaces it)" if published else ""
         return None, Check(name="server", status="ok", detail=f"none runs on this folder{stale}")
-    if published is not None:
-        server = ServerClient(*published)
-        log_id = read_log_id(data)
-        if log_id is not None and server.serves(log_id):
-            return server, Check(name="server", status="ok", detail=f"runs at {published[0]}")
+    server = running_server(settings.storage.data, timeout_seconds=_ANSWER_SECONDS_MAX)
+    if server is not None:
+        return server, Check(name="server", status="ok", detail=f"runs at {server.url}")
     hint = "wait if it is starting; otherwise end the process whose id is the first line of server.lock"
     return None, Check(name="server", status="failed", detail="one holds server.lock and does not answer", hint=hint)
 
 
-def _server_problems(server: ServerClient) -> Iterator[Check]:
+def _server_problems(server: Client) -> Iterator[Check]:
     """Yield a check for the health of the running server, and one for each of its problems."""
     from recollect.api.operations.doctor import Check, without_password  # noqa: PLC0415
 
     try:
-        health = server.get("health")
-    except (ServerGone, RecollectError, typer.Exit) as error:
+        health = server.health()
+    except RecollectError as error:
         yield Check(name="health", status="failed", detail=str(error) or "it refused to say", hint="restart the server")
         return
     embedding, lag = health["embedding"]["state"], health["lag"]

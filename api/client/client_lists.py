@@ -38,6 +38,14 @@ class ClientLists(ABC):
         """
         return self._send(page_calls.ready())
 
+    def health(self) -> dict[str, Any]:
+        """Return the state of the server with its problems, as its route ``/health`` does.
+
+        Raises:
+            ServerUnavailable: it is not reached in time.
+        """
+        return self._send(page_calls.health())
+
     def log_id(self) -> str:
         """Return the id of the server's log, as its route ``/health/live`` does; it needs no token.
 

@@ -186,6 +186,11 @@ def ready() -> Call[answers.Readiness]:
     return Call(method="GET", path="/health/ready", read=answers.readiness)
 
 
+def health() -> Call[dict[str, Any]]:
+    """Describe the question for the state of the server."""
+    return Call(method="GET", path="/health", read=answers.mapping)
+
+
 def log_id() -> Call[str]:
     """Describe the question which log the server has."""
     return Call(method="GET", path="/health/live", read=lambda answer: str(answer["log"]))

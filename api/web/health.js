@@ -40,8 +40,8 @@ async function showServer(element) {
     }), health.lag.at_least ? h("p", { class: "hint" }, "At least: more namespaces are behind than were counted.") : null),
     panel("Queues", facts(health.queues)),
     panel("Embedding model", facts({ model: health.embedding.model, state: health.embedding.state, runtime: health.embedding.runtime ?? "none" })),
-    panel("Jobs", table(["Job", "Started", "Ended", "Namespaces", "Events", "Errors"], health.jobs.map((job) => [
-      job.job, time(job.started), job.ended ? time(job.ended) : badge("running"), number(job.namespaces), number(job.events),
+    panel("Jobs", table(["Job", "Started", "Took", "Namespaces", "Events", "Errors"], health.jobs.map((job) => [
+      job.job, time(job.started), job.ended ? durationText(job.started, job.ended) : badge("running"), number(job.namespaces), number(job.events),
       job.errors ? badge(`${job.errors}: ${job.error ?? ""}`, "warn") : "0",
     ]))),
     panel("Processes", table(["Role", "Process", "Last heartbeat", "State"], health.processes.map((process) => [
@@ -83,6 +83,11 @@ async function showSizes(element, namespace) {
       ...Object.entries(stats.memories).map(([name, { active, others }]) => [name, number(active), others ? `${number(others)} no longer active` : ""]),
     ]),
     facts(Object.fromEntries(Object.entries(stats.bytes).map(([name, bytes]) => [SIZES[name] ?? name, bytesText(bytes)]))));
+}
+
+function durationText(start, end) {
+  const ms = Date.parse(end) - Date.parse(start);
+  return ms < 1_000 ? `${ms} ms` : `${number(Math.round(ms / 1_000))} s`;
 }
 
 function panel(title, ...children) {

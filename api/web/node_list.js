@@ -70,11 +70,10 @@ export function createNodeList({ hover, pin, clear }) {
     },
     /** Show which entry is active and which one is pinned. */
     mark(active, pinned) {
-      shown.forEach((index, entry) => {
-        const element = box.children[entry];
-        element.setAttribute("aria-selected", String(index === pinned));
-        element.classList.toggle("active", index === active);
-      });
+      box.querySelector(".active")?.classList.remove("active");
+      box.querySelector("[aria-selected=true]")?.setAttribute("aria-selected", "false");
+      box.children[shown.indexOf(active)]?.classList.add("active");
+      box.children[shown.indexOf(pinned)]?.setAttribute("aria-selected", "true");
     },
   };
 }

@@ -120,6 +120,7 @@ def print_next_steps(base: str) -> None:
     me = f"{base}/v1/namespaces/me"
     print(
         f"""
+==> Look inside: {base}/
 ==> Recollect keeps serving at {base} (API: {base}/docs). Ctrl-C stops it. In another terminal, try:
 curl -s {base}/v1/namespaces/{NAMESPACE}/retrieve -d '{{"query": "who takes care of the cat?"}}'
 curl -s {me}/events -d '{{"type": "message.added", "payload": {{"role": "user", "text": "I moved to Lisbon"}}}}'

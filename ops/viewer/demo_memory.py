@@ -28,7 +28,7 @@ _STATED: dict[str, list[dict[str, Any]]] = {
         {"type": "preference.stated", "payload": {"key": "shopping list", "value": "one message on Saturday morning"}},
     ],
     "lark-10": [
-        {"type": "fact.stated", "payload": {"subject": "Tobias", "predicate": "works at", "object": "the shop"}}
+        {"type": "fact.stated", "payload": {"subject": "Tobias", "predicate": "works at", "object": "the bicycle shop"}}
     ],
     "lark-14": [
         {"type": "fact.corrected", "payload": {"subject": "Tobias", "predicate": "works at", "object": "Vrachtwerk"}},

@@ -18,11 +18,16 @@ _MAP_ENTITIES = f"""
 WITH named AS (
     SELECT group_id, sum(mention_count) AS mentions_of_group, sum(spoken_count) AS spoken_by_group
     FROM entities JOIN entity_groups ON entity_id = id GROUP BY group_id
+),
+related AS (
+    SELECT group_id, count(*) AS relationship_count FROM (
+        SELECT source_id AS entity_id FROM relationships UNION ALL SELECT target_id FROM relationships
+    ) JOIN entity_groups USING (entity_id) GROUP BY group_id
 )
 SELECT id, name, type, mentions_of_group AS mention_count, spoken_by_group AS spoken_count,
-    (SELECT count(*) FROM relationships WHERE entities.id IN (source_id, target_id)) AS relationship_count
-FROM entities JOIN named ON group_id = id WHERE {_LISTED_ENTITY}
-ORDER BY spoken_by_group > 0 DESC, mentions_of_group + 3 * relationship_count DESC, id LIMIT ?
+    coalesce(relationship_count, 0) AS relationship_count
+FROM entities JOIN named ON named.group_id = id LEFT JOIN related ON related.group_id = id WHERE {_LISTED_ENTITY}
+ORDER BY spoken_by_group > 0 DESC, mentions_of_group + 3 * coalesce(relationship_count, 0) DESC, id LIMIT ?
 """
 _ENTITY_COUNT = f"SELECT count(*) FROM entities WHERE {_LISTED_ENTITY}"
 # Every name of the entities, by group.

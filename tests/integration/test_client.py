@@ -43,7 +43,7 @@ MISSING = {
     "undo_embed": "changes the model of the server's machine",
 }
 #: The methods of a client alone.
-OWN = {"log_id", "ready"}
+OWN = {"health", "log_id", "ready"}
 #: The parameters that a client has not, and why.
 MISSING_PARAMETERS = {"compact": {"on_progress": "an answer comes once, at the end"}}
 
