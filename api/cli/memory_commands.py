@@ -81,9 +81,8 @@ def serve(
     configure_process_log(settings.storage.data, settings.logging)
 
     def announce(address: str) -> None:
-        echo(
-            f"Recollect serves {settings.storage.data.resolve()} at {address} (viewer: {address}/, API: {address}/docs)"
-        )
+        folder = settings.storage.data.resolve()
+        echo(f"Recollect serves {folder} at {address} (viewer: {address}/, API: {address}/docs)")
         echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
         sys.stdout.flush()
 
