@@ -79,7 +79,8 @@ def serve(
     configure_process_log(settings.storage.data)
 
     def announce(address: str) -> None:
-        echo(f"Recollect serves {settings.storage.data.resolve()} at {address} (viewer: {address}/, API: {address}/docs)")
+        pages = f"viewer: {address}/, API: {address}/docs"
+        echo(f"Recollect serves {settings.storage.data.resolve()} at {address} ({pages})")
         echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
         sys.stdout.flush()
 

@@ -50,7 +50,8 @@ ORDER BY status = 'active' DESC, confidence DESC, facts.key DESC LIMIT ?
 # expires, as long as a summary stands for it; its speaker does not.
 _MENTIONS = """
 SELECT mentions.version, group_id, coalesce(speaker, '') FROM mentions JOIN entity_groups USING (entity_id)
-LEFT JOIN episodes USING (version) WHERE coalesce(episodes.status, '') <> 'forgotten' ORDER BY mentions.version DESC LIMIT ?
+LEFT JOIN episodes USING (version) WHERE coalesce(episodes.status, '') <> 'forgotten'
+ORDER BY mentions.version DESC LIMIT ?
 """
 _TIME_SPAN = """
 SELECT min(occurred_at_us), max(occurred_at_us) FROM episodes WHERE status <> 'forgotten'
@@ -129,7 +130,7 @@ class MapQueries:
         return fetch_records(self._connection, MapFact, _MAP_FACTS, (limit,))
 
     def mentions(self, limit: int) -> Sequence[tuple[int, int, str]]:
-        """Return the newest mentions: version of the message, group of the entity, speaker of the message, empty when unknown."""
+        """Return the newest mentions: version of the message, group of the entity, and speaker, empty: unknown."""
         return [
             (version, group, speaker) for version, group, speaker in fetch_tuples(self._connection, _MENTIONS, (limit,))
         ]
