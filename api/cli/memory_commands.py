@@ -81,8 +81,8 @@ def serve(
     configure_process_log(settings.storage.data, settings.logging)
 
     def announce(address: str) -> None:
-        folder = settings.storage.data.resolve()
-        echo(f"Recollect serves {folder} at {address} (viewer: {address}/, API: {address}/docs)")
+        pages = f"viewer: {address}/, API: {address}/docs"
+        echo(f"Recollect serves {settings.storage.data.resolve()} at {address} ({pages})")
         echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
         sys.stdout.flush()
 

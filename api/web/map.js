@@ -123,7 +123,7 @@ function createMap(content, state, answer) {
     h("div", { class: "title" }, h("h2", {}, "Map"), h("span", { class: "count", id: "map-count" })),
     h("div", { class: "toolbar" }, toggle("facts", "Facts"), toggle("together", "Mentioned together"),
       toggle("ended", "Ended"), back, zoom),
-    h("div", { class: "columns" }, h("div", {}, stage, legend), h("div", { class: "side" }, line, details, list.element)),
+    h("div", { class: "columns" }, h("div", {}, stage, legend), h("div", { class: "side" }, line, list.element, details)),
   ]);
 
   const observer = new ResizeObserver(() => {
@@ -230,7 +230,10 @@ function createMap(content, state, answer) {
     });
     picture.addEventListener("click", (event) => {
       if (dragged?.moved) return;
-      pin(nodeOf(event));
+      const index = nodeOf(event);
+      // A finger does not hover: with a pin, a tap shows the path.
+      if (event.pointerType === "touch" && pinned >= 0 && index >= 0 && index !== pinned) hover(index);
+      else pin(index);
     });
     picture.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;

@@ -130,7 +130,7 @@ class MapQueries:
         return fetch_records(self._connection, MapFact, _MAP_FACTS, (limit,))
 
     def mentions(self, limit: int) -> Sequence[tuple[int, int, str]]:
-        """Return the newest mentions: version of the message, group of the entity, speaker, empty when unknown."""
+        """Return the newest mentions: version of the message, group of the entity, and speaker, empty: unknown."""
         return [
             (version, group, speaker) for version, group, speaker in fetch_tuples(self._connection, _MENTIONS, (limit,))
         ]

@@ -87,6 +87,8 @@ class Viewer:
     def open(self, view: str, namespace: str, **parameters: object) -> Page:
         """Open a view and wait until its data is shown."""
         query = "&".join(f"{name}={value}" for name, value in {"namespace": namespace, **parameters}.items())
+        # From the page itself only the part after # would change, and the state of the last view would wait for it.
+        self.page.goto("about:blank")
         self.page.goto(f"{self.address}/#{view}?{query}")
         self.page.wait_for_selector(f"body[data-ready={view}]")
         return self.page
@@ -110,6 +112,8 @@ class Viewer:
             self.faults.append(f"console: {text}")
 
     def _on_request(self, url: str) -> None:
+        if url == "about:blank":
+            return
         self.requests.append(url)
         if urlsplit(url).netloc != self._host:
             self.faults.append(f"request to another host: {url}")
