@@ -141,8 +141,8 @@ class AccessSettings(BaseModel):
     #: Names, with commas between them, that requests may address the server by besides its address and `localhost`:
     #: that of a proxy, or of a container. Pages of these hosts may send requests.
     allowed_hosts: str = ""
-    #: Requests that one token may send in a minute; `settle`, `window` and work on a namespace count ten times. 0 sets no
-    #: limit.
+    #: Requests that one token may send in a minute; `settle`, `window` and work on a namespace count ten times each. 0
+    #: sets no limit.
     requests_per_minute: Annotated[int, Field(ge=0)] = REQUESTS_PER_MINUTE
     #: Requests with a wrong token, or without the one they need, that one address may send in a minute; further ones
     #: get 429 and no line in the audit log, which they would fill. 0 sets no limit.

@@ -170,13 +170,14 @@ def test_lists_and_the_graph_are_paged_and_filtered(client: Client, ns: str) -> 
     assert [session["id"] for session in client.sessions(ns)["items"]] == ["s1", "s2"]
     page = client.episodes(ns, limit=1, filters={"session_id": ["s1", "s2"]})
     assert (len(page["items"]), page["next"] is None) == (1, False)
-    assert len(client.episodes(ns, after=page["next"], as_of=5)["items"]) == 1
+    assert len(client.episodes(ns, after=page["next"] or "", as_of=5)["items"]) == 1
     [preference] = client.list(ns, "preferences")["items"]
     assert len(client.preference_history(ns, preference["id"])["items"]) == 1
     assert {entity["name"] for entity in client.entities(ns)["items"]} == {"Ann", "Bob"}
     assert client.separate(ns, "Ann", "Annie/Lee")["aliases"] == []
     assert ns in [one["namespace"] for one in client.namespaces(after=ns[:-1])["items"]]
-    for wrong in ({"status": []}, {"status": None}, {"colour": "red"}):
+    wrong_filters: list[dict[str, Any]] = [{"status": []}, {"status": None}, {"colour": "red"}]
+    for wrong in wrong_filters:
         with pytest.raises(InvalidInput):
             client.facts(ns, filters=wrong)
     with pytest.raises(InvalidInput, match="no list is called"):
@@ -235,7 +236,8 @@ def test_errors_are_those_of_recollect_with_the_words_of_the_server(client: Clie
     assert unknown.value.reason.startswith("unknown event type")
     with pytest.raises(TooLarge):
         client.append(ns, [message("x" * 1_000_000) for _ in range(3)])
-    for wrong in ({"limit": 0}, {"colour": "red"}, {"as_of": 999}):
+    wrong_options: list[dict[str, Any]] = [{"limit": 0}, {"colour": "red"}, {"as_of": 999}]
+    for wrong in wrong_options:
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             client.retrieve(ns, "x", **wrong)
     with pytest.raises(InvalidInput, match="session_id"):
