@@ -171,11 +171,14 @@ class RankedItem(TypedDict):
     ranks: dict[str, int]
 
 
-class TraceSummary(TypedDict):
+#: When a retrieval was answered; in this form because the name of a field is no word that a module declares.
+_Moment = TypedDict("_Moment", {"at": str})  # noqa: UP013
+
+
+class TraceSummary(_Moment):
     """A retrieval in the list of traces."""
 
     trace_id: str
-    at: str
     query: str
     trigger: str
     version: int

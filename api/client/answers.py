@@ -139,7 +139,7 @@ def verified(answer: dict[str, Any]) -> VerifyResult:
     """Return the result of verifying a chain."""
     from recollect.events.integrity.verify import ChainProblem, VerifyResult  # noqa: PLC0415
 
-    problems = (ChainProblem(version=one["version"], message=one["message"]) for one in answer["problems"])
+    problems = (ChainProblem(version=item["version"], message=item["message"]) for item in answer["problems"])
     return VerifyResult(
         namespace=answer["namespace"],
         version=answer["version"],

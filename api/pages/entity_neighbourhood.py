@@ -28,7 +28,7 @@ def entity_neighbourhood(snapshot: Snapshot, entity: str, depth: int) -> Neighbo
     name = snapshot.entities.node_name(entity)
     if name is None:
         return {"entity": None, "nodes": [], "edges": []}
-    found = snapshot.entities.neighbourhood(name, depth=depth, limit=_EDGES_MAX)
-    edges = [cast("GraphEdge", asdict(edge)) for edge in found]
+    nearest = snapshot.entities.neighbourhood(name, depth=depth, limit=_EDGES_MAX)
+    edges = [cast("GraphEdge", asdict(edge)) for edge in nearest]
     nodes = sorted({node for edge in edges for node in (edge["source"], edge["target"])} | {name})
     return {"entity": name, "nodes": nodes, "edges": edges}
