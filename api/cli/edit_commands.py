@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
 import orjson
@@ -177,7 +178,7 @@ def review(
         _print(memory.review(namespace, memory_id, cast(Any, decision), reason=reason))
 
 
-def _print(item: dict[str, Any]) -> None:
+def _print(item: Mapping[str, Any]) -> None:
     """Print a memory as indented JSON."""
     echo(orjson.dumps(item, option=orjson.OPT_INDENT_2).decode())
 

@@ -34,12 +34,12 @@ class Readiness(TypedDict):
 # Types of rooms with heavy libraries are imported where they are built: a bot that appends and retrieves needs none.
 
 
-def mapping(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer that is the result as it is."""
+def mapping(answer: Any) -> Any:
+    """Return an answer that is the result as it is; the call has its type."""
     return answer
 
 
-def page(answer: dict[str, Any]) -> dict[str, Any]:
+def page(answer: dict[str, Any]) -> Any:
     """Return a page: items, and what `after` takes for the next page."""
     return {"items": answer["items"], "next": answer["next"]}
 
@@ -139,7 +139,7 @@ def verified(answer: dict[str, Any]) -> VerifyResult:
     """Return the result of verifying a chain."""
     from recollect.events.integrity.verify import ChainProblem, VerifyResult  # noqa: PLC0415
 
-    problems = (ChainProblem(version=one["version"], message=one["message"]) for one in answer["problems"])
+    problems = (ChainProblem(version=item["version"], message=item["message"]) for item in answer["problems"])
     return VerifyResult(
         namespace=answer["namespace"],
         version=answer["version"],

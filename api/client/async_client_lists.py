@@ -6,7 +6,7 @@ This file is generated from that of `Client`: change that one, and run `python o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from recollect.api.client import memory_calls, page_calls
 from recollect.api.client.call import Call
@@ -14,7 +14,21 @@ from recollect.api.client.call import Call
 if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
     from recollect.api.client.answers import Readiness
-    from recollect.api.pages.list_pages import Filters, Page
+    from recollect.api.pages.list_pages import Filters
+    from recollect.api.result_types import (
+        Entity,
+        Episode,
+        EventItem,
+        Fact,
+        FactValue,
+        NamespaceItem,
+        Neighbourhood,
+        Page,
+        QuarantinePage,
+        Session,
+        Trace,
+        TraceSummary,
+    )
     from recollect.api.retrieval.contract.result import Source
 
 Result = TypeVar("Result")
@@ -62,7 +76,7 @@ class AsyncClientLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Episode]:
         """Do what `Recollect.episodes` does."""
         return await self._send(page_calls.page(namespace, "episodes", after, limit, as_of, filters))
 
@@ -74,7 +88,7 @@ class AsyncClientLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Session]:
         """Do what `Recollect.sessions` does."""
         return await self._send(page_calls.page(namespace, "sessions", after, limit, as_of, filters))
 
@@ -86,7 +100,7 @@ class AsyncClientLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Entity]:
         """Do what `Recollect.entities` does."""
         return await self._send(page_calls.page(namespace, "entities", after, limit, as_of, filters))
 
@@ -98,7 +112,7 @@ class AsyncClientLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Fact]:
         """Do what `Recollect.facts` does."""
         return await self._send(page_calls.page(namespace, "facts", after, limit, as_of, filters))
 
@@ -115,19 +129,21 @@ class AsyncClientLists(ABC):
         """Do what `Recollect.list` does."""
         return await self._send(page_calls.page(namespace, name, after, limit, as_of, filters))
 
-    async def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+    async def events(
+        self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None
+    ) -> Page[EventItem]:
         """Do what `Recollect.events` does."""
         return await self._send(page_calls.events(namespace, after, limit, as_of))
 
-    async def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    async def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[TraceSummary]:
         """Do what `Recollect.traces` does."""
         return await self._send(page_calls.traces(namespace, after, limit))
 
-    async def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
+    async def trace(self, namespace: str, trace_id: str) -> Trace:
         """Do what `Recollect.trace` does."""
         return await self._send(page_calls.trace(namespace, trace_id))
 
-    async def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page:
+    async def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page[FactValue]:
         """Do what `Recollect.fact_history` does."""
         return await self._send(page_calls.history(namespace, "facts", fact_id, as_of))
 
@@ -135,11 +151,11 @@ class AsyncClientLists(ABC):
         """Do what `Recollect.preference_history` does."""
         return await self._send(page_calls.history(namespace, "preferences", preference_id, as_of))
 
-    async def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
+    async def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> Neighbourhood:
         """Do what `Recollect.graph` does."""
         return await self._send(page_calls.graph(namespace, entity, depth, as_of))
 
-    async def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    async def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[NamespaceItem]:
         """Do what `Recollect.namespaces` does."""
         return await self._send(page_calls.namespaces(after, limit))
 
@@ -149,7 +165,7 @@ class AsyncClientLists(ABC):
 
     async def quarantine(
         self, namespace: str, *, status: str | None = "waiting", after: int = 0, limit: int = PAGE_ITEMS
-    ) -> Page:
+    ) -> QuarantinePage:
         """Do what `Recollect.quarantine` does."""
         return await self._send(memory_calls.quarantine(namespace, status, after, limit))
 

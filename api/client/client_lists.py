@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from recollect.api.client import memory_calls, page_calls
 from recollect.api.client.call import Call
@@ -14,7 +14,21 @@ from recollect.api.client.call import Call
 if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
     from recollect.api.client.answers import Readiness
-    from recollect.api.pages.list_pages import Filters, Page
+    from recollect.api.pages.list_pages import Filters
+    from recollect.api.result_types import (
+        Entity,
+        Episode,
+        EventItem,
+        Fact,
+        FactValue,
+        NamespaceItem,
+        Neighbourhood,
+        Page,
+        QuarantinePage,
+        Session,
+        Trace,
+        TraceSummary,
+    )
     from recollect.api.retrieval.contract.result import Source
 
 Result = TypeVar("Result")
@@ -62,7 +76,7 @@ class ClientLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Episode]:
         """Do what `Recollect.episodes` does."""
         return self._send(page_calls.page(namespace, "episodes", after, limit, as_of, filters))
 
@@ -74,7 +88,7 @@ class ClientLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Session]:
         """Do what `Recollect.sessions` does."""
         return self._send(page_calls.page(namespace, "sessions", after, limit, as_of, filters))
 
@@ -86,7 +100,7 @@ class ClientLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Entity]:
         """Do what `Recollect.entities` does."""
         return self._send(page_calls.page(namespace, "entities", after, limit, as_of, filters))
 
@@ -98,7 +112,7 @@ class ClientLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Fact]:
         """Do what `Recollect.facts` does."""
         return self._send(page_calls.page(namespace, "facts", after, limit, as_of, filters))
 
@@ -115,19 +129,19 @@ class ClientLists(ABC):
         """Do what `Recollect.list` does."""
         return self._send(page_calls.page(namespace, name, after, limit, as_of, filters))
 
-    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page[EventItem]:
         """Do what `Recollect.events` does."""
         return self._send(page_calls.events(namespace, after, limit, as_of))
 
-    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[TraceSummary]:
         """Do what `Recollect.traces` does."""
         return self._send(page_calls.traces(namespace, after, limit))
 
-    def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
+    def trace(self, namespace: str, trace_id: str) -> Trace:
         """Do what `Recollect.trace` does."""
         return self._send(page_calls.trace(namespace, trace_id))
 
-    def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page:
+    def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page[FactValue]:
         """Do what `Recollect.fact_history` does."""
         return self._send(page_calls.history(namespace, "facts", fact_id, as_of))
 
@@ -135,11 +149,11 @@ class ClientLists(ABC):
         """Do what `Recollect.preference_history` does."""
         return self._send(page_calls.history(namespace, "preferences", preference_id, as_of))
 
-    def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
+    def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> Neighbourhood:
         """Do what `Recollect.graph` does."""
         return self._send(page_calls.graph(namespace, entity, depth, as_of))
 
-    def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[NamespaceItem]:
         """Do what `Recollect.namespaces` does."""
         return self._send(page_calls.namespaces(after, limit))
 
@@ -149,7 +163,7 @@ class ClientLists(ABC):
 
     def quarantine(
         self, namespace: str, *, status: str | None = "waiting", after: int = 0, limit: int = PAGE_ITEMS
-    ) -> Page:
+    ) -> QuarantinePage:
         """Do what `Recollect.quarantine` does."""
         return self._send(memory_calls.quarantine(namespace, status, after, limit))
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recollect.api.memory.memory_erasing import Receipt
     from recollect.api.memory.memory_review import Decision
     from recollect.api.memory.recollect import Event
+    from recollect.api.result_types import Forgotten, QuarantineItem, SubjectExport
     from recollect.api.retrieval.contract.request import RetrieveRequest
     from recollect.api.retrieval.contract.result import RetrieveResult
     from recollect.events.envelope import Appended
@@ -113,7 +114,7 @@ class ClientMethods(ClientLists, ABC):
         """Do what `Recollect.end` does."""
         return self._send(memory_calls.change(namespace, memory_id, "end", {"ended_at": ended_at, "reason": reason}))
 
-    def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+    def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> Forgotten:
         """Do what `Recollect.forget` does."""
         return self._send(memory_calls.forget(namespace, memory_id, reason))
 
@@ -124,11 +125,11 @@ class ClientMethods(ClientLists, ABC):
 
     def review(
         self, namespace: str, memory_id: str, decision: Decision, *, reason: str | None = None
-    ) -> dict[str, Any]:
+    ) -> QuarantineItem:
         """Do what `Recollect.review` does."""
         return self._send(memory_calls.review(namespace, memory_id, decision, reason))
 
-    def export_subject(self, namespace: str, subject: str | None = None) -> dict[str, Any]:
+    def export_subject(self, namespace: str, subject: str | None = None) -> SubjectExport:
         """Do what `Recollect.export_subject` does."""
         return self._send(memory_calls.export_subject(namespace, subject))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recollect.api.memory.memory_editing import MemoryItem
     from recollect.api.memory.memory_erasing import Receipt
     from recollect.api.memory.memory_review import Decision
-    from recollect.api.pages.list_pages import Page
+    from recollect.api.result_types import Forgotten, QuarantineItem, QuarantinePage, SubjectExport
 
 
 def get(namespace: str, memory_id: str, as_of: AsOf) -> Call[MemoryItem]:
@@ -53,7 +53,7 @@ def change(namespace: str, memory_id: str, name: str, fields: Mapping[str, Any])
     )
 
 
-def forget(namespace: str, memory_id: str, reason: str | None) -> Call[MemoryItem]:
+def forget(namespace: str, memory_id: str, reason: str | None) -> Call[Forgotten]:
     """Describe `Recollect.forget`."""
     return Call(
         method="DELETE",
@@ -64,7 +64,7 @@ def forget(namespace: str, memory_id: str, reason: str | None) -> Call[MemoryIte
     )
 
 
-def quarantine(namespace: str, status: str | None, after: int, limit: int) -> Call[Page]:
+def quarantine(namespace: str, status: str | None, after: int, limit: int) -> Call[QuarantinePage]:
     """Describe `Recollect.quarantine`."""
     parameters = {"status": "all" if status is None else status, "after": after, "limit": limit}
     return Call(
@@ -72,7 +72,7 @@ def quarantine(namespace: str, status: str | None, after: int, limit: int) -> Ca
     )
 
 
-def review(namespace: str, memory_id: str, decision: Decision, reason: str | None) -> Call[dict[str, Any]]:
+def review(namespace: str, memory_id: str, decision: Decision, reason: str | None) -> Call[QuarantineItem]:
     """Describe `Recollect.review`."""
     return Call(
         method="POST",
@@ -83,7 +83,7 @@ def review(namespace: str, memory_id: str, decision: Decision, reason: str | Non
     )
 
 
-def export_subject(namespace: str, subject: str | None) -> Call[dict[str, Any]]:
+def export_subject(namespace: str, subject: str | None) -> Call[SubjectExport]:
     """Describe `Recollect.export_subject`."""
     return Call(
         method="GET",

@@ -12,7 +12,8 @@ from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
-    from recollect.api.pages.list_pages import Filters, Page
+    from recollect.api.pages.list_pages import Filters
+    from recollect.api.result_types import EventItem, NamespaceItem, Neighbourhood, Page, Trace, TraceSummary
     from recollect.api.retrieval.contract.result import Source
     from recollect.events.integrity.verify import VerifyResult
     from recollect.jobs.conversation.window import Window
@@ -37,7 +38,7 @@ LISTS = (
 )
 
 
-def page(namespace: str, name: str, after: str, limit: int, as_of: AsOf, filters: Filters | None) -> Call[Page]:
+def page(namespace: str, name: str, after: str, limit: int, as_of: AsOf, filters: Filters | None) -> Call[Page[Any]]:
     """Describe `Recollect.list`.
 
     Raises:
@@ -60,13 +61,13 @@ def page(namespace: str, name: str, after: str, limit: int, as_of: AsOf, filters
     )
 
 
-def events(namespace: str, after: int, limit: int, as_of: AsOf) -> Call[Page]:
+def events(namespace: str, after: int, limit: int, as_of: AsOf) -> Call[Page[EventItem]]:
     """Describe `Recollect.events`."""
     parameters = query({"after": after, "limit": limit, "as_of": as_of})
     return Call(method="GET", path=namespace_path(namespace, "events"), parameters=parameters, read=answers.page)
 
 
-def history(namespace: str, name: str, memory_id: str, as_of: AsOf) -> Call[Page]:
+def history(namespace: str, name: str, memory_id: str, as_of: AsOf) -> Call[Page[Any]]:
     """Describe `Recollect.fact_history` and `preference_history`.
 
     Parameters:
@@ -81,7 +82,7 @@ def history(namespace: str, name: str, memory_id: str, as_of: AsOf) -> Call[Page
     )
 
 
-def graph(namespace: str, entity: str, depth: int, as_of: AsOf) -> Call[dict[str, Any]]:
+def graph(namespace: str, entity: str, depth: int, as_of: AsOf) -> Call[Neighbourhood]:
     """Describe `Recollect.graph`."""
     return Call(
         method="GET",
@@ -92,19 +93,19 @@ def graph(namespace: str, entity: str, depth: int, as_of: AsOf) -> Call[dict[str
     )
 
 
-def trace(namespace: str, trace_id: str) -> Call[dict[str, Any]]:
+def trace(namespace: str, trace_id: str) -> Call[Trace]:
     """Describe `Recollect.trace`."""
     path = namespace_path(namespace, "traces", id_part(trace_id, field="trace_id"))
     return Call(method="GET", path=path, read=answers.mapping)
 
 
-def traces(namespace: str, after: str, limit: int) -> Call[Page]:
+def traces(namespace: str, after: str, limit: int) -> Call[Page[TraceSummary]]:
     """Describe `Recollect.traces`."""
     parameters = query({"after": after or None, "limit": limit})
     return Call(method="GET", path=namespace_path(namespace, "traces"), parameters=parameters, read=answers.page)
 
 
-def namespaces(after: str, limit: int) -> Call[Page]:
+def namespaces(after: str, limit: int) -> Call[Page[NamespaceItem]]:
     """Describe `Recollect.namespaces`."""
     parameters = query({"after": after or None, "limit": limit})
     return Call(method="GET", path="/v1/namespaces", parameters=parameters, read=answers.page)

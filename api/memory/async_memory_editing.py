@@ -13,7 +13,8 @@ from recollect.api.memory.chat_messages import ChatInput, chat_events
 from recollect.api.memory.memory_editing import MemoryItem, chat_drafts
 from recollect.api.memory.memory_review import Decision
 from recollect.api.memory.recollect import Recollect
-from recollect.api.pages.list_pages import PAGE_ITEMS, Page
+from recollect.api.pages.list_pages import PAGE_ITEMS
+from recollect.api.result_types import Forgotten, QuarantineItem, QuarantinePage, SubjectExport
 from recollect.events.envelope import Appended, EventDraft
 
 
@@ -68,23 +69,23 @@ class AsyncMemoryEditing(ABC):
         """Do what `Recollect.end` does."""
         return await asyncio.to_thread(self.memory.end, namespace, memory_id, ended_at=ended_at, reason=reason)
 
-    async def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+    async def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> Forgotten:
         """Do what `Recollect.forget` does."""
         return await asyncio.to_thread(self.memory.forget, namespace, memory_id, reason=reason)
 
     async def quarantine(
         self, namespace: str, *, status: str | None = "waiting", after: int = 0, limit: int = PAGE_ITEMS
-    ) -> Page:
+    ) -> QuarantinePage:
         """Do what `Recollect.quarantine` does."""
         return await asyncio.to_thread(self.memory.quarantine, namespace, status=status, after=after, limit=limit)
 
     async def review(
         self, namespace: str, memory_id: str, decision: Decision, *, reason: str | None = None
-    ) -> dict[str, Any]:
+    ) -> QuarantineItem:
         """Do what `Recollect.review` does."""
         return await asyncio.to_thread(self.memory.review, namespace, memory_id, decision, reason=reason)
 
-    async def export_subject(self, namespace: str, subject: str | None = None) -> dict[str, Any]:
+    async def export_subject(self, namespace: str, subject: str | None = None) -> SubjectExport:
         """Do what `Recollect.export_subject` does."""
         return await asyncio.to_thread(self.memory.export_subject, namespace, subject)
 

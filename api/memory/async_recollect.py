@@ -15,7 +15,20 @@ from recollect.api.memory.memory_erasing import Receipt
 from recollect.api.memory.recollect import Event, Recollect, listed
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.memory.turn import AsyncTurns
-from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, Page
+from recollect.api.pages.list_pages import PAGE_ITEMS, Filters
+from recollect.api.result_types import (
+    Entity,
+    Episode,
+    EventItem,
+    Fact,
+    FactValue,
+    NamespaceItem,
+    Neighbourhood,
+    Page,
+    Session,
+    Trace,
+    TraceSummary,
+)
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
 from recollect.api.retrieval.understanding.query import utc_now
@@ -109,15 +122,17 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         """Do what `Recollect.retrieve_for` does."""
         return await asyncio.to_thread(self.memory.retrieve_for, namespace, request, recorded)
 
-    async def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
+    async def trace(self, namespace: str, trace_id: str) -> Trace:
         """Do what `Recollect.trace` does."""
         return await asyncio.to_thread(self.memory.trace, namespace, trace_id)
 
-    async def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    async def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[TraceSummary]:
         """Do what `Recollect.traces` does."""
         return await asyncio.to_thread(self.memory.traces, namespace, after=after, limit=limit)
 
-    async def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+    async def events(
+        self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None
+    ) -> Page[EventItem]:
         """Do what `Recollect.events` does."""
         return await asyncio.to_thread(self.memory.events, namespace, after=after, limit=limit, as_of=as_of)
 
@@ -129,9 +144,11 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Episode]:
         """Do what `Recollect.episodes` does."""
-        return await self.list(namespace, "episodes", after=after, limit=limit, as_of=as_of, filters=filters)
+        return await asyncio.to_thread(
+            self.memory.episodes, namespace, after=after, limit=limit, as_of=as_of, filters=filters
+        )
 
     async def sessions(
         self,
@@ -141,9 +158,11 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Session]:
         """Do what `Recollect.sessions` does."""
-        return await self.list(namespace, "sessions", after=after, limit=limit, as_of=as_of, filters=filters)
+        return await asyncio.to_thread(
+            self.memory.sessions, namespace, after=after, limit=limit, as_of=as_of, filters=filters
+        )
 
     async def entities(
         self,
@@ -153,9 +172,11 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Entity]:
         """Do what `Recollect.entities` does."""
-        return await self.list(namespace, "entities", after=after, limit=limit, as_of=as_of, filters=filters)
+        return await asyncio.to_thread(
+            self.memory.entities, namespace, after=after, limit=limit, as_of=as_of, filters=filters
+        )
 
     async def facts(
         self,
@@ -165,11 +186,13 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Fact]:
         """Do what `Recollect.facts` does."""
-        return await self.list(namespace, "facts", after=after, limit=limit, as_of=as_of, filters=filters)
+        return await asyncio.to_thread(
+            self.memory.facts, namespace, after=after, limit=limit, as_of=as_of, filters=filters
+        )
 
-    async def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page:
+    async def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page[FactValue]:
         """Do what `Recollect.fact_history` does."""
         return await asyncio.to_thread(self.memory.fact_history, namespace, fact_id, as_of=as_of)
 
@@ -177,11 +200,11 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         """Do what `Recollect.preference_history` does."""
         return await asyncio.to_thread(self.memory.preference_history, namespace, preference_id, as_of=as_of)
 
-    async def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
+    async def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> Neighbourhood:
         """Do what `Recollect.graph` does."""
         return await asyncio.to_thread(self.memory.graph, namespace, entity, depth=depth, as_of=as_of)
 
-    async def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    async def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[NamespaceItem]:
         """Do what `Recollect.namespaces` does."""
         return await asyncio.to_thread(self.memory.namespaces, after=after, limit=limit)
 

@@ -26,6 +26,7 @@ from recollect.api.memory.memory_edits import (
     update_events,
 )
 from recollect.api.pages.list_pages import find_memory
+from recollect.api.result_types import Forgotten
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidEvent, InvalidInput, NotFound
 from recollect.events.limits import check_namespace
@@ -170,7 +171,7 @@ class MemoryEditing(ABC):
         """
         return self._changed(namespace, memory_id, lambda memory: end_event(memory, ended_at, reason))
 
-    def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+    def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> Forgotten:
         """Forget a memory and what was derived from it; return its `id`, its `kind` and the `version` of the event.
 
         No list and no retrieval returns them afterwards. A forgotten message takes the facts that it alone states with

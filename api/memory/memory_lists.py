@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
+from typing import Any
 
 from recollect.api.as_of import AsOf
-from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, Page, list_rows
+from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, list_rows
+from recollect.api.result_types import Entity, Episode, Fact, Page, Session
 from recollect.projections.queries.snapshot import Snapshot
 
 
@@ -25,9 +27,9 @@ class MemoryLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Episode]:
         """Return a page of episodes, in the order of the log."""
-        return self.list(namespace, "episodes", after=after, limit=limit, as_of=as_of, filters=filters)
+        return self._rows(namespace, "episodes", after=after, limit=limit, as_of=as_of, filters=filters)
 
     def sessions(
         self,
@@ -37,9 +39,9 @@ class MemoryLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Session]:
         """Return a page of sessions, by id."""
-        return self.list(namespace, "sessions", after=after, limit=limit, as_of=as_of, filters=filters)
+        return self._rows(namespace, "sessions", after=after, limit=limit, as_of=as_of, filters=filters)
 
     def entities(
         self,
@@ -49,9 +51,9 @@ class MemoryLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Entity]:
         """Return a page of entities, by first appearance."""
-        return self.list(namespace, "entities", after=after, limit=limit, as_of=as_of, filters=filters)
+        return self._rows(namespace, "entities", after=after, limit=limit, as_of=as_of, filters=filters)
 
     def facts(
         self,
@@ -61,9 +63,9 @@ class MemoryLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Fact]:
         """Return a page of facts, in the order of the log. An outdated fact has another status than active."""
-        return self.list(namespace, "facts", after=after, limit=limit, as_of=as_of, filters=filters)
+        return self._rows(namespace, "facts", after=after, limit=limit, as_of=as_of, filters=filters)
 
     def list(
         self,
@@ -89,5 +91,10 @@ class MemoryLists(ABC):
             InvalidNamespace: the name. ProjectionFailed: the read model of that version cannot be built.
             StorageError: the disk.
         """
+        return self._rows(namespace, name, after=after, limit=limit, as_of=as_of, filters=filters)
+
+    def _rows(
+        self, namespace: str, name: str, *, after: str, limit: int, as_of: AsOf, filters: Filters | None
+    ) -> Page[Any]:
         with self._reading(namespace, as_of) as snapshot:
             return list_rows(snapshot, name, after, limit, filters)

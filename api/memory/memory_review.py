@@ -10,7 +10,8 @@ from typing import Any, Literal
 from recollect.api.as_of import AsOf
 from recollect.api.memory.memory_editing import MemoryItem
 from recollect.api.memory.memory_edits import edit_drafts
-from recollect.api.pages.list_pages import PAGE_ITEMS, Page, checked_limit, find_memory
+from recollect.api.pages.list_pages import PAGE_ITEMS, checked_limit, find_memory
+from recollect.api.result_types import QuarantineItem, QuarantinePage
 from recollect.events.envelope import Appended, EventDraft, rfc3339
 from recollect.events.errors import InvalidInput, NotFound
 from recollect.events.intake.instructions import without_instructions
@@ -42,7 +43,7 @@ class MemoryReview(ABC):
 
     def quarantine(
         self, namespace: str, *, status: str | None = "waiting", after: int = 0, limit: int = PAGE_ITEMS
-    ) -> Page:
+    ) -> QuarantinePage:
         """Return a page of the memories in quarantine, oldest first, each with its text and the reasons.
 
         Text that a tool, a document or a job wrote, and that looks like instructions for an assistant, is stored, and
@@ -59,7 +60,7 @@ class MemoryReview(ABC):
 
     def review(
         self, namespace: str, memory_id: str, decision: Decision, *, reason: str | None = None
-    ) -> dict[str, Any]:
+    ) -> QuarantineItem:
         """Decide on a memory in quarantine; return it as `quarantine` lists it afterwards.
 
         Parameters:
@@ -88,7 +89,7 @@ class MemoryReview(ABC):
             return _item(reviewed or row, snapshot)
 
 
-def _item(row: QuarantineRow, snapshot: Snapshot) -> dict[str, Any]:
+def _item(row: QuarantineRow, snapshot: Snapshot) -> QuarantineItem:
     """Return a memory in quarantine as JSON."""
     memory = find_memory(snapshot, row.memory_id)
     return {

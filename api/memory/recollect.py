@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from pydantic import ValidationError
 
@@ -22,19 +22,19 @@ from recollect.api.memory.memory_erasing import MemoryErasing
 from recollect.api.memory.memory_lists import MemoryLists
 from recollect.api.memory.memory_review import MemoryReview
 from recollect.api.memory.references import check_references, has_references
-from recollect.api.memory.subject_export import SubjectExport
+from recollect.api.memory.subject_export import SubjectExporting
 from recollect.api.memory.turn import Turns
 from recollect.api.operations.model_change import change_model, embed_missing, undo_change, wait_for_model
 from recollect.api.pages.entity_neighbourhood import entity_neighbourhood
 from recollect.api.pages.list_pages import (
     PAGE_ITEMS,
-    Page,
     checked_limit,
     list_events,
     list_fact_history,
     list_namespaces,
     list_preference_history,
 )
+from recollect.api.result_types import EventItem, FactValue, NamespaceItem, Neighbourhood, Page, Trace, TraceSummary
 from recollect.api.retrieval.answer.expansion import read_sources
 from recollect.api.retrieval.answer.trace_store import find_trace, list_traces, unknown_trace
 from recollect.api.retrieval.append_retrieval import turn_request
@@ -70,7 +70,7 @@ WINDOW_TOKENS_MIN = 64
 WINDOW_TOKENS_MAX = 1_000_000
 
 
-class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, SubjectExport, Turns):
+class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, SubjectExporting, Turns):
     """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
 
     >>> with Recollect("./recollect-data") as memory:
@@ -203,7 +203,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
         """Return the memories for a turn that was just appended, without the turn itself. It does not wait."""
         return self._retrieve(namespace, request, exclude=[event.id for event in recorded])
 
-    def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
+    def trace(self, namespace: str, trace_id: str) -> Trace:
         """Return the trace of a retrieval: candidates, features, gate, budget, and the reason of every drop.
 
         Raises:
@@ -213,21 +213,22 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
         trace = find_trace(self.parts.settings.storage.data / "traces", check_namespace(namespace), trace_id)
         if trace is None:
             raise unknown_trace()
-        return trace
+        return cast("Trace", trace)
 
-    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[TraceSummary]:
         """Return a page of the latest retrievals, newest first; `after` is the last trace id of the page before."""
         check_namespace(namespace)
         self.parts.trace_store.flush()
-        items = list_traces(self.parts.settings.storage.data / "traces", namespace, after, checked_limit(limit))
+        folder = self.parts.settings.storage.data / "traces"
+        items = cast("list[TraceSummary]", list_traces(folder, namespace, after, checked_limit(limit)))
         return {"items": items, "next": items[-1]["trace_id"] if len(items) == limit else None}
 
-    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page:
+    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page[EventItem]:
         """Return a page of the log: events with versions over `after`, recorded up to `as_of`."""
         check_namespace(namespace)
         return list_events(self.parts.log, namespace, str(after), limit, self.version(namespace, as_of))
 
-    def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page:
+    def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page[FactValue]:
         """Return the values that held in turn with a fact, oldest first, each with its validity and status.
 
         Raises:
@@ -245,12 +246,12 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
         with self._reading(namespace, as_of) as snapshot:
             return list_preference_history(snapshot, preference_id)
 
-    def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> dict[str, Any]:
+    def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> Neighbourhood:
         """Return the entities and documents within `depth` steps (1 to 5) of an entity; errors are those of `list`."""
         with self._reading(namespace, as_of) as snapshot:
             return entity_neighbourhood(snapshot, entity, depth)
 
-    def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page:
+    def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[NamespaceItem]:
         """Return a page of namespaces with their heads, by name."""
         return list_namespaces(self.parts.log, after, limit)
 

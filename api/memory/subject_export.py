@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, cast
 
 import orjson
 
-from recollect.api.pages.list_pages import PAGE_ITEMS_MAX, Page
+from recollect.api.pages.list_pages import PAGE_ITEMS_MAX
+from recollect.api.result_types import EventItem, Page, SubjectExport, Trace, TraceSummary
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.json_texts import json_texts
 
@@ -34,7 +35,7 @@ _HIDDEN_FIELDS = frozenset(
 _ROLE_NAMES = frozenset({"user", "assistant", "system"})
 
 
-class SubjectExport(ABC):
+class SubjectExporting(ABC):
     """Exports everything about a subject."""
 
     @abstractmethod
@@ -42,18 +43,18 @@ class SubjectExport(ABC):
         """Return a page of a list."""
 
     @abstractmethod
-    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS_MAX) -> Page:
+    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS_MAX) -> Page[EventItem]:
         """Return a page of the log."""
 
     @abstractmethod
-    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS_MAX) -> Page:
+    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS_MAX) -> Page[TraceSummary]:
         """Return a page of the latest retrievals."""
 
     @abstractmethod
-    def trace(self, namespace: str, trace_id: str) -> dict[str, Any]:
+    def trace(self, namespace: str, trace_id: str) -> Trace:
         """Return the trace of a retrieval."""
 
-    def export_subject(self, namespace: str, subject: str | None = None) -> dict[str, Any]:
+    def export_subject(self, namespace: str, subject: str | None = None) -> SubjectExport:
         """Return everything about a subject as JSON: events, memories of every kind, sessions and traces.
 
         What a subject said, what names the subject by name or alias, and what was derived from either. Messages that
@@ -80,7 +81,7 @@ class SubjectExport(ABC):
             events = [event for event in events if about.event(event)]
             lists = {name: [row for row in rows if about.row(row)] for name, rows in lists.items()}
             traces = [trace for trace in traces if about.trace(trace)]
-        return {
+        exported: dict[str, Any] = {
             "namespace": namespace,
             "subject": subject,
             "names": sorted(names),
@@ -94,6 +95,7 @@ class SubjectExport(ABC):
             **lists,
             "traces": traces,
         }
+        return cast("SubjectExport", exported)
 
     def _page(self, namespace: str, name: str, after: str) -> Page:
         """Return a page of a list, as long as pages can be."""
@@ -144,7 +146,7 @@ class _About:
             self._ids.add(row["id"])
         return is_about
 
-    def trace(self, trace: dict[str, Any]) -> bool:
+    def trace(self, trace: Mapping[str, Any]) -> bool:
         """Return whether a retrieval names the subject or considered a memory about the subject."""
         return self._is_named(trace) or any(text in self._ids for text in json_texts(trace))
 
@@ -157,7 +159,7 @@ class _About:
         return any(self._pattern.search(text) is not None for text in json_texts(value))
 
 
-def as_markdown(exported: dict[str, Any]) -> str:
+def as_markdown(exported: SubjectExport) -> str:
     """Return an export as a text that people read; a line ends with the id by which it is corrected or forgotten."""
     namespace, subject = exported["namespace"], exported["subject"]
     about = f"about {subject} in {namespace}" if subject else f"in {namespace}"
@@ -168,7 +170,7 @@ def as_markdown(exported: dict[str, Any]) -> str:
         f"to forget one: `recollect forget {namespace} ID`.",
     ]
     for name in ("events", *EXPORTED_LISTS, "traces"):
-        rows: list[dict[str, Any]] = exported[name]
+        rows: list[dict[str, Any]] = cast("Mapping[str, Any]", exported)[name]
         if rows:
             lines += ["", f"## {name.capitalize()} ({len(rows)})", "", *map(_line, rows)]
     return "\n".join(lines) + "\n"
@@ -200,7 +202,7 @@ def _names(subject: str, entities: list[dict[str, Any]]) -> set[str]:
     return {name for name in names if name.casefold() not in _ROLE_NAMES or name == subject}
 
 
-def _pages(page: Callable[[str], Page]) -> Iterator[dict[str, Any]]:
+def _pages(page: Callable[[str], Page[Any]]) -> Iterator[Any]:
     """Yield the items of all pages."""
     after: Any = ""
     while after is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import cast
 
+from recollect.api.result_types import GraphEdge, Neighbourhood
 from recollect.events.errors import InvalidInput
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -14,7 +15,7 @@ DEPTH_MAX = 5
 _EDGES_MAX = 500
 
 
-def entity_neighbourhood(snapshot: Snapshot, entity: str, depth: int) -> dict[str, Any]:
+def entity_neighbourhood(snapshot: Snapshot, entity: str, depth: int) -> Neighbourhood:
     """Return the nodes and edges within `depth` steps of `entity`: a name, an alias or the id of a document.
 
     Each edge has the weight of its type, and its distance. Contradictions are returned but not followed.
@@ -27,6 +28,7 @@ def entity_neighbourhood(snapshot: Snapshot, entity: str, depth: int) -> dict[st
     name = snapshot.entities.node_name(entity)
     if name is None:
         return {"entity": None, "nodes": [], "edges": []}
-    edges = [asdict(edge) for edge in snapshot.entities.neighbourhood(name, depth=depth, limit=_EDGES_MAX)]
-    nodes = sorted({edge[end] for edge in edges for end in ("source", "target")} | {name})
+    nearest = snapshot.entities.neighbourhood(name, depth=depth, limit=_EDGES_MAX)
+    edges = [cast("GraphEdge", asdict(edge)) for edge in nearest]
+    nodes = sorted({node for edge in edges for node in (edge["source"], edge["target"])} | {name})
     return {"entity": name, "nodes": nodes, "edges": edges}

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import orjson
 
+from recollect.api.result_types import Page
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import Head, microseconds, rfc3339
 from recollect.events.errors import InvalidInput, NotFound
@@ -20,11 +21,8 @@ PAGE_ITEMS = 100
 #: Largest number of items of a page, so that a response stays small.
 PAGE_ITEMS_MAX = 1_000
 
-#: ``{"items": […], "next": what `after` takes for the next page, None at the end}``.
-Page = dict[str, Any]
 
-
-def list_events(log: EventLog, namespace: str, after: str, limit: int, until: int | None = None) -> Page:
+def list_events(log: EventLog, namespace: str, after: str, limit: int, until: int | None = None) -> Page[Any]:
     """Return a page of events with versions over `after`, up to `until` when it is given, in order."""
     start, count = _number(after), checked_limit(limit)
     if until is not None:
@@ -33,7 +31,7 @@ def list_events(log: EventLog, namespace: str, after: str, limit: int, until: in
     return _page([event.as_json() for event in events], limit, lambda item: item["version"])
 
 
-def list_namespaces(log: EventLog, after: str, limit: int, patterns: Sequence[str] | None = None) -> Page:
+def list_namespaces(log: EventLog, after: str, limit: int, patterns: Sequence[str] | None = None) -> Page[Any]:
     """Return a page of namespaces with names over `after`, by name, each with its head.
 
     Parameters:
@@ -64,7 +62,7 @@ def _matching(log: EventLog, pattern: str, after: str, limit: int) -> Iterator[H
 Filters = Mapping[str, Any]
 
 
-def list_rows(snapshot: Snapshot, name: str, after: str, limit: int, filters: Filters | None = None) -> Page:
+def list_rows(snapshot: Snapshot, name: str, after: str, limit: int, filters: Filters | None = None) -> Page[Any]:
     """Return a page of the list `name`, one of `page_queries.LISTS`, with the rows that pass all `filters`.
 
     Raises:
@@ -83,7 +81,7 @@ def list_rows(snapshot: Snapshot, name: str, after: str, limit: int, filters: Fi
     return {"items": [_item(row) for row in rows], "next": following}
 
 
-def list_fact_history(snapshot: Snapshot, fact_id: str) -> Page:
+def list_fact_history(snapshot: Snapshot, fact_id: str) -> Page[Any]:
     """Return the facts that held in turn with a fact, oldest first, at most `PAGE_ITEMS_MAX`.
 
     Raises:
@@ -95,7 +93,7 @@ def list_fact_history(snapshot: Snapshot, fact_id: str) -> Page:
     return {"items": [_item(row) for row in rows], "next": None}
 
 
-def list_preference_history(snapshot: Snapshot, preference_id: str) -> Page:
+def list_preference_history(snapshot: Snapshot, preference_id: str) -> Page[Any]:
     """Return the values that held in turn of a preference, oldest first, at most `PAGE_ITEMS_MAX`.
 
     Raises:
@@ -244,7 +242,7 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
     return item
 
 
-def _page(items: list[dict[str, Any]], limit: int, cursor: Callable[[dict[str, Any]], Any]) -> Page:
+def _page(items: list[dict[str, Any]], limit: int, cursor: Callable[[dict[str, Any]], Any]) -> Page[Any]:
     return {"items": items, "next": str(cursor(items[-1])) if len(items) == limit else None}
 
 

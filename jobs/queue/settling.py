@@ -98,7 +98,7 @@ def _run_rounds(
     for _ in range(rounds_max):
         if context.stop.is_set():
             return False
-        # With a deadline, a read model that is far behind is projected in batches, and not built anew at once.
+        # With a deadline, a read model that is far behind is projected in batches, and not rebuilt at once.
         try:
             progress = context.read_models.catch_up(namespace, deadline=None if math.isinf(deadline) else deadline)
         except StillBuilding:

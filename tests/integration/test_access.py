@@ -85,7 +85,7 @@ def test_every_router_of_the_application_is_guarded() -> None:
 
 def test_a_route_of_an_unguarded_router_gets_no_memory(tmp_path: Path) -> None:
     async def leak(memory: Memory) -> dict[str, Any]:
-        return memory.namespaces()
+        return dict(memory.namespaces())
 
     router = APIRouter()
     router.add_api_route("/leak", leak)

@@ -170,7 +170,7 @@ def test_lists_and_the_graph_are_paged_and_filtered(client: Client, ns: str) -> 
     assert [session["id"] for session in client.sessions(ns)["items"]] == ["s1", "s2"]
     page = client.episodes(ns, limit=1, filters={"session_id": ["s1", "s2"]})
     assert (len(page["items"]), page["next"] is None) == (1, False)
-    assert len(client.episodes(ns, after=page["next"], as_of=5)["items"]) == 1
+    assert len(client.episodes(ns, after=page["next"] or "", as_of=5)["items"]) == 1
     [preference] = client.list(ns, "preferences")["items"]
     assert len(client.preference_history(ns, preference["id"])["items"]) == 1
     assert {entity["name"] for entity in client.entities(ns)["items"]} == {"Ann", "Bob"}

@@ -119,7 +119,7 @@ def test_entities_are_selected_by_type_name_and_metadata(memory: Recollect) -> N
 
 def test_pages_continue_within_a_filter(memory: Recollect) -> None:
     first = memory.episodes("a", limit=1, filters={"metadata": {"channel": "email"}})
-    second = memory.episodes("a", limit=1, after=first["next"], filters={"metadata": {"channel": "email"}})
+    second = memory.episodes("a", limit=1, after=first["next"] or "", filters={"metadata": {"channel": "email"}})
     assert [item["id"] for page in (first, second) for item in page["items"]] == ["m0", "m2"]
 
 

@@ -70,7 +70,7 @@ def test_every_kind_has_its_list_and_each_moment_its_own(name: str, memory: Reco
 def test_lists_come_in_pages(memory: Recollect) -> None:
     memory.append("a", [stated("fact.stated", subject="Ann", predicate="likes", object=f"{at}") for at in range(5)])
     first = memory.facts("a", limit=3)
-    second = memory.facts("a", limit=3, after=first["next"])
+    second = memory.facts("a", limit=3, after=first["next"] or "")
     assert [one["object"] for one in first["items"] + second["items"]] == ["0", "1", "2", "3", "4"]
     assert second["next"] is None
 

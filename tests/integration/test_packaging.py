@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+#: A program that uses the package; each result is compared with the type that it should have.
+PROGRAM = ROOT / "tests" / "data" / "typed_user.py"
 
 
 def test_the_wheel_built_from_the_sdist_holds_one_package_with_all_its_files(tmp_path: Path) -> None:
@@ -32,3 +36,13 @@ def test_the_wheel_built_from_the_sdist_holds_one_package_with_all_its_files(tmp
     ran = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith(str(installed))
+
+    # A type checker of a user finds a type for every result; strict, so that Any and what is unknown are errors.
+    user = tmp_path / "user"
+    user.mkdir()
+    shutil.copy(PROGRAM, user)
+    config = {"extraPaths": [str(installed)], "typeCheckingMode": "strict", "pythonVersion": "3.11"}
+    (user / "pyrightconfig.json").write_text(json.dumps(config))
+    pyright = [Path(sys.executable).with_name("pyright"), "--pythonpath", sys.executable, "--project", str(user)]
+    checked = subprocess.run(pyright, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout

@@ -17,6 +17,7 @@ from support.memory import Memory
 from support.server import Server
 
 from recollect import Recollect
+from recollect.api.result_types import Trace
 from recollect.api.retrieval.answer.trace_store import (
     TraceStore,
     find_trace,
@@ -41,7 +42,7 @@ def stated(kind: str, id: str | None = None, **payload: Any) -> Event:
     return {"type": kind, "payload": payload} | ({} if id is None else {"id": id})
 
 
-def reasons(trace: dict[str, Any]) -> dict[str, str]:
+def reasons(trace: Trace) -> dict[str, str]:
     return {drop["id"]: drop["reason"] for drop in trace["dropped"]}
 
 

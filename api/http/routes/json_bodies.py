@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 import orjson
@@ -48,7 +49,7 @@ async def parse_body(model: type[Body], request: Request, *, optional: bool = Fa
         raise first_problem(error, root="body") from None
 
 
-def json_response(body: dict[str, Any], *, status: int = 200) -> Response:
+def json_response(body: Mapping[str, Any], *, status: int = 200) -> Response:
     """Return a response with `body` as JSON. Its `items`, or itself as one item, are counted for the audit log."""
     items: Any = body.get("items")
     count = len(cast("list[Any]", items)) if isinstance(items, list) else 1

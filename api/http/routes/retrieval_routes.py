@@ -15,7 +15,8 @@ from recollect.api.http.routes.json_bodies import body_reference, json_response,
 from recollect.api.http.routes.query_parameters import refuse_unknown
 from recollect.api.http.routes.rights import GuardedRouter, allow
 from recollect.api.memory.recollect import WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN, Recollect
-from recollect.api.pages.list_pages import PAGE_ITEMS, Page
+from recollect.api.pages.list_pages import PAGE_ITEMS
+from recollect.api.result_types import Page
 from recollect.api.retrieval.answer.trace_store import list_traces as list_traces_of
 from recollect.api.retrieval.answer.trace_store import searched_namespaces, unknown_trace
 from recollect.api.retrieval.contract.request import RetrieveRequest

@@ -9,7 +9,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Any, NamedTuple, cast
@@ -257,7 +257,7 @@ def list_traces(
     return summaries
 
 
-def searched_namespaces(trace: dict[str, Any]) -> list[str]:
+def searched_namespaces(trace: Mapping[str, Any]) -> list[str]:
     """Return the namespaces that a retrieval searched besides its own; its trace holds their texts."""
     return trace.get("request", {}).get("also", [])
 
