@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import uuid_utils
 
@@ -89,7 +89,7 @@ class TurnState:
 
     @reply.setter
     def reply(self, text: str | None) -> None:
-        given: object = text
+        given = cast(object, text)
         if not isinstance(given, str | None):
             raise InvalidInput(
                 f"give the text of the reply, such as completion.choices[0].message.content, "
