@@ -6,7 +6,7 @@ This file is generated from that of `Client`: change that one, and run `python o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recollect.api.client import memory_calls, page_calls
 from recollect.api.client.call import Call

@@ -49,7 +49,7 @@ except ImportError as error:
 #: Items and namespaces that are read at a time: the largest page of a list.
 _PAGE_ITEMS = 1_000
 #: Items that a search by text returns from one namespace: the largest limit of a retrieval.
-_FOUND_MAX = 100
+_HITS_MAX = 100
 #: Tokens of a search's context, which is not used: enough that no item is left out of it for its size.
 _TOKENS_MAX = 100_000
 #: The share of its time to live after which a read writes the new expiry of an item: each is an event in the log.
@@ -89,7 +89,7 @@ class RecollectStore(BaseStore):
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Return the results of operations, in order. Reads see the store as it was before the writes among them."""
+        """Return the results of operations, in order. Reads see the store before the writes of the same batch."""
         results: list[Result] = []
         writes: dict[tuple[Labels, str], PutOp] = {}
         now = datetime.now(UTC)
@@ -141,12 +141,12 @@ class RecollectStore(BaseStore):
         hits: list[_Scored] = self._hits(labels, op.query, now) if op.query else []
         hits = [(item, score) for item, score in hits if passes(item.value, conditions)]
         if len(hits) < end:
-            known = {(item.labels, item.key) for item, _ in hits}
+            scored = {(item.labels, item.key) for item, _ in hits}
             others = [
                 item
                 for each in labels
                 for item in self._items(each)
-                if not item.is_expired(now) and (item.labels, item.key) not in known and passes(item.value, conditions)
+                if not item.is_expired(now) and (item.labels, item.key) not in scored and passes(item.value, conditions)
             ]
             others.sort(key=lambda item: item.updated_at, reverse=True)
             # Items that are not indexed come last where a query is given.
@@ -164,10 +164,10 @@ class RecollectStore(BaseStore):
         scored: list[_Scored] = []
         for each in labels:
             namespace = namespace_of(each, self._prefix)
-            options: dict[str, Any] = {"kinds": ["document"], "limit": _FOUND_MAX, "budget_tokens": _TOKENS_MAX}
-            found = self._memory.retrieve(namespace, query, gate=False, no_store=True, **options)
+            options: dict[str, Any] = {"kinds": ["document"], "limit": _HITS_MAX, "budget_tokens": _TOKENS_MAX}
+            recalled = self._memory.retrieve(namespace, query, gate=False, no_store=True, **options)
             scores: dict[str, float] = {}
-            for chunk in found.items:
+            for chunk in recalled.items:
                 scores.setdefault(chunk.id.rpartition("#")[0], chunk.score)
             for id, score in scores.items():
                 item = self._item(each, id, now)

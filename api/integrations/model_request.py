@@ -1,7 +1,7 @@
 """Model request: reads a request to a language model in OpenAI's protocols, and adds a context to it.
 
 A bot sends the whole conversation with every request. New are the messages after the last one of the assistant; all
-before it were recorded by earlier requests, or are examples that nobody said. The id of a message is a hash of the
+before it were recorded by earlier requests, or are examples of the prompt. The id of a message is a hash of the
 conversation up to it, so the same request, sent again after a failure, records nothing twice, in any process.
 """
 
@@ -58,9 +58,18 @@ class ModelRequest:
 
     @property
     def new_messages(self) -> tuple[SpokenMessage, ...]:
-        """The messages of the user after the last one of the assistant."""
-        last = max((at for at, message in enumerate(self.messages) if message.role == "assistant"), default=-1)
-        return tuple(message for message in self.messages[last + 1 :] if message.role == "user")
+        """The messages of the user after the last one of the assistant.
+
+        A message of the assistant at the end is the beginning of the reply, which the model continues.
+        """
+        new: list[SpokenMessage] = []
+        for message in reversed(self.messages):
+            if message.role == "user":
+                new.append(message)
+            elif message.role == "tool" or (message.role == "assistant" and new):
+                # Results of tools answer calls of the assistant.
+                break
+        return tuple(reversed(new))
 
     @property
     def last_user_message(self) -> SpokenMessage | None:

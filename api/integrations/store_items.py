@@ -96,7 +96,7 @@ def labels_of(namespace: str, prefix: str = STORE_PREFIX) -> Labels | None:
     if first != prefix or not names:
         return None
     return tuple(
-        _ESCAPED.sub(lambda found: chr(int(found[1], 16)), name).encode("latin-1").decode(errors="surrogatepass")
+        _ESCAPED.sub(lambda escape: chr(int(escape[1], 16)), name).encode("latin-1").decode(errors="surrogatepass")
         for name in names
     )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Generator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +228,13 @@ def test_tenants_stay_apart(memory: Recollect) -> None:
     assert len(store.search((), limit=100)) == len(hostile)
     with pytest.raises(InvalidNamespace, match="shorter labels"):
         store.put(("x" * 300,), "key", {"n": 1})
+
+
+def test_without_langgraph_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langgraph.store.base", None)
+    monkeypatch.delitem(sys.modules, langgraph_store.__name__)
+    with pytest.raises(ImportError, match=r"pip install 'recollect\[langgraph\]'"):
+        import_module(langgraph_store.__name__)
 
 
 labels = st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=4).map(tuple)

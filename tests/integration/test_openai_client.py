@@ -162,6 +162,9 @@ def test_calls_of_tools_pass_through_and_have_the_context_of_their_turn(
     assert second["messages"][-1] == answer
     assert first["tools"] == second["tools"] == tools
     assert [text for _, text, _ in recorded(memory)] == [QUESTION, "From Porto, where it rains."]
+    # The bot drops its last reply, and keeps the result of the tool.
+    ask(openai, RULES, user(QUESTION), {"role": "assistant", "tool_calls": [call]}, answer, user("And the lamp?"))
+    assert [text for _, text, _ in recorded(memory)][2:] == ["And the lamp?", "From Porto, where it rains."]
 
 
 def test_what_comes_before_the_last_message_is_left_to_the_prompt_cache(
@@ -175,6 +178,14 @@ def test_what_comes_before_the_last_message_is_left_to_the_prompt_cache(
     rules, *others = server.requests[-1]["messages"]
     assert rules["content"].startswith("You are a bot.\n\n<recalled-memory-")
     assert others == history[1:]
+
+
+def test_a_reply_that_the_bot_begins_leaves_the_message_new(server: OpenAiServer, memory: Recollect) -> None:
+    server.behaviour = lambda _: said("Sure: it is from Porto.")
+    begun = {"role": "assistant", "content": "Sure:"}
+    ask(client(server, memory), user("Hi"), {"role": "assistant", "content": "Hello!"}, user(QUESTION), begun)
+    assert [text for _, text, _ in recorded(memory)] == [QUESTION, "Sure: it is from Porto."]
+    assert [message["role"] for message in server.requests[-1]["messages"]][2:] == ["system", "user", "assistant"]
 
 
 def test_a_context_that_the_bot_sends_back_is_not_what_the_user_said(server: OpenAiServer, memory: Recollect) -> None:
