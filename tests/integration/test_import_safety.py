@@ -51,6 +51,21 @@ def test_an_archive_with_a_link_or_a_bomb_is_refused(tmp_path: Path, settings_of
         run(tmp_path / "bomb.zip", settings_of_test)
 
 
+def test_a_damaged_member_is_a_failure_and_what_is_before_the_damage_is_imported(
+    tmp_path: Path, settings_of_test: Settings
+) -> None:
+    conversations = [exports.chatgpt_conversation(f"c{number}") for number in range(300)]
+    path = tmp_path / "openai.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("conversations.json", json.dumps(conversations))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+    report = run(path, settings_of_test)
+    assert report.failures
+    assert report.imported["message.added"] > 300
+
+
 def test_a_link_in_a_folder_is_not_followed(tmp_path: Path, settings_of_test: Settings) -> None:
     folder = exports.write_folder(tmp_path / "kira", {"USER.md": "- **Name:** Otto\n"})
     (tmp_path / "secret.md").write_text("- **Password:** swordfish\n")
