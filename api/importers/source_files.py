@@ -6,6 +6,7 @@ import io
 import os
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -133,8 +134,35 @@ def _checked(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
     """Open a member. `zipfile` reads at most the size that was checked."""
     try:
-        return io.BufferedReader(archive.open(info))  # pyright: ignore[reportArgumentType] -- a readable raw stream
+        return io.BufferedReader(_Member(archive.open(info), info.filename))
     except NotImplementedError as error:
         raise InvalidInput(f"cannot be unpacked: {error}", field=info.filename) from error
     except RuntimeError as error:
         raise InvalidInput("is encrypted; unpack it and import the folder", field=info.filename) from error
+
+
+class _Member(io.RawIOBase):
+    """A member of an archive; damage within it is an `InvalidInput`, after the bytes before it."""
+
+    def __init__(self, member: IO[bytes], name: str) -> None:
+        super().__init__()
+        self._member = member
+        self._name = name
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Read bytes into `buffer`; return their number."""
+        try:
+            content = self._member.read(len(buffer))
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+            raise InvalidInput(f"is damaged in the archive: {error}", field=self._name) from error
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        """Close the member."""
+        self._member.close()
+        super().close()

@@ -25,7 +25,7 @@ _VERB = re.compile(
     r"\s{1,4}(?P<value>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
-#: A sentence about somebody by name: `Ann works at …`. Words that begin other sentences are no names.
+#: A sentence about a person or a thing by name: `Ann works at …`. Words that begin other sentences are no names.
 _NAMED = re.compile(
     r"^(?!(?:The|A|An|This|That|These|It|Its|There|He|She|They|We|I|You|His|Her|Their|My|Our|If|When|What|Who|How)\b)"
     r"(?P<name>[^\W\d_a-z][\w'-]{1,40}(?: [^\W\d_a-z][\w'-]{1,40}){0,2}) (?P<rest>[^\W\d_A-Z].*)$",
