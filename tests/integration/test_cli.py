@@ -165,6 +165,7 @@ COMMANDS = {
     "serve": "--host --port --workers",
     "worker": "",
     "scheduler": "",
+    "doctor": "--model --json",
     "append": "namespace event",
     "add": "namespace messages --session --occurred-at --metadata",
     "list": "namespace name --filter --after --limit --as-of",
