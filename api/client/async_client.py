@@ -19,11 +19,12 @@ from recollect.api.client.connection import (
     sent_options,
 )
 from recollect.api.client.exchange import Answer, Attempt, Limits, Pause, Reply, exchange
+from recollect.api.memory.turn import AsyncTurns
 
 Result = TypeVar("Result")
 
 
-class AsyncClient(AsyncClientMethods):
+class AsyncClient(AsyncClientMethods, AsyncTurns):
     """The methods of `Client` as coroutines. Use it with ``async with``, or await `close`; within one event loop.
 
     Parameters are those of `Client`.

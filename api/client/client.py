@@ -18,11 +18,12 @@ from recollect.api.client.connection import (
     sent_options,
 )
 from recollect.api.client.exchange import Answer, Attempt, Limits, Pause, Reply, exchange
+from recollect.api.memory.turn import Turns
 
 Result = TypeVar("Result")
 
 
-class Client(ClientMethods):
+class Client(ClientMethods, Turns):
     """The memory of a remote server. Safe to use from many threads; use it with ``with``, or call `close`.
 
     It has the methods of `Recollect`, with the same parameters, results and errors. After a failure that may pass, a

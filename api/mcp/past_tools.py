@@ -20,6 +20,7 @@ from recollect.api.mcp.tool_results import (
 )
 from recollect.api.mcp.tool_session import ToolSession
 from recollect.api.pages.list_pages import PAGE_ITEMS_MAX
+from recollect.api.result_types import Episode
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.errors import InvalidInput
 
@@ -56,8 +57,7 @@ def _history_of(session: ToolSession, memory_id: str) -> list[dict[str, Any]]:
         page = session.memory.preference_history(session.namespace, memory_id)
     else:
         raise InvalidInput(f"a memory of the kind {memory['kind']} has no history; give its subject", field="memory_id")
-    items: list[dict[str, Any]] = page["items"]
-    return [memory | item for item in items]
+    return [{**memory, **item} for item in page["items"]]
 
 
 def _memories_about(session: ToolSession, subject: str) -> list[dict[str, Any]]:
@@ -123,13 +123,13 @@ def timeline(session: ToolSession, arguments: TimelineArguments) -> ToolAnswer:
     return ToolAnswer(text=text + more, data=result.as_json(), count=len(entries))
 
 
-def _latest(session: ToolSession, filters: dict[str, Any], limit: int) -> list[dict[str, Any]]:
+def _latest(session: ToolSession, filters: dict[str, Any], limit: int) -> list[Episode]:
     """Return the last `limit` episodes in order. Lists go forward, so it reads from further and further back."""
     head = session.memory.parts.log.head(session.namespace).version
     versions = 2 * limit
     while True:
         start = max(0, head - versions)
-        items: list[dict[str, Any]] = []
+        items: list[Episode] = []
         after: str | None = str(start)
         while after is not None:
             page = session.memory.episodes(session.namespace, after=after, limit=PAGE_ITEMS_MAX, filters=filters)

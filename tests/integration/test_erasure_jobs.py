@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -104,5 +105,5 @@ def test_what_a_language_model_read_is_gone_with_the_message(tmp_path: Path) -> 
     assert WORD.encode() not in bytes_of(tmp_path)
 
 
-def is_named(event: dict[str, Any]) -> bool:
+def is_named(event: Mapping[str, Any]) -> bool:
     return event["type"] == "message.added" and WORD in event["payload"]["text"]

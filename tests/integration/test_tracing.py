@@ -96,7 +96,7 @@ def test_a_second_retrieval_of_a_trace_has_an_id_of_its_own(house: Application, 
     assert first == _TRACE != second
     listed = house.memory.traces(NAMESPACE, limit=1)
     assert [item["trace_id"] for item in listed["items"]] == [second]
-    older = house.memory.traces(NAMESPACE, limit=1, after=listed["next"])
+    older = house.memory.traces(NAMESPACE, limit=1, after=listed["next"] or "")
     assert [item["trace_id"] for item in older["items"]] == [first]
     assert house.memory.trace(NAMESPACE, first)["query"] == "what does the falcon like?"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import Depends, Query
@@ -78,11 +78,11 @@ async def read_moments(
 
 
 async def _answer(
-    memory: Recollect, namespace: str, as_of: str | None, answer: Callable[[Snapshot], dict[str, Any]]
+    memory: Recollect, namespace: str, as_of: str | None, answer: Callable[[Snapshot], Mapping[str, Any]]
 ) -> Response:
     """Return what `answer` reads from the read model of the namespace."""
 
-    def read() -> dict[str, Any]:
+    def read() -> Mapping[str, Any]:
         with reading(memory.parts, namespace, as_of) as snapshot:
             return answer(snapshot)
 
