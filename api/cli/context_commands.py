@@ -111,7 +111,7 @@ def _ask_server(data: Path, namespace: str, turn: _Turn, seconds_max: float) -> 
     from recollect.api.cli.running_server import running_server  # noqa: PLC0415
     from recollect.events.errors import AppendUnknown, ServerUnavailable  # noqa: PLC0415
 
-    server = running_server(data, timeout_seconds=seconds_max)
+    server = running_server(data, timeout_seconds=seconds_max, quiet=True)
     if server is None:
         return None
     with server:

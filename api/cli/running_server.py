@@ -19,11 +19,12 @@ _ANSWER_SECONDS_MAX = 2.0
 _REQUEST_SECONDS_MAX = 3_600.0
 
 
-def running_server(data: Path, *, timeout_seconds: float = _REQUEST_SECONDS_MAX) -> Client | None:
+def running_server(data: Path, *, timeout_seconds: float = _REQUEST_SECONDS_MAX, quiet: bool = False) -> Client | None:
     """Return a client of the running server of a data folder.
 
     Parameters:
         timeout_seconds: seconds that a request may take.
+        quiet: print no note.
 
     Returns:
         None when no server runs; after a note, when one should run and does not answer, or serves another log.
@@ -37,10 +38,24 @@ def running_server(data: Path, *, timeout_seconds: float = _REQUEST_SECONDS_MAX)
     from recollect.api.client.client import Client  # noqa: PLC0415
 
     address, secret = published
-    if _serves(address, secret, log_id):
+    if _listens(address) and _serves(address, secret, log_id):
         return Client(address, secret or None, timeout_seconds=timeout_seconds, fails_open=False)
-    echo(f"note: the server at {address} does not answer, so this command loads the model itself", err=True)
+    if not quiet:
+        echo(f"note: the server at {address} does not answer, so this command works without it", err=True)
     return None
+
+
+def _listens(address: str) -> bool:
+    """Return whether a process listens at the address; a client would try again when none does.
+
+    A server that was killed leaves its address behind.
+    """
+    url = urlsplit(address)
+    try:
+        socket.create_connection((url.hostname or "", url.port or 80), _CONNECT_SECONDS_MAX).close()
+    except OSError:
+        return False
+    return True
 
 
 def _serves(address: str, secret: str, log_id: str) -> bool:
@@ -49,10 +64,7 @@ def _serves(address: str, secret: str, log_id: str) -> bool:
     from recollect.events.errors import RecollectError  # noqa: PLC0415
 
     try:
-        # A client tries again when nothing listens; a server that was killed leaves its address behind.
-        url = urlsplit(address)
-        socket.create_connection((url.hostname or "", url.port or 80), _CONNECT_SECONDS_MAX).close()
         with Client(address, secret or None, timeout_seconds=_ANSWER_SECONDS_MAX) as client:
             return client.log_id() == log_id
-    except (OSError, RecollectError):
+    except RecollectError:
         return False

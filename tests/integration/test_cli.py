@@ -177,7 +177,7 @@ COMMANDS = {
     "forget": "namespace memory_id --reason",
     "separate": "namespace memory_id alias --reason",
     "retrieve": "namespace query --limit --budget-tokens --as-of --also --format --explain --no-store --json --server",
-    "settle": "namespace --server",
+    "settle": "namespace --timeout-seconds --server",
     "export": "--namespace --output --subject --format --force",
     "quarantine": "namespace --status --after",
     "review": "namespace memory_id decision --reason",

@@ -168,6 +168,7 @@ _PLAIN_FIELDS = (
     "short",
     "confidence",
     "provenance",
+    "trust",
     "outdated",
 )
 
