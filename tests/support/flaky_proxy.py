@@ -73,7 +73,8 @@ def _serve(connection: socket.socket, target: str, proxy: Proxy) -> None:
             server.sendall(request)
             answered = _message(server)
         if fate == "pass":
-            connection.sendall(answered)
+            # Otherwise a client may send its next request on a connection that is just being closed.
+            connection.sendall(answered.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
 
 
 def _message(connection: socket.socket) -> bytes:
