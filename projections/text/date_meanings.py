@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from recollect.projections.text.date_words import (
     shift_of,
     unit_of,
     weekday_number,
+    weekday_number_of_prefix,
 )
 
 
@@ -200,11 +201,23 @@ def day_and_month(match: re.Match[str], reading: Reading) -> Range | None:
     month, day = month_number(match["month"]), int(match["day"])
     if match["year"]:
         return days(datetime(int(match["year"]), month, day, tzinfo=UTC))
-    return of_nearest_year(
+    this_year = reading.today.year
+    around = (date_of(year, month, day) for year in (this_year - 1, this_year, this_year + 1))
+    return _on_weekday(match, around, reading) or of_nearest_year(
         lambda year: None if (date := date_of(year, month, day)) is None else days(date),
         reading.today,
         reading.tense(),
     )
+
+
+def _on_weekday(match: re.Match[str], dates: Iterable[datetime | None], reading: Reading) -> Range | None:
+    """Return the nearest of `dates` that falls on the weekday before the date; None without that weekday."""
+    name = match.groupdict().get("before")
+    if name is None:
+        return None
+    wanted = weekday_number_of_prefix(name)
+    fitting = [days(date) for date in dates if date is not None and date.weekday() == wanted]
+    return nearest(fitting, reading.today, None) if fitting else None
 
 
 def days_and_month(match: re.Match[str], reading: Reading) -> Range | None:
@@ -218,8 +231,10 @@ def day_of_month(match: re.Match[str], reading: Reading) -> Range | None:
     """Return the day of `the 14th`: of this month, the one before or the one after, by the tense."""
     day = int(match["day"])
     months = (month_of(reading.today, months)[0] for months in (-2, -1, 0, 1, 2))
-    candidates = [days(date) for first in months if (date := date_of(first.year, first.month, day)) is not None]
-    date = nearest(candidates, reading.today, reading.tense()) if candidates else None
+    dates = [date for first in months if (date := date_of(first.year, first.month, day)) is not None]
+    date = _on_weekday(match, dates, reading) or (
+        nearest(map(days, dates), reading.today, reading.tense()) if dates else None
+    )
     what = match.groupdict().get("what")
     if date is None or what is None:
         return date

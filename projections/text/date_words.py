@@ -92,8 +92,8 @@ _SIDES = {"this": 0, "diese": 0, "эт": 0, "next": 1, "coming": 1, "nächste": 
 COUNT = r"(?P<count>\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
 WEEKDAY = "(?P<weekday>" + "|".join(_WEEKDAYS) + ")"
 FOREIGN_WEEKDAY = "(?P<weekday>" + "|".join(_FOREIGN_WEEKDAYS) + ")"
-#: The weekday before a date, which adds nothing to it.
-SHORT_WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? )?"
+#: The weekday before a date, which tells its year, or its month, where the date does not.
+SHORT_WEEKDAY = r"(?:(?P<before>mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? )?"
 _MONTH_NAMES = "|".join([*_MONTHS, "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sept?", "oct", "nov", "dec"])
 MONTH = rf"(?P<month>{_MONTH_NAMES})\.?"
 FIRST_MONTH = rf"(?P<first>{_MONTH_NAMES})\.?"
@@ -128,6 +128,11 @@ def count_of(text: str) -> int:
 def month_number(name: str) -> int:
     """Return the number, 1 to 12, of a month's name or abbreviation."""
     return _MONTH_NUMBERS[name.lower()[:3]]
+
+
+def weekday_number_of_prefix(prefix: str) -> int:
+    """Return the number of the weekday that begins with the first three letters of `prefix`, 0 for Monday."""
+    return next(number for number, name in enumerate(_WEEKDAYS) if name.startswith(prefix[:3].lower()))
 
 
 def weekday_number(name: str) -> int:

@@ -242,3 +242,20 @@ def test_a_question_is_about_the_past_unless_it_asks_for_what_is_coming(
 )
 def test_the_conversation_before_is_asked_for_by_its_words(question: str, previous: bool) -> None:
     assert question_times(question, _ASKED).previous_session == previous
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("I've moved the van to Sunday the 15th of February", (2026, 2, 15)),
+        ("I've moved the van to Sat, 15 February", (2025, 2, 15)),
+        ("we met on Monday, March 3rd", (2025, 3, 3)),
+        ("and I start on Monday the 16th", (2026, 2, 16)),
+        ("we had a storm on Tuesday the 16th", (2025, 12, 16)),
+        # Nobody's 15 February around then is a Wednesday: the tense decides, as without a weekday.
+        ("I moved the van on Wed, 15 February", (2025, 2, 15)),
+    ],
+)
+def test_the_weekday_of_a_date_tells_its_year_or_its_month(text: str, start: tuple[int, int, int]) -> None:
+    [date] = find_dates(text, datetime(2026, 1, 10, tzinfo=UTC))
+    assert (date.start, date.end - date.start) == (datetime(*start, tzinfo=UTC), timedelta(days=1))

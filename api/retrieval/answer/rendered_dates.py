@@ -101,7 +101,8 @@ def explained_dates(text: str, sent_at_us: int) -> str:
         for date in find_dates(text[:_TEXT_CHARS_MAX], sent_at)
         if _is_relative(date, sent_at) and not _is_today(date, sent_at)
     ]
-    parts = dict.fromkeys(f"{' '.join(date.text.split())}: {_range(date)}" for date in dates)
+    # The point after a name of a month may end the sentence.
+    parts = dict.fromkeys(f"{' '.join(date.text.split()).rstrip('.')}: {_range(date)}" for date in dates)
     return f" [{'; '.join(list(parts)[:_EXPLAINED_MAX])}]" if parts else ""
 
 
