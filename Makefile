@@ -1,7 +1,7 @@
 # Recollect, from a fresh clone on a machine with only Python 3.11 or newer and make:
 #
 #   make run     install, start the server with a demo conversation, keep serving    PORT=8787 DATA=recollect-data
-#   make test    install what the tests need, lint, run every test
+#   make test    install what the tests need, lint, run the tests         make test-long   the tests that take longer
 #   make lint    ruff, pyright, import-linter         make format   let ruff write
 #   make bench   the benchmarks of ops/bench          make clean    remove .venv and caches, never data
 #
@@ -19,15 +19,15 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-# Processes that the tests run in; each has its own PostgreSQL, Redis and server. Three on two cores, since a quarter of
-# the time of tests is waiting for disks and other processes.
-TEST_PROCESSES ?= 3
+# Processes that the tests run in; each has its own PostgreSQL, Redis and server, so that three take no less time on two
+# cores.
+TEST_PROCESSES ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: run test lint format bench clean
+.PHONY: run test test-long lint format bench clean
 
 run: $(VENV)/installed
 	@$(BIN)/python ops/demo/run.py --port $(PORT) --data $(DATA)
@@ -37,6 +37,10 @@ run: $(VENV)/installed
 test: lint
 	@echo "==> Running the tests in $(TEST_PROCESSES) processes"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
+
+test-long: $(VENV)/installed-dev
+	@echo "==> Running the long tests"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m long -n $(TEST_PROCESSES) --dist worksteal
 
 lint: $(VENV)/installed-dev
 	@echo "==> Checking format, style, types and layers"

@@ -20,8 +20,8 @@ from recollect.projections.read_models.read_models import ReadModels
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rounds", type=int, default=3, help="rounds of the crash tests (default 3)")
-    parser.addoption("--points", type=int, default=12, help="writes that the crash simulation dies at; 0: all")
+    parser.addoption("--rounds", type=int, default=2, help="rounds of the crash tests (default 2)")
+    parser.addoption("--points", type=int, default=6, help="writes that the crash simulation dies at; 0: all")
     parser.addoption("--outage", type=float, default=2.0, help="seconds that Redis is away in the chaos tests")
     parser.addoption("--seed", type=int, default=1, help="what the crash and tampering tests draw from (default 1)")
 

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import dramatiq
-from dramatiq.brokers.redis import RedisBroker
 from dramatiq.brokers.stub import StubBroker
 from dramatiq.middleware import AgeLimit, Middleware, Retries, ShutdownNotifications, SkipMessage, TimeLimit
 
 from recollect.events.envelope import now_us
 from recollect.events.errors import InvalidInput
 from recollect.jobs.job_settings import QueueSettings
-from recollect.jobs.queue.redis_run_store import RedisRunStore
 from recollect.jobs.queue.run_store import DeadLetter, RunStore
 from recollect.jobs.queue.sqlite_run_store import SqliteRunStore
 
@@ -32,7 +30,12 @@ def open_run_store(url: str, data: Path) -> RunStore:
     Raises:
         InvalidInput: no broker supports this URL. StorageError: the file cannot be written.
     """
-    return RedisRunStore(url) if _is_redis(url) else SqliteRunStore(data / "jobs.db")
+    if _is_redis(url):
+        # Late, here and below: the client of Redis takes 0.15 s to import, and most folders have no Redis.
+        from recollect.jobs.queue.redis_run_store import RedisRunStore  # noqa: PLC0415
+
+        return RedisRunStore(url)
+    return SqliteRunStore(data / "jobs.db")
 
 
 def open_broker(run_store: RunStore, settings: QueueSettings) -> dramatiq.Broker:
@@ -52,6 +55,8 @@ def open_broker(run_store: RunStore, settings: QueueSettings) -> dramatiq.Broker
         Retries(max_retries=settings.attempts_max - 1, min_backoff=1_000, max_backoff=30_000),
     ]
     if _is_redis(settings.broker):
+        from dramatiq.brokers.redis import RedisBroker  # noqa: PLC0415
+
         # Dead letters go to the run store; dramatiq would purge its own after a week.
         return RedisBroker(
             url=settings.broker, middleware=middleware, namespace="recollect", heartbeat_timeout=_HEARTBEAT_MS

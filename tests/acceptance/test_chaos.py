@@ -198,6 +198,7 @@ def test_a_nightly_run_among_kills_and_flushes_leaves_what_an_undisturbed_one_do
             assert content_hash(connection_of(snapshot))
 
 
+@pytest.mark.long
 def test_two_schedulers_begin_each_slot_once_and_a_third_goes_on_where_one_was_killed(
     tmp_path: Path, redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

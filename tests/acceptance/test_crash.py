@@ -196,6 +196,7 @@ def test_no_acknowledged_event_is_lost_by_kill_9(
     print(f"{rounds} rounds: {total} acknowledged events, 0 lost, versions gapless, verify and replay --check clean")
 
 
+@pytest.mark.long
 def test_a_replay_that_is_killed_leaves_the_read_models_as_they_were(tmp_path: Path, rounds: int, seed: int) -> None:
     ledger = Ledger(f"sqlite:///{tmp_path / 'log.db'}")
     begun = killed = 0

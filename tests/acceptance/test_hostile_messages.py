@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import httpx
+import pytest
 from support.events import message
 from support.server import Server, serving
 
@@ -44,6 +45,7 @@ def test_hostile_messages_of_one_namespace_keep_nobody_else_waiting_and_are_read
         assert server.stop() == 0
 
 
+@pytest.mark.long
 def test_a_server_that_reads_hostile_messages_ends_when_it_is_told_to(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         _send_many(server, _HOSTILE["sentences"])

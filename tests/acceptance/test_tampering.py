@@ -153,6 +153,7 @@ def postgres_log(postgres_url: str, seed: int) -> Generator[tuple[str, PostgresL
     log.close()
 
 
+@pytest.mark.long
 def test_a_thousand_changes_to_the_rows_in_sqlite_are_all_found(
     tmp_path: Path, sqlite_log: SqliteLog, seed: int
 ) -> None:

@@ -276,6 +276,7 @@ def killed_after(seconds: float, data: Path, *arguments: str) -> None:
         process.send_signal(signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_kill_9_while_sealing_and_pruning_loses_nothing(tmp_path: Path) -> None:
     log = SqliteLog(tmp_path / "log.db")
     for namespace in ("a", "b", "c"):

@@ -267,6 +267,7 @@ def test_vectors_of_a_model_that_nobody_can_go_back_to_are_removed_at_the_next_c
         assert ask(memory).degraded == ()
 
 
+@pytest.mark.long
 def test_a_running_server_notices_the_change_and_is_whole_all_the_time(
     tmp_path: Path, tiny_model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -371,6 +372,7 @@ def test_a_damaged_record_ends_a_command_with_2(tmp_path: Path) -> None:
         assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.long
 def test_none_in_the_environment_turns_embeddings_off_whatever_is_recorded(tmp_path: Path, tiny_model: str) -> None:
     with memory_of(tmp_path, "none") as memory:
         say(memory, 3)

@@ -43,6 +43,8 @@ def memory(tmp_path: Path, server: OpenAiServer) -> Generator[Recollect]:
     with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
         memory.append("ann", {"type": "message.added", "session_id": "old", "payload": SOFA})
         yield memory
+        while _OPENED:
+            _OPENED.pop().close()
 
 
 SOFA = {"role": "user", "text": "The red sofa is from Porto."}
@@ -53,7 +55,12 @@ RULES = {"role": "system", "content": "You are a bot."}
 def client(server: OpenAiServer, memory: Any, **settings: Any) -> OpenAI:
     plain = OpenAI(base_url=server.url, api_key="none", max_retries=1)
     given: dict[str, Any] = {"namespace": "ann", "session": "s1", **settings}
-    return recollect.wrap(plain, memory=memory, **given)
+    _OPENED.append(wrapped := recollect.wrap(plain, memory=memory, **given))
+    return wrapped
+
+
+#: The clients of a test, which the end of its memory closes.
+_OPENED: list[OpenAI] = []
 
 
 def user(text: str) -> dict[str, Any]:

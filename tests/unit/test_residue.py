@@ -40,7 +40,8 @@ def test_a_window_is_found_at_every_alignment(before: bytes, after: bytes, numbe
     window = windows[number % len(windows)]
     finder = residue.Finder(windows)
     assert window in finder.find(before + window + after)
-    assert finder.find(before + window[:-1]) == set()
+    cut = before + window[:-1]
+    assert finder.find(cut) == {other for other in windows if other in cut}
 
 
 def test_a_window_is_found_across_blocks_and_at_the_end_of_a_file(
