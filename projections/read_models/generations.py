@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 
@@ -21,6 +22,10 @@ from recollect.projections.schema.schema import read_state
 
 #: An unpublished empty generation of this age was left by a process that died: publishing takes milliseconds.
 _ABANDONED_SECONDS = 3_600.0
+#: Builds of one file, of which erasures may remove all but the last.
+_BUILDS_MAX = 5
+
+Result = TypeVar("Result")
 
 
 def next_generation(folder: Path) -> int:
@@ -90,3 +95,19 @@ def _log_id(path: Path) -> str | None:
             return read_state(connection).log_id
     except (StorageError, apsw.Error, LookupError):
         return None
+
+
+def built(folder: Path, work: Callable[[Path], Result]) -> Result:
+    """Return the result of `work` with the path of a new file, which it builds.
+
+    An erasure removes what may hold erased texts, also a file that is being built; then it is built anew.
+    """
+    for _ in range(_BUILDS_MAX - 1):
+        with building(folder) as path:
+            try:
+                return work(path)
+            except StorageError:
+                if path.exists():
+                    raise
+    with building(folder) as path:
+        return work(path)

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from recollect.events.storage.namespace_folder import folder_name
 from recollect.projections.projection_settings import OPEN_MODELS_MAX
 from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.read_models.generations import building, empty_path, next_generation, publish
+from recollect.projections.read_models.generations import built, empty_path, next_generation, publish
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.open_files import OpenFiles
 from recollect.projections.read_models.purges import Purges
@@ -251,27 +251,30 @@ class ReadModels:
         if self.log.head(namespace).version == 0:
             return 0
         folder = namespace_folder(self.data, namespace)
-        with building(folder) as path:
+
+        def build(path: Path) -> int:
+            size = self._replay_batch_events
             with storage_errors(path):
-                version = build_read_model(
-                    path, self.log, namespace, batch_events=self._replay_batch_events, on_progress=on_progress
-                )
+                version = build_read_model(path, self.log, namespace, batch_events=size, on_progress=on_progress)
             self._publish(namespace, folder, path)
-        return version
+            return version
+
+        return built(folder, build)
 
     def check(self, namespace: str, *, on_progress: OnProgress | None = None) -> ReplayCheck:
         """Build the read model in a temporary file and compare its content hash with the live one's."""
         self.catch_up(namespace)
         with self.reading(namespace) as live:
             version, live_digest = live.version, live.content_hash()
-        with building(namespace_folder(self.data, namespace)) as path, storage_errors(path):
-            batch_events = self._replay_batch_events
-            build_read_model(
-                path, self.log, namespace, until=version, batch_events=batch_events, on_progress=on_progress
-            )
-            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-            replayed_digest = content_hash(connection)
-            connection.close()
+
+        def replayed(path: Path) -> str:
+            size = self._replay_batch_events
+            with storage_errors(path):
+                build_read_model(path, self.log, namespace, until=version, batch_events=size, on_progress=on_progress)
+                with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+                    return content_hash(connection)
+
+        replayed_digest = built(namespace_folder(self.data, namespace), replayed)
         search_equal = True
         if version:
             with self._using(namespace) as read_model:

@@ -14,11 +14,12 @@ from support.read_models import connection_of, rows
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import RecordedEvent
-from recollect.events.errors import ForeignFile, ProjectionFailed
+from recollect.events.errors import ForeignFile, ProjectionFailed, StorageError
 from recollect.events.validation import drafts
 from recollect.projections.projector import event_handlers, projector
 from recollect.projections.projector.write_batch import WriteBatch
 from recollect.projections.read_models import replay
+from recollect.projections.read_models.generations import built
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.read_models.replay import build_read_model
@@ -368,3 +369,26 @@ def test_a_build_can_stop_at_any_version(tmp_path: Path, log: SqliteLog) -> None
     past = apsw.Connection(str(tmp_path / "past.db"))
     assert past.execute("SELECT max(version) FROM episodes").fetchall() == [(4,)]
     past.close()
+
+
+def test_a_file_that_an_erasure_removed_is_built_anew_and_other_failures_do_not(tmp_path: Path) -> None:
+    paths: list[Path] = []
+
+    def work(path: Path) -> int:
+        paths.append(path)
+        path.touch()
+        if len(paths) == 1:
+            path.unlink()
+            raise StorageError("the file is gone")
+        return len(paths)
+
+    def fail(path: Path) -> int:
+        paths.append(path)
+        path.touch()
+        raise StorageError("the disk is broken")
+
+    assert built(tmp_path, work) == 2
+    with pytest.raises(StorageError, match="broken"):
+        built(tmp_path, fail)
+    assert len(set(paths)) == 3
+    assert [*tmp_path.glob("building-*")] == []
