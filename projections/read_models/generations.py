@@ -100,7 +100,7 @@ def _log_id(path: Path) -> str | None:
 def built(folder: Path, work: Callable[[Path], Result]) -> Result:
     """Return the result of `work` with the path of a new file, which it builds.
 
-    An erasure removes what may hold erased texts, also a file that is being built; then it is built anew.
+    An erasure removes what may hold erased texts, also a file that is being built; then the build is repeated.
     """
     for _ in range(_BUILDS_MAX - 1):
         with building(folder) as path:
