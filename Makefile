@@ -46,7 +46,7 @@ lint: $(VENV)/installed-dev
 	@echo "==> Checking format, style, types and layers"
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --quiet --check
-	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/pyright --threads 2 --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports
 
 format: $(VENV)/installed-dev

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Generator
@@ -26,9 +27,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=1, help="what the crash and tampering tests draw from (default 1)")
 
 
+def _has_room(folder: Path) -> bool:
+    return os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= _MEMORY_BYTES_MIN
+
+
+#: A folder in memory, and the bytes that have to be free there: three times what the tests have used at once.
+_MEMORY_FOLDER = Path("/dev/shm")
+_MEMORY_BYTES_MIN = 4 << 30
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the tests a cache of models of their own, which the processes of a run share."""
+    """Give the tests a cache of models of their own, which the processes of a run share, and temporary files in memory.
+
+    The tests sync files to disk thousands of times; what a power cut leaves is simulated, and the same in memory.
+    """
     if not hasattr(config, "workerinput"):
+        if "TMPDIR" not in os.environ and _has_room(_MEMORY_FOLDER):
+            os.environ["TMPDIR"] = str(_MEMORY_FOLDER)
+            tempfile.tempdir = None
         cache = tempfile.TemporaryDirectory(prefix="recollect-tests-")
         config.add_cleanup(cache.cleanup)
         # platformdirs reads it on Linux; the processes that the tests start inherit it.
