@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
+from recollect.api.http.routes.erasure_routes import EraseBody, ReadmitBody
 from recollect.api.http.routes.event_routes import EVENTS_PATH
 from recollect.api.http.routes.json_bodies import body_reference
 from recollect.api.http.routes.memory_routes import MESSAGES_PATH, EndBody, ReasonBody, SeparateBody
@@ -23,6 +24,18 @@ from recollect.events.catalogue import NewEvent
 from recollect.events.limits import BATCH_EVENTS_MAX, NAMESPACE_SCHEMA
 
 _TEMPLATE = "#/components/schemas/{model}"
+#: The bodies that the routes validate themselves, besides those of events and retrievals.
+_BODIES = (
+    ChatBatch,
+    ReasonBody,
+    EndBody,
+    SeparateBody,
+    ReviewBody,
+    SettleBody,
+    CompactBody,
+    EraseBody,
+    ReadmitBody,
+)
 
 
 def operation_id(route: APIRoute) -> str:
@@ -46,7 +59,7 @@ def describe(app: FastAPI, routers: Sequence[GuardedRouter]) -> None:
                 # A kind may be named twice.
                 form.pop("uniqueItems", None)
             schemas["WindowRequest"] = WindowRequest.model_json_schema(ref_template=_TEMPLATE)
-            for model in (ChatBatch, ReasonBody, EndBody, SeparateBody, ReviewBody, SettleBody, CompactBody):
+            for model in _BODIES:
                 schema = model.model_json_schema(ref_template=_TEMPLATE)
                 schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
             schemas["UpdateBody"] = _UPDATE
