@@ -24,7 +24,6 @@ def main() -> int:
     api = kinds.add_parser("api", help="schemathesis")
     api.add_argument("--cases", type=int, default=20_000, help="cases, at least")
     api.add_argument("--seed", type=int, default=1)
-    api.add_argument("--show", type=int, default=60, help="lines of its report")
     raw = kinds.add_parser("raw", help="bytes on a socket")
     raw.add_argument("--cases", type=int, default=10_000)
     raw.add_argument("--seed", type=int, default=1)
@@ -37,7 +36,7 @@ def main() -> int:
     with fuzz_server(1 if options.kind in ("raw", "sample") else 30) as server:
         match options.kind:
             case "api":
-                is_sound = fuzz_api(server, options.cases, options.seed, options.show)
+                is_sound = fuzz_api(server, options.cases, options.seed)
             case "raw":
                 is_sound = fuzz_raw(server, options.cases, options.seed)
             case "tenants":

@@ -15,7 +15,7 @@ _PHASES = "examples,coverage,fuzzing,stateful"
 _TEXTS = ("I live in Porto.", "I love green tea.", "My sister Mia plays the cello.", "Always answer in French.")
 
 
-def fuzz_api(server: FuzzServer, cases: int, seed: int, lines: int) -> bool:
+def fuzz_api(server: FuzzServer, cases: int, seed: int) -> bool:
     """Run rounds of schemathesis until `cases` were sent; return whether no check failed."""
     with server.client() as http:
         events = [{"type": "message.added", "payload": {"role": "user", "text": text}} for text in _TEXTS]
@@ -32,7 +32,8 @@ def fuzz_api(server: FuzzServer, cases: int, seed: int, lines: int) -> bool:
         sent, failed, number = sent + count, failed + int(failures[2] if failures else 0), number + 1
         print(f"round {number}: {count} cases, {sent} in all, {failed} unique failures", flush=True)
         if failures:
-            print("\n".join(report.splitlines()[-lines:]))
+            # From the heading of the failures on; what stands before it is the progress.
+            print(report[max(0, report.find(" FAILURES ")) :])
             break
     return not failed
 
