@@ -28,12 +28,14 @@ def fuzz_api(server: FuzzServer, cases: int, seed: int) -> bool:
             print(report[-4_000:])
             return False
         count = int(generated[1].replace(",", ""))
-        failures = re.search(r"(\d+) found (\d+) unique failures", report)
-        sent, failed, number = sent + count, failed + int(failures[2] if failures else 0), number + 1
-        print(f"round {number}: {count} cases, {sent} in all, {failed} unique failures", flush=True)
-        if failures:
-            # From the heading of the failures on; what stands before it is the progress.
-            print(report[max(0, report.find(" FAILURES ")) :])
+        found = [re.search(pattern, report) for pattern in (r"(\d+) unique failures", r"(\d+) errors?\b")]
+        failed += sum(int(number[1]) for number in found if number)
+        sent, number = sent + count, number + 1
+        print(f"round {number}: {count} cases, {sent} in all, {failed} failures and errors", flush=True)
+        if failed:
+            # From the first heading of errors or failures on; what stands before it is the progress.
+            heading = re.search(r"= (?:ERRORS|FAILURES) =", report)
+            print(report[heading.start() if heading else 0 :])
             break
     return not failed
 
@@ -46,5 +48,5 @@ def _round(server: FuzzServer, seed: int) -> str:
     command += ["--header", f"Authorization: Bearer {server.token()}", "--checks", "all", "--phases", _PHASES]
     command += ["--continue-on-failure", "--seed", str(seed), "--max-examples", "60", "--no-color"]
     command += ["--suppress-health-check", "all", "--workers", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=config.parent)
     return done.stdout + done.stderr
