@@ -127,7 +127,7 @@ def test_no_file_has_a_word_of_what_was_erased(erased: tuple[Recollect, Path], r
     if memory.parts.log.archive is None and "shared_postgres" in request.fixturenames:
         # Payloads were never plain there; headers stay in dead rows until the server reuses them.
         server = request.getfixturevalue("shared_postgres")
-        assert b"I love Zqcanary" not in bytes_of(server._data)
+        assert b"I love Zqcanary" not in bytes_of(server.data)
 
 
 def test_what_is_left_is_served_and_consistent(erased: tuple[Recollect, Path]) -> None:

@@ -45,6 +45,11 @@ class PostgresServer:
     def url_of(self, database: str) -> str:
         return f"postgresql://postgres@/{database}?host={self._folder}"
 
+    @property
+    def data(self) -> Path:
+        """Return the folder of the server's own files."""
+        return self._data
+
     def start(self) -> None:
         # No TCP: any number of servers run side by side.
         options = f"-k {self._folder} -c listen_addresses= -c max_connections=200"
