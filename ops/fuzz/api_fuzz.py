@@ -50,7 +50,7 @@ def _round(server: FuzzServer, seed: int) -> str:
     command += ["run", f"{server.url}/openapi.json"]
     command += ["--header", f"Authorization: Bearer {server.token()}", "--phases", _PHASES]
     command += ["--continue-on-failure", "--seed", str(seed), "--max-examples", "60", "--no-color"]
-    # One worker: parsing Python in two threads at once fails in CPython 3.11 ("AST constructor recursion depth mismatch").
+    # One worker: CPython 3.11 fails when two threads parse Python ("AST constructor recursion depth mismatch").
     command += ["--suppress-health-check", "all", "--workers", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=config.parent)
     return done.stdout + done.stderr
