@@ -60,8 +60,8 @@ _ASKING_MAX = 10_000
 class EpisodeSearch:
     """Searches the episodes of a namespace. Safe to use from many threads."""
 
-    def __init__(self, background: ScoreBackground) -> None:
-        self._query_embeddings = QueryEmbeddings()
+    def __init__(self, background: ScoreBackground, query_embeddings: QueryEmbeddings) -> None:
+        self._query_embeddings = query_embeddings
         self._background = background
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="recollect-semantic")
 

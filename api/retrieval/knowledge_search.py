@@ -26,6 +26,7 @@ from recollect.api.retrieval.ranking.relevance_gate import probability
 from recollect.api.retrieval.search.knowledge_walk import named_nodes, neighbours
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.search.semantic_search import QueryEmbeddings
 from recollect.api.retrieval.understanding.query import remove_names
 from recollect.api.retrieval.understanding.search_terms import search_terms
 from recollect.events.storage.bounded_cache import BoundedCache
@@ -92,11 +93,12 @@ class VectorsNotComparable(Exception):
 class KnowledgeSearch:
     """Searches the knowledge of a namespace. Safe to use from many threads."""
 
-    def __init__(self, background: ScoreBackground) -> None:
+    def __init__(self, background: ScoreBackground, query_embeddings: QueryEmbeddings) -> None:
         self._matrices: WeakKeyDictionary[KnowledgeIndex, tuple[str, Vector]] = WeakKeyDictionary()
         #: The vectors of the latest items by digest of their text, for each (model fingerprint, namespace).
         self._vectors_by_namespace: BoundedCache[tuple[str, str], dict[bytes, Vector]] = BoundedCache(_NAMESPACES_MAX)
         self._background = background
+        self._query_embeddings = query_embeddings
 
     def search(
         self, context: SearchContext, idf: Mapping[str, float], embedding: Vector | None
@@ -178,9 +180,9 @@ class KnowledgeSearch:
         task = remove_names(question, names)
         if task == question or not content_words(task):
             return None
-        embedder = context.vectors.embedder
         try:
-            embedding = embedder.embed_query(task).vector
+            # Mostly the text of the query, which has been embedded for the episodes.
+            embedding = self._query_embeddings.get(task, context.vectors.embedder).vector
         except Exception as error:
             raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
         return self._deviations(context, knowledge, embedding)

@@ -71,9 +71,14 @@ _EVENT_TYPES = {
 
 def _is_statement(text: str) -> bool:
     """Return whether a text has a sentence that is no question."""
-    return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in split_sentences(text[:2_000]))
+    beginning = text[:_STATEMENT_CHARS]
+    if "?" not in beginning and "？" not in beginning:
+        return bool(beginning.strip())
+    return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in split_sentences(beginning))
 
 
+#: Characters of a text that are searched for a statement.
+_STATEMENT_CHARS = 2_000
 #: Characters that may follow the question mark of a sentence.
 _CLOSING = " \"'”’)]"
 

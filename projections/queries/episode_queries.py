@@ -99,7 +99,7 @@ SELECT version FROM episodes WHERE pinned = 1 AND status = 'active' AND version 
 """
 _DETAILS = """
 SELECT version, id, type, text, caption, occurred_at_us, session_id, speaker, tier, role, short
-FROM episodes WHERE version = ?
+FROM episodes WHERE version IN (%s)
 """
 # Input of `EpisodeArrays`. The length is that of the indexed texts; search terms count for summaries only, since those
 # of other episodes repeat the text.
@@ -236,6 +236,8 @@ class EpisodeQueries:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        #: The episodes that `details` has returned: a result reads each of them several times.
+        self._details: dict[int, EpisodeDetails] = {}
 
     def count(self) -> int:
         """Return the number of episodes."""
@@ -291,10 +293,16 @@ class EpisodeQueries:
         Raises:
             LookupError: no episode has this version.
         """
-        rows = fetch_records(self._connection, EpisodeDetails, _DETAILS, (version,))
-        if not rows:
+        if version not in self._details:
+            self.read_details([version])
+        if version not in self._details:
             raise LookupError(f"no episode has the version {version}")
-        return rows[0]
+        return self._details[version]
+
+    def read_details(self, versions: Sequence[int]) -> None:
+        """Read the episodes of `versions` in one statement; `details` then returns them without another one."""
+        rows = fetch_records(self._connection, EpisodeDetails, _DETAILS % placeholders(len(versions)), versions)
+        self._details |= {row.version: row for row in rows}
 
     def unsummarised_before(self, cutoff_us: int) -> list[EpisodeRow]:
         """Return the live episodes before `cutoff_us` that are in no summary, ordered by session and version."""

@@ -14,6 +14,7 @@ from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.projector.predicates import attribute_stems, canonical
@@ -75,6 +76,18 @@ class KnowledgeIndex:
             if stems:
                 predicates.setdefault(min(stems), []).append(predicate)
         return predicates
+
+    def has_kind(self, kinds: frozenset[str]) -> NDArray[np.bool_]:
+        """Return the mask of the items of `kinds`, shape (items,); computed once, so it must not be changed."""
+        mask = self._kind_masks.get(kinds)
+        if mask is None:
+            mask = np.fromiter((item.kind in kinds for item in self.items), np.bool_, len(self.items))
+            self._kind_masks[kinds] = mask
+        return mask
+
+    @cached_property
+    def _kind_masks(self) -> dict[frozenset[str], NDArray[np.bool_]]:
+        return {}
 
     @cached_property
     def digests(self) -> Sequence[bytes]:

@@ -188,7 +188,7 @@ def stranger_shares(context: SearchContext, knowledge: KnowledgeIndex, columns: 
 
 def has_kind(knowledge: KnowledgeIndex, kinds: Collection[str]) -> Mask:
     """Return the mask of the items of `kinds`, shape (items,)."""
-    return np.fromiter((item.kind in kinds for item in knowledge.items), np.bool_, len(knowledge.items))
+    return knowledge.has_kind(frozenset(kinds))
 
 
 def ranked_rows(values: Vector, minimum: float) -> Ints:

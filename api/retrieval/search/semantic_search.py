@@ -32,7 +32,7 @@ _QUERIES_MAX = 1_024
 
 
 class QueryEmbeddings:
-    """A cache of query embeddings, by fingerprint of the embedding model and text."""
+    """A cache of query embeddings, by fingerprint of the embedding model and text. Safe to use from many threads."""
 
     def __init__(self) -> None:
         self._embeddings: BoundedCache[tuple[str, str], TokenEmbedding] = BoundedCache(_QUERIES_MAX)
