@@ -18,6 +18,7 @@ INDEX_BYTES_MAX = 512 << 20
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
 RuntimeChoice = Literal["auto", "openvino", "torch"]
+DeviceChoice = Literal["auto", "cpu", "gpu"]
 
 
 class ReadModelSettings(BaseModel):
@@ -42,5 +43,7 @@ class EmbeddingSettings(BaseModel):
     embedding_model: str = DEFAULT_MODEL
     #: Runtime of the model: `auto` is OpenVINO where it is installed and supports the model, PyTorch elsewhere.
     embedding_runtime: RuntimeChoice = "auto"
+    #: Device of the model: `auto` is a GPU that PyTorch can use, else the CPU; `gpu` fails where there is none.
+    embedding_device: DeviceChoice = "auto"
     #: Bytes of vectors in memory, over all namespaces; the least recently used index is dropped first.
     index_bytes_max: Annotated[int, Field(ge=0)] = INDEX_BYTES_MAX

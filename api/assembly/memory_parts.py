@@ -172,6 +172,7 @@ def _open_active_model(settings: Settings, read_models: ReadModels) -> ActiveMod
         read_models,
         embedding.embedding_model,
         runtime=embedding.embedding_runtime,
+        device=embedding.embedding_device,
         index_bytes_max=embedding.index_bytes_max,
     )
 

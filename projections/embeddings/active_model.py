@@ -18,7 +18,7 @@ from recollect.projections.embeddings.model_record import (
     write_model_record,
 )
 from recollect.projections.embeddings.vectors import Vectors
-from recollect.projections.projection_settings import INDEX_BYTES_MAX, RuntimeChoice
+from recollect.projections.projection_settings import INDEX_BYTES_MAX, DeviceChoice, RuntimeChoice
 from recollect.projections.read_models.read_models import ReadModels
 
 _logger = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ class ActiveModel:
         read_models: the source of the texts.
         setting: ``none``, the model's name or its path.
         runtime: the runtime of the model.
+        device: the device that the runtime uses.
         index_bytes_max: memory for the vector indexes.
 
     Raises:
@@ -50,12 +51,14 @@ class ActiveModel:
         setting: str,
         *,
         runtime: RuntimeChoice = "auto",
+        device: DeviceChoice = "auto",
         index_bytes_max: int = INDEX_BYTES_MAX,
     ) -> None:
         self._data = data
         self._read_models = read_models
         self._setting = setting
         self._runtime: RuntimeChoice = runtime
+        self._device: DeviceChoice = device
         self._index_bytes_max = index_bytes_max
         self._lock = threading.Lock()
         # The stamp is read before the record, so that a record written in between is noticed as a change.
@@ -102,8 +105,8 @@ class ActiveModel:
             return recorded if recorded.fingerprint else None
 
     def new_embedder(self, name: str) -> Embedder:
-        """Return an embedder of the model `name`, not loaded yet, on the configured runtime."""
-        return open_embedder(name, self._runtime)
+        """Return an embedder of the model `name`, not loaded yet, on the configured runtime and device."""
+        return open_embedder(name, self._runtime, self._device)
 
     def open_vectors(self, embedder: Embedder) -> Vectors:
         """Return the vectors of another model. The caller closes them, unless it passes them to `activate`."""

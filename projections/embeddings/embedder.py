@@ -22,7 +22,7 @@ from recollect.projections.embeddings.model_runtime import (
 )
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector, principal_directions
-from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
+from recollect.projections.projection_settings import DEFAULT_MODEL, DeviceChoice, RuntimeChoice
 
 _logger = logging.getLogger(__name__)
 
@@ -141,11 +141,15 @@ class SentenceEmbedder:
     Parameters:
         model: `DEFAULT_MODEL`, any name on the model hub, or the path of a folder.
         runtime: the runtime of the model.
+        device: the device that the runtime uses.
     """
 
-    def __init__(self, model: str = DEFAULT_MODEL, runtime: RuntimeChoice = "auto") -> None:
+    def __init__(
+        self, model: str = DEFAULT_MODEL, runtime: RuntimeChoice = "auto", device: DeviceChoice = "auto"
+    ) -> None:
         self.name = model
         self._choice: RuntimeChoice = runtime
+        self._device: DeviceChoice = device
         self._runtime: Runtime | None = None
         self._model_lock = _PriorityLock()
         #: Set when the model is ready or has failed.
@@ -225,7 +229,7 @@ class SentenceEmbedder:
 
     def _load(self) -> None:
         try:
-            self._runtime = load_runtime(self.name, self._choice)
+            self._runtime = load_runtime(self.name, self._choice, self._device)
             self.dimensions = len(self._runtime.encode([Stretch("warm up")])[0].vector)
             self.fingerprint = model_fingerprint(self.name)
         except (RuntimeRefused, ModelUnavailable) as error:
@@ -286,6 +290,6 @@ class _PriorityLock:
                 self._condition.notify_all()
 
 
-def open_embedder(model: str, runtime: RuntimeChoice = "auto") -> Embedder:
+def open_embedder(model: str, runtime: RuntimeChoice = "auto", device: DeviceChoice = "auto") -> Embedder:
     """Return the embedder of the setting `model`: ``none``, a model's name or its path."""
-    return NoEmbedder() if model == NO_MODEL else SentenceEmbedder(model, runtime)
+    return NoEmbedder() if model == NO_MODEL else SentenceEmbedder(model, runtime, device)

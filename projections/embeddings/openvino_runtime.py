@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,10 @@ _PROBES = tuple(
 )
 
 
+#: Devices of OpenVINO that the model may run on.
+OpenVinoDevice = Literal["CPU", "GPU"]
+
+
 class Probe(NamedTuple):
     """What PyTorch gives for one text of the check."""
 
@@ -61,7 +65,7 @@ class ConvertedModel(NamedTuple):
 
 
 class OpenVinoRuntime:
-    """A converted model, compiled for this processor.
+    """A converted model, compiled for a device of this machine.
 
     Raises:
         RuntimeRefused: its vectors differ from PyTorch's.
@@ -69,12 +73,12 @@ class OpenVinoRuntime:
 
     name: RuntimeName = "openvino"
 
-    def __init__(self, converted: ConvertedModel) -> None:
+    def __init__(self, converted: ConvertedModel, device: OpenVinoDevice = "CPU") -> None:
         self.tokens_max: int | None = converted.tokenizer.tokens_max
         self._tokenizer = OffsetTokenizer(converted.tokenizer)
         self.tokenizer: Any = self._tokenizer.tokenizer
         self._pad_id = converted.tokenizer.pad_id
-        self.compiled: Any = _compile(converted.graph)
+        self.compiled: Any = _compile(converted.graph, device)
         self._inputs: set[str] = {port.any_name for port in self.compiled.inputs}
         self._output: Any = self.compiled.output("last_hidden_state")
         self._verify(converted.probes)
@@ -158,6 +162,12 @@ def _openvino() -> Any:
     return import_module("openvino")
 
 
+def has_openvino_gpu() -> bool:
+    """Return whether OpenVINO finds a GPU that it runs on."""
+    devices: list[str] = _openvino().Core().available_devices
+    return any(device.startswith("GPU") for device in devices)
+
+
 def read_graph(path: str) -> Any:
     """Return the graph that `save_graph` wrote.
 
@@ -172,9 +182,12 @@ def save_graph(graph: Any, path: str) -> None:
     _openvino().save_model(graph, path, compress_to_fp16=False)
 
 
-def _compile(graph: Any) -> Any:
-    """Compile a graph for this processor, with as many threads as torch would use, and its precision."""
+def _compile(graph: Any, device: OpenVinoDevice) -> Any:
+    """Compile a graph for a device; on the CPU with as many threads as torch would use, and its precision."""
     core: Any = _openvino().Core()
+    if device == "GPU":
+        # float16, the GPU's default precision, is nearer to float32 than bfloat16 is.
+        return core.compile_model(graph, device, {"PERFORMANCE_HINT": "LATENCY"})
     has_bfloat16 = "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     options: dict[str, Any] = {
         "PERFORMANCE_HINT": "LATENCY",

@@ -17,12 +17,14 @@ import pytest
 from platformdirs import user_cache_path
 from support.tiny_model import make_tiny_model
 
+from recollect.api.settings import load_settings
+from recollect.events.errors import InvalidInput
 from recollect.projections.embeddings import model_loading, openvino_runtime
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.model_loading import load_runtime
 from recollect.projections.embeddings.model_runtime import Runtime
 from recollect.projections.embeddings.stretches import Stretch
-from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
+from recollect.projections.projection_settings import DEFAULT_MODEL, DeviceChoice, RuntimeChoice
 
 # What torch and transformers warn about among themselves is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
@@ -76,11 +78,22 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return user_cache_path("recollect")
 
 
-def loaded(model: str, choice: RuntimeChoice) -> SentenceEmbedder:
-    embedder = SentenceEmbedder(model, choice)
+def loaded(model: str, choice: RuntimeChoice, device: DeviceChoice = "auto") -> SentenceEmbedder:
+    embedder = SentenceEmbedder(model, choice, device)
     embedder.start()
     embedder.wait_ready(300)
     return embedder
+
+
+def installed_gpus() -> set[RuntimeChoice]:
+    """Return the runtimes that find a GPU on this machine."""
+    torch: Any = import_module("torch")
+    found: set[RuntimeChoice] = set()
+    if torch.cuda.is_available() or torch.backends.mps.is_available():
+        found |= {"auto", "torch"}
+    if find_spec("openvino") is not None and openvino_runtime.has_openvino_gpu():
+        found |= {"auto", "openvino"}
+    return found
 
 
 @needs_openvino
@@ -232,6 +245,30 @@ def test_openvino_by_name_where_it_is_not_installed_fails_with_what_to_do(tiny_m
     assert (embedder.state, embedder.runtime) == ("failed", "none")
     assert "pip install" in embedder.reason
     assert "RECOLLECT_EMBEDDING_RUNTIME" in embedder.reason
+
+
+@pytest.mark.parametrize("choice", ["auto", "torch", "openvino"])
+def test_a_gpu_that_is_not_there_fails_with_what_to_do(tiny_model: str, choice: RuntimeChoice) -> None:
+    if choice in installed_gpus():
+        pytest.skip("a GPU is there")
+    embedder = loaded(tiny_model, choice, "gpu")
+    assert (embedder.state, embedder.runtime) == ("failed", "none")
+    assert "RECOLLECT_EMBEDDING_DEVICE" in embedder.reason
+    assert "auto or cpu" in embedder.reason
+
+
+@pytest.mark.parametrize("choice", ["auto", "torch"])
+def test_a_gpu_gives_the_vectors_of_the_cpu(tiny_model: str, choice: RuntimeChoice) -> None:
+    if choice not in installed_gpus():
+        pytest.skip("no GPU is there")
+    texts = [Stretch(text) for text in TEXTS.values()]
+    ours, theirs = (load_runtime(tiny_model, choice, device).encode(texts) for device in ("gpu", "cpu"))
+    assert all(mine.vector @ other.vector >= 0.999 for mine, other in zip(ours, theirs, strict=True))
+
+
+def test_a_device_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(InvalidInput, match=r"RECOLLECT_EMBEDDING_DEVICE.*'auto', 'cpu' or 'gpu'"):
+        load_settings(embedding_device="tpu")
 
 
 @needs_openvino
