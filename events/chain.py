@@ -8,39 +8,28 @@ erased.
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import Any
 
 import orjson
 
-from recollect.events.envelope import EventDraft, RecordedEvent
+from recollect.events.envelope import RecordedEvent
 
 #: The first link of every chain: the previous hash of version 1.
 GENESIS = bytes(32)
+#: Fields of `RecordedEvent` before the payload: the header of the leaf.
+_HEADER_FIELDS = RecordedEvent._fields.index("payload")
 
 
-def leaf(
-    namespace: str, version: int, event_id: str, occurred_at_us: int, recorded_at_us: int, event: EventDraft
-) -> bytes:
+def leaf(header: tuple[Any, ...], payload: bytes) -> bytes:
     """Return the leaf of an event, 32 bytes.
 
     The header is a JSON array on one line, so the newline after it separates it from the stored bytes unambiguously.
+
+    Parameters:
+        header: the fields of `RecordedEvent` before the payload, in their order.
+        payload: the stored bytes.
     """
-    header = orjson.dumps(
-        (
-            namespace,
-            version,
-            event_id,
-            event.type,
-            event.schema_version,
-            occurred_at_us,
-            recorded_at_us,
-            event.session_id,
-            event.actor,
-            event.causation_id,
-            event.correlation_id,
-            event.encoding,
-        )
-    )
-    return sha256(b"%b\n%b" % (header, event.payload)).digest()
+    return sha256(b"%b\n%b" % (orjson.dumps(header), payload)).digest()
 
 
 def link(previous_hash: bytes, event_leaf: bytes) -> bytes:
@@ -50,16 +39,4 @@ def link(previous_hash: bytes, event_leaf: bytes) -> bytes:
 
 def leaf_of(event: RecordedEvent) -> bytes:
     """Return the leaf, computed from the event's header and stored bytes."""
-    draft = EventDraft(
-        event.id,
-        event.type,
-        event.schema_version,
-        None,
-        event.session_id,
-        event.actor,
-        event.causation_id,
-        event.correlation_id,
-        event.encoding,
-        event.payload,
-    )
-    return leaf(event.namespace, event.version, event.id, event.occurred_at_us, event.recorded_at_us, draft)
+    return leaf(event[:_HEADER_FIELDS], event.payload)

@@ -46,11 +46,6 @@ class EventDraft(NamedTuple):
     #: Whose key encrypts the payload: the name of the person who speaks; None for the namespace itself.
     subject: str | None = None
 
-    def encrypted(self, payload: bytes) -> EventDraft:
-        """Return the draft with its encrypted payload, and without its subject."""
-        # The first 8 fields are the header. `_replace` takes 1.4 µs, this 0.4 µs, for each event that is appended.
-        return EventDraft._make((*self[:8], ENCODING_AES, payload, None))
-
 
 class RecordedEvent(NamedTuple):
     """An event of the log. Times are microseconds since 1970 UTC."""

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -287,7 +288,9 @@ class SqliteLog(GroupCommitLog):
             # Under the lock, which an erasure takes too: a key that it has destroyed is not used.
             self._encryption.prepare(requests)
         heads = self._read_heads({request.namespace for request in requests})
-        staging = Staging(self._clock(), heads, stored_id, self._find, self._encryption)
+        staging = Staging(
+            self._clock(), heads, stored_id, self._find, self._encryption, stored_uuid=attrgetter("bytes")
+        )
         staging.stage(requests)
         self._connection.executemany(_INSERT, staging.rows)
         self._connection.executemany(_MOVE_HEAD, [_head_parameters(head) for head in staging.moved_heads()])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.catalogue import ERASURE_TYPES
 from recollect.events.encryption.key_store import Owner
-from recollect.events.encryption.payload_cipher import PayloadCipher, seal
-from recollect.events.envelope import ENCODING_JSON, EventDraft, RecordedEvent
+from recollect.events.encryption.payload_cipher import PayloadCipher, nonces, seal
+from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, EventDraft, RecordedEvent
 
 
 class StagedEncryption:
@@ -24,14 +24,16 @@ class StagedEncryption:
         self.cipher = cipher
         self.keys = cipher.keys
         self._encrypts = encrypts
-        #: The id and the cipher of each key of the transaction.
+        #: The id and the cipher of each key of the transaction, and a nonce for each of its drafts.
         self._ciphers: dict[Owner, tuple[bytes, AESGCM]] = {}
+        self._nonces = nonces(0)
 
-    def prepare(self, requests: Iterable[AppendRequest]) -> None:
+    def prepare(self, requests: Sequence[AppendRequest]) -> None:
         """Have the keys of all drafts on disk before the transaction that uses them."""
         if not self._encrypts:
             self.keys.refresh()
             return
+        self._nonces = nonces(sum(len(request.drafts) for request in requests))
         owners = {(request.namespace, draft.subject) for request in requests for draft in request.drafts}
         self._ciphers = {owner: (kid, self.keys.cipher(kid)) for owner, kid in self.keys.prepare(owners).items()}
 
@@ -40,13 +42,14 @@ class StagedEncryption:
         if draft.type not in ERASURE_TYPES:
             self.keys.check_not_erased(namespace, draft.subject)
 
-    def sealed(self, namespace: str, version: int, event_id: str, draft: EventDraft) -> EventDraft:
-        """Return `draft` with an encrypted payload, where events are encrypted."""
-        if not self._encrypts or draft.encoding != ENCODING_JSON or draft.type in ERASURE_TYPES:
-            return draft
-        kid, cipher = self._ciphers[namespace, draft.subject]
-        payload = seal(kid, cipher, namespace, version, event_id, draft.type, draft.payload)
-        return draft.encrypted(payload)
+    def sealed(
+        self, namespace: str, version: int, event_id: str, type: str, subject: str | None, payload: bytes
+    ) -> tuple[str, bytes]:
+        """Return the encoding and the stored bytes of a JSON payload, encrypted where events are encrypted."""
+        if not self._encrypts or type in ERASURE_TYPES:
+            return ENCODING_JSON, payload
+        kid, cipher = self._ciphers[namespace, subject]
+        return ENCODING_AES, seal(kid, cipher, next(self._nonces), namespace, version, event_id, type, payload)
 
     def opened(self, event: RecordedEvent) -> RecordedEvent:
         """Return a recorded event with its decrypted payload."""

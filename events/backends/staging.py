@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import uuid_utils
+from uuid_utils import UUID
 
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.staged_encryption import StagedEncryption
@@ -65,9 +66,10 @@ class Staging:
         stored_id: returns the backend's stored form of an id.
         find: returns the recorded row with a key and a stored id, or None.
         encryption: encrypts the payloads; None stages them as they are.
+        stored_uuid: returns the backend's stored form of a generated id.
     """
 
-    __slots__ = ("_by_id", "_encryption", "_find", "_now_us", "_stored_id", "heads", "rows")
+    __slots__ = ("_by_id", "_encryption", "_find", "_now_us", "_stored_id", "_stored_uuid", "heads", "rows")
 
     def __init__(
         self,
@@ -76,10 +78,13 @@ class Staging:
         stored_id: Callable[[str], StoredId],
         find: Callable[[Key, StoredId], StoredEvent | None],
         encryption: StagedEncryption | None = None,
+        *,
+        stored_uuid: Callable[[UUID], StoredId] = str,
     ) -> None:
         self._encryption = encryption
         self._now_us = now_us
         self._stored_id = stored_id
+        self._stored_uuid = stored_uuid
         self._find = find
         self.heads = {head.namespace: head for head in heads}
         self.rows: list[StoredEvent] = []
@@ -102,26 +107,36 @@ class Staging:
         """Stage all events of `request`, or none when one of them is refused."""
         head = self.heads[request.namespace]
         rows_before, head_before = len(self.rows), head.state()
+        recorded: list[Appended] = []
         try:
-            return [self._stage_draft(head, request, index, head_before[0]) for index in range(len(request.drafts))]
+            for index, draft in enumerate(request.drafts):
+                duplicate = self._duplicate(head, draft) if draft.id is not None and head.version else None
+                if duplicate is None:
+                    self._check(head, request, index, head_before[0])
+                recorded.append(duplicate or self._add(head, draft))
         except RecollectError:
             for row in self.rows[rows_before:]:
                 self._by_id.pop((row[0], row[2]), None)
             del self.rows[rows_before:]
             head.restore(head_before)
             raise
+        return recorded
 
-    def _stage_draft(self, head: StagedHead, request: AppendRequest, index: int, version_before: int) -> Appended:
-        """Return the recorded version of the draft `index`, or stage it as the head's next version."""
+    def _duplicate(self, head: StagedHead, draft: EventDraft) -> Appended | None:
+        """Return the recorded version of a draft with an id; None when its id is new."""
+        event_id = cast(str, draft.id)
+        stored_id = self._stored_id(event_id)
+        recorded_row = self._by_id.get((head.key, stored_id)) or self._find(head.key, stored_id)
+        if recorded_row is None:
+            self._check_not_erased(head, event_id)
+            return None
+        if not _same_content(self._opened(head, event_id, recorded_row), draft):
+            raise EventIdConflict(head.namespace, event_id, recorded_row[1])
+        return Appended(event_id, recorded_row[1], recorded_row[6], recorded_row[14], True)
+
+    def _check(self, head: StagedHead, request: AppendRequest, index: int, version_before: int) -> None:
+        """Refuse the draft `index`: its subject is erased, the version is not the expected one, `through` is wrong."""
         draft = request.drafts[index]
-        if draft.id is not None and head.version:
-            stored_id = self._stored_id(draft.id)
-            recorded_row = self._by_id.get((head.key, stored_id)) or self._find(head.key, stored_id)
-            if recorded_row is not None:
-                if not _same_content(self._opened(head, draft.id, recorded_row), draft):
-                    raise EventIdConflict(request.namespace, draft.id, recorded_row[1])
-                return Appended(draft.id, recorded_row[1], recorded_row[6], recorded_row[14], True)
-            self._check_not_erased(head, draft.id)
         if self._encryption is not None:
             self._encryption.check(head.namespace, draft)
         expected = request.expected_version
@@ -129,7 +144,6 @@ class Staging:
             raise VersionConflict(request.namespace, expected, version_before)
         if draft.type in THROUGH_TYPES and draft.encoding == ENCODING_JSON:
             _check_through(draft, head.version + 1, index)
-        return self._add(head, draft)
 
     def _check_not_erased(self, head: StagedHead, event_id: str) -> None:
         """Raise `Erased` for the id of an erased event."""
@@ -150,39 +164,35 @@ class Staging:
         return (*row[:11], event.encoding, event.payload, *row[13:])
 
     def _add(self, head: StagedHead, draft: EventDraft) -> Appended:
-        """Stage `draft` as the next version of `head`."""
-        has_id = draft.id is not None
-        event_id = draft.id or str(uuid_utils.uuid7())
-        stored_id = self._stored_id(event_id)
+        """Stage `draft` as the next version of `head`.
+
+        It runs for every event within the log's lock, so its steps are written out: a call takes 0.1 µs.
+        """
+        given_id, name, schema_version, occurred_at_us, session_id, actor, causation_id, correlation_id = draft[:8]
+        encoding, payload, subject = draft[8:]
+        if given_id is None:
+            uuid = uuid_utils.uuid7()
+            event_id, stored_id = str(uuid), self._stored_uuid(uuid)
+        else:
+            event_id, stored_id = given_id, self._stored_id(given_id)
         version = head.version + 1
-        if self._encryption is not None:
-            draft = self._encryption.sealed(head.namespace, version, event_id, draft)
+        if self._encryption is not None and encoding == ENCODING_JSON:
+            encoding, payload = self._encryption.sealed(head.namespace, version, event_id, name, subject, payload)
         recorded_at_us = max(self._now_us, head.recorded_at_us)
-        occurred_at_us = recorded_at_us if draft.occurred_at_us is None else draft.occurred_at_us
-        event_leaf = leaf(head.namespace, version, event_id, occurred_at_us, recorded_at_us, draft)
+        if occurred_at_us is None:
+            occurred_at_us = recorded_at_us
+        # The fields of the leaf's header, which are also columns.
+        times = (name, schema_version, occurred_at_us, recorded_at_us)
+        origin = (session_id, actor, causation_id, correlation_id, encoding)
+        event_leaf = leaf((head.namespace, version, event_id, *times, *origin), payload)
         chain_hash = link(head.hash, event_leaf)
-        row = (
-            head.key,
-            version,
-            stored_id,
-            draft.type,
-            draft.schema_version,
-            occurred_at_us,
-            recorded_at_us,
-            draft.session_id,
-            draft.actor,
-            draft.causation_id,
-            draft.correlation_id,
-            draft.encoding,
-            draft.payload,
-            event_leaf,
-            chain_hash,
-        )
+        row = (head.key, version, stored_id, *times, *origin, payload, event_leaf, chain_hash)
         self.rows.append(row)
-        if has_id:
+        if given_id is not None:
             self._by_id[head.key, stored_id] = row
         head.version, head.hash, head.recorded_at_us, head.moved = version, chain_hash, recorded_at_us, True
-        return Appended(event_id, version, recorded_at_us, chain_hash, False)
+        # `Appended(…)` takes twice as long.
+        return tuple.__new__(Appended, (event_id, version, recorded_at_us, chain_hash, False))
 
 
 def _check_through(draft: EventDraft, version: int, index: int) -> None:

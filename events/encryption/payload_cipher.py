@@ -7,7 +7,7 @@ version, the id and the type of the event, and the id of the key, so a payload c
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -20,9 +20,16 @@ from recollect.events.errors import Erased, ForeignFile
 _TEXT_START = KID_BYTES + NONCE_BYTES
 
 
-def seal(kid: bytes, cipher: AESGCM, namespace: str, version: int, event_id: str, type: str, payload: bytes) -> bytes:
-    """Return the stored form of a payload, encrypted with a random nonce."""
-    nonce = os.urandom(NONCE_BYTES)
+def nonces(total: int) -> Iterator[bytes]:
+    """Yield random nonces, each once; they are drawn together, since a call of the system takes 1 µs."""
+    drawn = os.urandom(NONCE_BYTES * total)
+    return (drawn[at : at + NONCE_BYTES] for at in range(0, len(drawn), NONCE_BYTES))
+
+
+def seal(
+    kid: bytes, cipher: AESGCM, nonce: bytes, namespace: str, version: int, event_id: str, type: str, payload: bytes
+) -> bytes:
+    """Return the stored form of a payload, encrypted with a nonce that no other payload has."""
     associated = f"{namespace}\n{version}\n{event_id}\n{type}\n".encode() + kid
     return kid + nonce + cipher.encrypt(nonce, payload, associated)
 

@@ -13,7 +13,6 @@ from support.events import PAYLOADS, Event
 
 from recollect.events.backends.log import EventLog
 from recollect.events.chain import GENESIS, leaf, link
-from recollect.events.envelope import EventDraft
 from recollect.events.validation import drafts
 
 COLUMNS = (
@@ -241,9 +240,9 @@ def _forge(stored: Stored, chance: random.Random) -> Change:
     for version in range(first, head + 1):
         event = stored.events[namespace, version]
         event_id = event["id"] if isinstance(event["id"], str) else str(UUID(bytes=event["id"]))
-        rest = [event[name] for name in (*_OPTIONAL, "encoding", "payload")]
-        draft = EventDraft(event_id, event["type"], event["schema_version"], None, *rest)
-        event["leaf"] = leaf(namespace, version, event_id, event["occurred_at_us"], event["recorded_at_us"], draft)
+        columns = ("type", "schema_version", "occurred_at_us", "recorded_at_us", *_OPTIONAL, "encoding")
+        header = (namespace, version, event_id, *(event[name] for name in columns))
+        event["leaf"] = leaf(header, event["payload"])
         event["hash"] = chain_hash = link(chain_hash, event["leaf"])
     stored.heads[namespace] = (head, chain_hash)
     return Change("an event rewritten with the chain after it", stored, consistent=True)
