@@ -31,6 +31,11 @@ class Arrival:
     namespace: str | None
 
 
+def new_local_secret() -> str:
+    """Return a new secret for the commands of the data folder."""
+    return secrets.token_urlsafe(32)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessControl:
     """The access control of one server.
@@ -42,7 +47,7 @@ class AccessControl:
     rates: RateLimits
     audit: AuditLog
     #: The secret of the commands of the data folder, which read it from the server's lock file.
-    local_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    local_secret: str = field(default_factory=new_local_secret)
 
     def authenticate(self, arrival: Arrival, right: Right) -> Caller:
         """Return the caller of a request for a route that needs `right`.

@@ -69,16 +69,21 @@ def serve(
     port: Annotated[
         int | None, typer.Option(metavar="<number>", help="The port; 0 takes a free port.", show_default="8787")
     ] = None,
-    workers: Annotated[
-        bool, typer.Option("--workers/--no-workers", help="Run worker and scheduler in this process.")
-    ] = True,
+    processes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="<number>", help="Processes that answer requests; auto: one a processor.", show_default="1"
+        ),
+    ] = None,
+    workers: Annotated[bool, typer.Option("--workers/--no-workers", help="Run worker and scheduler, too.")] = True,
 ) -> None:
-    """Serve the memory over HTTP, with worker and scheduler in this process."""
+    """Serve the memory over HTTP, with worker and scheduler."""
     from recollect.api.cli.process_log import configure_process_log  # noqa: PLC0415
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
 
-    settings = load_cli_settings(context.obj, host=host, port=port)
-    configure_process_log(settings.storage.data, settings.logging)
+    settings = load_cli_settings(context.obj, host=host, port=port, processes=processes)
+    configure_log = partial(configure_process_log, settings.storage.data, settings.logging)
+    configure_log()
 
     def announce(address: str) -> None:
         pages = f"viewer: {address}/, API: {address}/docs"
@@ -86,7 +91,7 @@ def serve(
         echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
         sys.stdout.flush()
 
-    serve_http(settings, on_listening=announce, workers=workers)
+    serve_http(settings, on_listening=announce, workers=workers, configure_log=configure_log)
 
 
 def append(

@@ -50,10 +50,16 @@ class CheckedState:
 
 
 class StateMonitor:
-    """Checks the state of `parts` at intervals, and when a request asks. The thread begins with the first request."""
+    """Checks the state of `parts` at intervals, and when a request asks. The thread begins with the first request.
 
-    def __init__(self, parts: MemoryParts) -> None:
+    Parameters:
+        scans: whether namespaces are compared with the log. Of several processes of a server one does it, since it
+            opens the namespaces that are behind.
+    """
+
+    def __init__(self, parts: MemoryParts, *, scans: bool = True) -> None:
         self._parts = parts
+        self._scans = scans
         self._database_bytes = DatabaseBytes(parts.settings.storage.data)
         self._wake = threading.Event()
         self._stopped = False
@@ -141,7 +147,7 @@ class StateMonitor:
 
     def _check(self) -> CheckedState:
         """Return the present state."""
-        background = background_state(self._parts, self._on_step)
+        background = background_state(self._parts, self._on_step, scans=self._scans)
         self._on_step("state")
         report = health_report(self._parts, background)
         self._database_bytes.advance(_COUNT_SECONDS)
