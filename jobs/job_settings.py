@@ -13,6 +13,9 @@ from recollect.projections.schema.time_to_live import TTL_DAYS
 #: The share of a context window from which it counts as full (`000`).
 WINDOW_FULL_SHARE = 0.75
 
+#: Microseconds after its last message at which a conversation counts as quiet.
+QUIET_US = 300_000_000
+
 #: Days until an unconfirmed memory becomes stale.
 TtlDays = Annotated[int, Field(ge=1, le=36_500)]
 

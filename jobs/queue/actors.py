@@ -13,22 +13,21 @@ from typing import Any
 
 import dramatiq
 
-from recollect.events.envelope import now_us
+from recollect.events.envelope import Head, now_us
 from recollect.events.errors import RecollectError
 from recollect.events.log_context import log_context
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import hidden_namespace
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.queue.due_namespaces import finished_state, next_batch
 from recollect.jobs.queue.registry import LIVE_JOBS, SCHEDULED_JOBS
-from recollect.jobs.queue.run_store import RunStore
+from recollect.jobs.queue.run_store import Finished, RunStore
 
 _logger = logging.getLogger(__name__)
 
 #: Seconds that one `embed` message works before it goes back to the end of the queue, so that other namespaces are
 #: served.
 _EMBED_SECONDS_MAX = 60.0
-#: Namespaces in one batch of a scheduled run. A kill costs at most one batch, which is processed again.
-BATCH_NAMESPACES = 20
 #: Priorities of dramatiq: a lower number is processed first.
 _LIVE, _NIGHTLY = 0, 10
 
@@ -86,17 +85,19 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
         run_store.note_read(folder_name(namespace), version)
 
     def run(job: str, scheduled_at_us: int, after: str) -> None:
-        names = [head.namespace for head in context.log.heads(after=after, limit=BATCH_NAMESPACES)]
+        batch = next_batch(context, run_store, job, scheduled_at_us, after)
         # The next batch is sent before this one is processed: all workers share the run, and the queue stays short.
-        if names:
-            actors.run.send(job, scheduled_at_us, names[-1])
-        if not run_store.has_batch(job, scheduled_at_us, after):
-            for name in names:
-                if context.stop.is_set():
-                    raise _Stopping("the batch is processed again later")
-                _process_namespace(context, run_store, job, scheduled_at_us, name)
+        if batch.last is not None:
+            actors.run.send(job, scheduled_at_us, batch.last)
+        if batch.due and not run_store.has_batch(job, scheduled_at_us, after):
+            states = [
+                state
+                for head in batch.due
+                if (state := _process_namespace(context, run_store, job, scheduled_at_us, head)) is not None
+            ]
+            run_store.record_finished(job, states)
             run_store.finish_batch(job, scheduled_at_us, after)
-        if not names:
+        if batch.last is None:
             run_store.end(job, scheduled_at_us, now_us())
 
     actors = Actors(
@@ -109,15 +110,24 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
 
 
 def _process_namespace(
-    context: JobContext, run_store: RunStore, job: str, scheduled_at_us: int, namespace: str
-) -> None:
-    """Run a scheduled job for one namespace; record a failure, so that the other namespaces are processed."""
+    context: JobContext, run_store: RunStore, job: str, scheduled_at_us: int, head: Head
+) -> Finished | None:
+    """Run a scheduled job for one namespace; record a failure, so that the other namespaces are processed.
+
+    Returns:
+        The state in which the next run may skip the namespace; None when it may not.
+    """
+    if context.stop.is_set():
+        raise _Stopping("the batch is processed again later")
     try:
-        events = SCHEDULED_JOBS[job].work(context, namespace, scheduled_at_us)
-        run_store.record_progress(job, scheduled_at_us, now_us(), events=events)
+        events = SCHEDULED_JOBS[job].work(context, head.namespace, scheduled_at_us)
+        state = finished_state(context, job, head, events, scheduled_at_us)
     except RecollectError as error:
-        _logger.warning("%s failed for namespace %.12s", job, folder_name(namespace), exc_info=True)
-        run_store.record_progress(job, scheduled_at_us, now_us(), error=f"{namespace}: {error}")
+        _logger.warning("%s failed for namespace %.12s", job, folder_name(head.namespace), exc_info=True)
+        run_store.record_progress(job, scheduled_at_us, now_us(), error=f"{head.namespace}: {error}")
+        return None
+    run_store.record_progress(job, scheduled_at_us, now_us(), events=events)
+    return state
 
 
 def _actor(

@@ -29,6 +29,7 @@ from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATC
 from recollect.projections.read_models.replay import build_read_model
 from recollect.projections.schema.content_hash import content_hash, keyword_index_matches
 from recollect.projections.schema.schema import (
+    PAGE_BYTES,
     SCHEMA_VERSION,
     ReadModelState,
     create_indexes,
@@ -393,10 +394,9 @@ class ReadModels:
 
     def _begin_generation(self, namespace: str, folder: Path) -> None:
         """Publish an empty generation."""
-        generation = next_generation(folder)
-        path = empty_path(folder)
+        generation, path = next_generation(folder), empty_path(folder)
         with storage_errors(path):
-            connection = connect(path)
+            connection = connect(path, page_bytes=PAGE_BYTES)
             connection.execute("BEGIN")
             create_tables(connection, log_id=self.log.log_id, namespace=namespace)
             create_indexes(connection)
