@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from recollect.api.assembly.erasure_listeners import ErasureListeners
 from recollect.api.assembly.recall_echoes import RecallEchoes
@@ -18,6 +18,7 @@ from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import utc_now
 from recollect.api.settings import Settings
 from recollect.events.backends.log import EventLog
+from recollect.events.backends.open_log import sqlite_path
 from recollect.events.envelope import EventDraft
 from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.intake.screening import screen_all
@@ -33,6 +34,9 @@ from recollect.projections.embeddings.active_model import ActiveModel
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
+
+if TYPE_CHECKING:
+    from recollect.projections.embeddings.shared_vectors import SharedVectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +178,21 @@ def _open_active_model(settings: Settings, read_models: ReadModels) -> ActiveMod
         runtime=embedding.embedding_runtime,
         device=embedding.embedding_device,
         index_bytes_max=embedding.index_bytes_max,
+        shared=_open_shared_vectors(settings, read_models.log),
+    )
+
+
+def _open_shared_vectors(settings: Settings, log: EventLog) -> SharedVectors | None:
+    """Return the vectors that the machines of a log in PostgreSQL share; None for a log in SQLite."""
+    url = settings.storage.log_url
+    if sqlite_path(url) is not None:
+        return None
+    # Imported here: it loads a driver that most installations do not use.
+    from recollect.projections.embeddings.shared_vectors import SharedVectors  # noqa: PLC0415
+
+    limits = settings.embedding
+    return SharedVectors(
+        url, log.keys, bytes_max=limits.shared_vectors_bytes_max, days_max=limits.shared_vectors_days_max
     )
 
 

@@ -12,6 +12,8 @@ from recollect.projections.embeddings.passages import SourceTurn, passages, summ
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.queries.episode_queries import EpisodeRow, SpokenText
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.read_models.layout import generations, namespace_folder
+from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.read_models.summary_sources import read_turns
 
 #: Episodes read at once.
@@ -41,6 +43,14 @@ def digests_in_use(log: EventLog, namespace: str, snapshot: Snapshot) -> Iterato
         after = episodes[-1].version
     for item in snapshot.knowledge.items():
         yield Stretch(item.text).digest
+
+
+def texts_in_use(data: Path, read_models: ReadModels, namespace: str) -> set[bytes]:
+    """Return the digests of all texts of the live read model; none where the machine has none."""
+    if not generations(namespace_folder(data, namespace)):
+        return set()
+    with read_models.reading(namespace) as snapshot:
+        return set(digests_in_use(read_models.log, namespace, snapshot))
 
 
 def prune_vectors(path: Path, kept: Iterable[bytes], version: int) -> int:

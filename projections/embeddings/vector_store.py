@@ -337,6 +337,11 @@ def _schema() -> str:
     return files(__package__).joinpath("vectors.sql").read_text(encoding="utf-8")
 
 
+def vectors_version() -> int:
+    """Return the number of the last migration: vectors of different numbers may differ for the same text."""
+    return len(_migrations())
+
+
 @cache
 def _migrations() -> tuple[str, ...]:
     """Return the migrations in order of their numbers."""

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from recollect.events.errors import ForeignFile, RecollectError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.namespace_folder import folder_name
-from recollect.projections.embeddings.basis_file import stored_basis
 from recollect.projections.embeddings.embedder import Embedder
+from recollect.projections.embeddings.embedding_source import EmbeddingSource, Stretches
 from recollect.projections.embeddings.model_runtime import normalised
 from recollect.projections.embeddings.passages import (
     PASSAGES_VERSION,
@@ -46,6 +47,9 @@ from recollect.projections.read_models.purges import Target
 from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.read_models.summary_sources import read_turns
 from recollect.projections.schema.schema import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from recollect.projections.embeddings.shared_vectors import SharedVectors
 
 _logger = logging.getLogger(__name__)
 
@@ -85,20 +89,27 @@ class Vectors:
         embedder: the embedding model. `backlog`, `index` and `codes` need it ready, since its fingerprint selects
             the vectors.
         index_bytes_max: memory for indexes; the least recently used one is dropped first.
+        shared: the vectors of all machines of the log; None: this machine embeds all texts itself.
     """
 
     def __init__(
-        self, data: Path, read_models: ReadModels, embedder: Embedder, *, index_bytes_max: int = INDEX_BYTES_MAX
+        self,
+        data: Path,
+        read_models: ReadModels,
+        embedder: Embedder,
+        *,
+        index_bytes_max: int = INDEX_BYTES_MAX,
+        shared: SharedVectors | None = None,
     ) -> None:
         self._data = data
         self._read_models = read_models
         self.embedder = embedder
         self._index_bytes_max = index_bytes_max
+        self._source = EmbeddingSource(data, embedder, read_models.log, shared)
         self._stores: OpenFiles[VectorStore] = OpenFiles(_OPEN_MAX)
         # One thread embeds at a time: two would only share the processor.
         self._embed_lock = threading.Lock()
         self._closed = False
-        self._basis: Vector | None = None
         self._code_cache = TokenCodeCache()
         #: By namespace, the version up to which knowledge was embedded.
         self._knowledge_versions: dict[str, int] = {}
@@ -179,8 +190,13 @@ class Vectors:
             vectors = {version: store.turn_vector(version) for version in versions}
         return {version: vector for version, vector in vectors.items() if vector is not None}
 
-    def vectors_of_texts(self, namespace: str, snapshot: Snapshot, texts: Sequence[str]) -> Vector | None:
+    def vectors_of_texts(
+        self, namespace: str, snapshot: Snapshot, texts: Sequence[str], *, erasure_version: int | None = None
+    ) -> Vector | None:
         """Return the vectors of `texts`, shape (len(texts), dimensions); embed and store the missing ones.
+
+        Parameters:
+            erasure_version: of the last erasure, read before the texts were; None: other machines do not get them.
 
         Returns:
             None when the model is not ready, `texts` is empty, or another process has removed the model's vectors.
@@ -192,11 +208,10 @@ class Vectors:
             with store.lock:
                 missing = sorted(store.missing(text_of, with_codes=False))
             if missing:
-                vectors = self.embedder.embed([text_of[digest] for digest in missing])
+                stretches = {digest: Stretch(text_of[digest]) for digest in missing}
+                new = self._source.obtain(namespace, stretches, self._embedded_texts, erasure_version, with_codes=False)
                 with store.lock:
-                    store.save_texts(
-                        {digest: StoredEmbedding(vector) for digest, vector in zip(missing, vectors, strict=True)}
-                    )
+                    store.save_texts(new)
             with store.lock:
                 vectors_or_none = [store.text_vector(Stretch(text).digest) for text in texts]
         stored_vectors = [vector for vector in vectors_or_none if vector is not None]
@@ -216,12 +231,14 @@ class Vectors:
 
     def _embed_knowledge(self, namespace: str) -> None:
         """Embed the texts of the knowledge items that have no vectors yet."""
+        erasure_version = self._source.erasure_version(namespace)
         with self._read_models.reading(namespace) as snapshot:
             knowledge_version = snapshot.progress.state().knowledge_version if snapshot.version else 0
             if self._knowledge_versions.get(namespace, 0) < knowledge_version:
                 texts = [item.text for item in snapshot.knowledge.items()]
                 for start in range(0, len(texts), _BATCH_EPISODES):
-                    self.vectors_of_texts(namespace, snapshot, texts[start : start + _BATCH_EPISODES])
+                    batch = texts[start : start + _BATCH_EPISODES]
+                    self.vectors_of_texts(namespace, snapshot, batch, erasure_version=erasure_version)
                 self._knowledge_versions[namespace] = knowledge_version
 
     def remove_other_models(self, namespace: str, keep: Collection[str]) -> None:
@@ -262,6 +279,10 @@ class Vectors:
 
     def _embed_batch(self, namespace: str) -> int:
         """Embed the next episodes after the checkpoint; return their number, 0 when none is left."""
+        erasure_version = self._source.erasure_version(namespace)
+        obtain = partial(
+            self._source.obtain, namespace, compute=self._embedded, erasure_version=erasure_version, with_codes=True
+        )
         with self._read_models.reading(namespace) as snapshot:
             if snapshot.version == 0:
                 return 0
@@ -275,7 +296,7 @@ class Vectors:
                         for episode in episodes
                         for version, passage in self._passages(namespace, snapshot, store, episode)
                     ]
-                    if not episodes or self._embed_passages(store, after, episodes[-1], batch):
+                    if not episodes or self._embed_passages(store, after, episodes[-1], batch, obtain):
                         return len(episodes)
 
     def _passages(
@@ -301,12 +322,18 @@ class Vectors:
                 yield from ((version, passage) for passage in passages(source.spoken, source.before))
 
     def _embed_passages(
-        self, store: VectorStore, after: int, last: EpisodeToEmbed, batch: Sequence[tuple[int, Passage, bytes]]
+        self,
+        store: VectorStore,
+        after: int,
+        last: EpisodeToEmbed,
+        batch: Sequence[tuple[int, Passage, bytes]],
+        obtain: Callable[[Stretches], dict[bytes, StoredEmbedding]],
     ) -> bool:
         """Embed the passages of the episodes after the checkpoint `after` up to `last`; store vectors and checkpoint.
 
         Parameters:
             batch: (version of the episode or of an expired source, passage, digest of its stretch).
+            obtain: returns the embeddings of stretches by their digests.
 
         Returns:
             False when nothing was stored: another process has reset the checkpoint or removed a vector meanwhile.
@@ -314,9 +341,16 @@ class Vectors:
         stretches = {digest: passage.stretch for _, passage, digest in batch}
         with store.lock:
             missing = store.missing(stretches, with_codes=True)
-        new = self._embedded({digest: stretch for digest, stretch in stretches.items() if digest in missing})
+        new = obtain({digest: stretch for digest, stretch in stretches.items() if digest in missing})
         with store.lock:
             return store.save(new, batch, after=after, last=(last.version, last.id))
+
+    def _embedded_texts(self, stretches: Stretches) -> dict[bytes, StoredEmbedding]:
+        """Return the embeddings of texts that are no passages, by their digests."""
+        if not stretches:
+            return {}
+        vectors = self.embedder.embed([stretch.text for stretch in stretches.values()])
+        return {digest: StoredEmbedding(vector) for digest, vector in zip(stretches, vectors, strict=True)}
 
     def _embedded(self, stretches: Mapping[bytes, Stretch]) -> dict[bytes, StoredEmbedding]:
         """Return the embeddings of stretches, by their digests.
@@ -345,16 +379,8 @@ class Vectors:
         return embeddings
 
     def basis(self) -> Vector:
-        """Return the basis of the model's token codes, shape (dimensions, at most 64), stored in the data folder.
-
-        Two processes must use the same basis bit for bit, and two computations differ in the last bits. So the first
-        basis computed is stored, and every process reads the stored one.
-        """
-        basis = self._basis
-        if basis is None:
-            path = self._data / f"basis-{self.embedder.fingerprint}.npy"
-            basis = self._basis = stored_basis(path, self.embedder.basis)
-        return basis
+        """Return the basis of the model's token codes, shape (dimensions, at most 64)."""
+        return self._source.basis()
 
     def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> Mapping[int, Sequence[bytes]]:
         """Return the token codes of the turns of `versions`, by version, chunk by chunk. The model must be ready.
