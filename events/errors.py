@@ -19,6 +19,7 @@ RecollectError
 │   └── TooManyRequests     over the rate of a token or an address         HTTP 429
 ├── StorageError            the disk or a file on it                       HTTP 503, exit 2
 │   ├── AppendUnknown       the append failed, but may be recorded all the same
+│   ├── LogUnreachable      the database server of the log does not answer; nothing was recorded
 │   ├── DiskFull            no space left                                  HTTP 507
 │   ├── ReadOnly            the folder or file cannot be written
 │   ├── ForeignFile         a file is damaged, or another program wrote it
@@ -159,6 +160,10 @@ class AppendUnknown(StorageError):
 
     #: The ids of the events, from a client of a remote server; a repeated append with them records nothing twice.
     event_ids: tuple[str, ...] = ()
+
+
+class LogUnreachable(StorageError):
+    """The database server of the log does not answer: nothing was recorded, nothing new was read. Try again soon."""
 
 
 class DiskFull(StorageError):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.events.errors import StorageError
 from recollect.events.intake.quarantine import TRUST, Provenance, is_imported, least_trust, provenance_of
 from recollect.projections.queries.episode_writers import Writer, writer_of
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
@@ -93,8 +95,10 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
             knowledge.id
         )
     if not sources and knowledge.version:
-        events = context.log.read(context.namespace, after=knowledge.version - 1, limit=1)
-        sources = tuple(event.id for event in events)
+        # An item without its source is better than none while the log cannot be read.
+        with suppress(StorageError):
+            events = context.log.read(context.namespace, after=knowledge.version - 1, limit=1)
+            sources = tuple(event.id for event in events)
     return Item(
         id=knowledge.id,
         kind=knowledge.kind,

@@ -52,6 +52,7 @@ from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state
 from recollect.api.retrieval.understanding.query import question_time, understand, utc_now
 from recollect.api.settings import RETRIEVAL_BUDGET_MS, PrivacySettings, RetrievalSettings
+from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.intake.instructions import without_instructions
@@ -162,7 +163,8 @@ class Retriever:
         check_namespace(namespace)
         with memory_span("search_memory", namespace) as span:
             budget = TimeBudget(self._budget_ms)
-            result = self._result(namespace, request, budget, exclude)
+            with answers_by(budget.deadline):
+                result = self._result(namespace, request, budget, exclude)
             record_recall(budget, len(result.items))
             trace_recall(span, budget, request.query, [item.id for item in result.items], result.trace_id)
             return result
@@ -342,7 +344,12 @@ class Retriever:
             result = replace(result, items=[_without_orders(item, waiting) for item in result.items])
         if not context.request.expand:
             return result
-        return replace(result, items=expand_summaries(result.items, context.snapshot, context.log, context.namespace))
+        try:
+            items = expand_summaries(result.items, context.snapshot, context.log, context.namespace)
+        except StorageError as error:
+            context.budget.record_missing("sources", error)
+            return result
+        return replace(result, items=items)
 
     def _search_other_namespace(
         self, namespace: str, request: RetrieveRequest, budget: TimeBudget, as_of: datetime | None

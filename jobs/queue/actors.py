@@ -14,7 +14,7 @@ from typing import Any
 import dramatiq
 
 from recollect.events.envelope import Head, now_us
-from recollect.events.errors import RecollectError
+from recollect.events.errors import LogUnreachable, RecollectError, short_text
 from recollect.events.log_context import log_context
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import hidden_namespace
@@ -28,6 +28,8 @@ _logger = logging.getLogger(__name__)
 #: Seconds that one `embed` message works before it goes back to the end of the queue, so that other namespaces are
 #: served.
 _EMBED_SECONDS_MAX = 60.0
+#: Milliseconds after which a batch of a scheduled run is tried again when the log does not answer.
+_AWAY_MS = 10_000
 #: Priorities of dramatiq: a lower number is processed first.
 _LIVE, _NIGHTLY = 0, 10
 
@@ -85,6 +87,14 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
         run_store.note_read(folder_name(namespace), version)
 
     def run(job: str, scheduled_at_us: int, after: str) -> None:
+        try:
+            run_batch(job, scheduled_at_us, after)
+        except LogUnreachable as error:
+            _logger.warning("a batch of %s is tried again in %d s: %s", job, _AWAY_MS // 1_000, short_text(error))
+            again: Any = actors.run
+            again.send_with_options(args=(job, scheduled_at_us, after), delay=_AWAY_MS)
+
+    def run_batch(job: str, scheduled_at_us: int, after: str) -> None:
         batch = next_batch(context, run_store, job, scheduled_at_us, after)
         # The next batch is sent before this one is processed: all workers share the run, and the queue stays short.
         if batch.last is not None:
@@ -122,6 +132,9 @@ def _process_namespace(
     try:
         events = SCHEDULED_JOBS[job].work(context, head.namespace, scheduled_at_us)
         state = finished_state(context, job, head, events, scheduled_at_us)
+    except LogUnreachable:
+        # It is the same for the other namespaces of the batch.
+        raise
     except RecollectError as error:
         _logger.warning("%s failed for namespace %.12s", job, folder_name(head.namespace), exc_info=True)
         run_store.record_progress(job, scheduled_at_us, now_us(), error=f"{head.namespace}: {error}")
@@ -137,7 +150,12 @@ def _actor(
         # The first argument of a run is the job, that of the others the namespace.
         fields = {"job": arguments[0]} if name == "run" else {"job": name, "namespace": hidden_namespace(arguments[0])}
         with log_context({**fields}):
-            work(*arguments)
+            try:
+                work(*arguments)
+            except LogUnreachable as error:
+                # The sweep sends the message again when the log is back. Retries would use up the attempts of every
+                # message during an outage, which would leave as many dead letters.
+                _logger.warning("%s is left to the next sweep: %s", name, short_text(error))
 
     actor = dramatiq.Actor(in_context, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})
     # At the level debug it logs the arguments, and so the names of namespaces.

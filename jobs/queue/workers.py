@@ -10,7 +10,7 @@ from typing import Any
 import dramatiq
 
 from recollect.events.envelope import now_us, rfc3339
-from recollect.events.errors import RecollectError
+from recollect.events.errors import RecollectError, short_text
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.actors import QUEUES, declare_actors
@@ -159,9 +159,11 @@ class Workers:
         """Send a message for `namespace`; return whether the broker took it."""
         try:
             self.actors.project.send(namespace)
-        except Exception:
+        except Exception as error:
             # The broker cannot be reached. The sweep sends the message later, and reads never depend on it.
-            _logger.warning("could not notify the workers of namespace %.12s", folder_name(namespace), exc_info=True)
+            _logger.warning(
+                "could not notify the workers of namespace %.12s: %s", folder_name(namespace), short_text(error)
+            )
             return False
         return True
 
@@ -178,8 +180,8 @@ class Workers:
                 last_fingerprint, waited = fingerprint, 0.0
                 try:
                     self._sweep()
-                except RecollectError:
-                    _logger.warning("a sweep failed; the next sweep makes up for it", exc_info=True)
+                except RecollectError as error:
+                    _logger.warning("a sweep failed; the next sweep makes up for it: %s", short_text(error))
             wait = min(_MODEL_CHECK_SECONDS, self._sweep_seconds)
             self._context.stop.wait(wait)
             waited += wait
@@ -198,8 +200,8 @@ class Workers:
             try:
                 for heartbeat in self._heartbeats:
                     self.run_store.heartbeat(replace(heartbeat, seen_at_us=now_us()))
-            except Exception:
-                _logger.warning("could not store a heartbeat", exc_info=True)
+            except Exception as error:
+                _logger.warning("could not store a heartbeat: %s", short_text(error))
             self._context.stop.wait(_HEARTBEAT_SECONDS)
 
 

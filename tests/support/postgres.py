@@ -67,6 +67,17 @@ class PostgresServer:
         for file in self._folder.glob(".s.PGSQL.*.lock"):
             file.unlink()
 
+    def pause(self) -> None:
+        """Stop every process of the server where it is, until `resume`: it holds its connections and answers none."""
+        for pid in self._processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        for pid in self._processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
     def stop(self) -> None:
         self._run("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")
 
