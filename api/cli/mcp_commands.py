@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recollect.api.mcp.tool_session import AppendedNote, ToolSession
     from recollect.api.memory.recollect import Recollect
     from recollect.api.retrieval.contract.request import RetrieveRequest
+    from recollect.api.retrieval.contract.result_json import RetrievalJson
 
 ClientNamespace = Annotated[
     str, typer.Option("--namespace", envvar="RECOLLECT_NAMESPACE", help="The namespace; the model cannot choose one.")
@@ -84,7 +85,7 @@ class _ServerOrMemory:
     def __init__(self, memory: Recollect, data: Path, namespace: str) -> None:
         self._memory, self._data, self._namespace = memory, data, namespace
 
-    def retrieve(self, request: RetrieveRequest) -> dict[str, Any]:
+    def retrieve(self, request: RetrieveRequest) -> RetrievalJson:
         """Return the result of a retrieval as JSON."""
         from recollect.api.mcp.tool_session import retrieve_here  # noqa: PLC0415
 

@@ -10,6 +10,7 @@ from recollect.api.mcp.tool_arguments import RecallArguments
 from recollect.api.mcp.tool_results import RecalledMemory, RecallResult, ToolAnswer
 from recollect.api.mcp.tool_session import ToolSession
 from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result_json import ItemJson
 from recollect.events.errors import first_problem
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 
@@ -28,7 +29,7 @@ _IDS_HEADING = "### Ids for correct, forget and history"
 def recall(session: ToolSession, arguments: RecallArguments) -> ToolAnswer:
     """Return the memories for a query."""
     retrieved = session.retrieve(_request(arguments))
-    items: list[dict[str, Any]] = retrieved["items"]
+    items: list[ItemJson] = retrieved["items"]
     degraded: list[str] = retrieved["degraded"]
     result = RecallResult(
         facts=_memories([item for item in items if item["kind"] != "episode"], arguments.max_tokens // 2),
@@ -62,7 +63,7 @@ def _request(arguments: RecallArguments) -> RetrieveRequest:
         raise first_problem(error) from None
 
 
-def _memories(items: list[dict[str, Any]], tokens_max: int) -> list[RecalledMemory]:
+def _memories(items: list[ItemJson], tokens_max: int) -> list[RecalledMemory]:
     """Return the first items whose texts fit into a budget; the first one is cut when it does not fit."""
     memories: list[RecalledMemory] = []
     for item in items:
@@ -86,7 +87,7 @@ def _memories(items: list[dict[str, Any]], tokens_max: int) -> list[RecalledMemo
     return memories
 
 
-def _with_ids(context: str, items: list[dict[str, Any]], tokens_max: int) -> str:
+def _with_ids(context: str, items: list[ItemJson], tokens_max: int) -> str:
     """Return the context with the ids of its memories, within its fence: clients may show a model the text alone."""
     lines: list[str] = []
     for item in items:

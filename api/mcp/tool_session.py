@@ -10,9 +10,10 @@ from recollect.api.access.callers import Caller, Scope
 from recollect.api.mcp.tool_results import ToolAnswer
 from recollect.api.memory.recollect import Recollect
 from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result_json import RetrievalJson
 
 #: Returns the result of a retrieval as JSON.
-Retrieve = Callable[[RetrieveRequest], dict[str, Any]]
+Retrieve = Callable[[RetrieveRequest], RetrievalJson]
 
 
 class AppendedNote(NamedTuple):
