@@ -11,6 +11,7 @@ from recollect.api.mcp.tool_results import RecalledMemory, RecallResult, ToolAns
 from recollect.api.mcp.tool_session import ToolSession
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result_json import ItemJson
+from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX
 from recollect.events.errors import first_problem
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 
@@ -23,6 +24,13 @@ _LABEL_TOKENS = 8
 _MEMORY_TOKENS_MIN = 100
 _WHOLE_TOKENS = 1_200
 _ITEMS_MIN = 3
+#: What a model reads about a part of a retrieval that is missing.
+_PARTS = {
+    "semantic": "memories that use other words than the query; asking again with other words may find more",
+    "keyword": "memories by their words",
+    "knowledge": "facts and other knowledge",
+    "projection": "the newest messages",
+}
 _IDS_HEADING = "### Ids for correct, forget and history"
 
 
@@ -30,7 +38,7 @@ def recall(session: ToolSession, arguments: RecallArguments) -> ToolAnswer:
     """Return the memories for a query."""
     retrieved = session.retrieve(_request(arguments))
     items: list[ItemJson] = retrieved["items"]
-    degraded: list[str] = retrieved["degraded"]
+    degraded = [_missing_part(note) for note in retrieved["degraded"]]
     result = RecallResult(
         facts=_memories([item for item in items if item["kind"] != "episode"], arguments.max_tokens // 2),
         episodes=_memories([item for item in items if item["kind"] == "episode"], arguments.max_tokens // 2),
@@ -45,6 +53,14 @@ def recall(session: ToolSession, arguments: RecallArguments) -> ToolAnswer:
     )
     notes = "".join(f"\nNot searched: {part}" for part in degraded)
     return ToolAnswer(text=text + notes, data=result.as_json(), count=len(items))
+
+
+def _missing_part(note: str) -> str:
+    """Return what a model should know of a part that is missing: the reason is the operator's matter."""
+    part, _, _reason = note.partition(": ")
+    if part == "semantic" and note.endswith(PARTIAL_SUFFIX):
+        return "the newest messages, by meaning"
+    return _PARTS.get(part, "a part of the memory")
 
 
 def _request(arguments: RecallArguments) -> RetrieveRequest:
@@ -80,6 +96,7 @@ def _memories(items: list[ItemJson], tokens_max: int) -> list[RecalledMemory]:
                 text=text,
                 when=item["occurred_at"],
                 valid_from=item["valid_from"],
+                valid_to=item.get("valid_until"),
                 source=item["speaker"] or item["provenance"],
                 outdated=item["outdated"] or None,
             )

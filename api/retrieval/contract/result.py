@@ -90,6 +90,8 @@ class Item:
     outdated: bool = False
     #: The start of validity of a fact; None: not stated.
     valid_from_us: int | None = None
+    #: The end of validity of a fact; None: it has none.
+    valid_until_us: int | None = None
     #: When the first message that a fact comes from was sent; None: not known, or not a fact.
     stated_at_us: int | None = None
     #: The time of the last confirmation, if the item is stale since; None when it is fresh.
@@ -131,6 +133,8 @@ class Item:
             "stated_at": None if self.stated_at_us is None else rfc3339(self.stated_at_us),
             "unconfirmed_since": None if self.unconfirmed_since_us is None else rfc3339(self.unconfirmed_since_us),
         }
+        if self.valid_until_us is not None:
+            item["valid_until"] = rfc3339(self.valid_until_us)
         if self.replaced_by is not None:
             item["replaced_by"] = self.replaced_by
         if self.contradicted_by is not None:
@@ -151,6 +155,7 @@ class Item:
             valid_from_us=parse_rfc3339(fields["valid_from"]),
             stated_at_us=parse_rfc3339(fields["stated_at"]),
             unconfirmed_since_us=parse_rfc3339(fields["unconfirmed_since"]),
+            valid_until_us=parse_rfc3339(fields.get("valid_until")),
             replaced_by=fields.get("replaced_by"),
             contradicted_by=fields.get("contradicted_by"),
             sources=tuple(Source.from_json(source) for source in fields.get("sources", ())),

@@ -44,6 +44,7 @@ class ItemJson(TypedDict):
     valid_from: str | None
     stated_at: str | None
     unconfirmed_since: str | None
+    valid_until: NotRequired[str]
     replaced_by: NotRequired[str]
     contradicted_by: NotRequired[str]
     sources: NotRequired[list[SourceJson]]
