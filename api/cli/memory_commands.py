@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -32,6 +31,8 @@ from recollect.events.storage.private_files import open_private
 if TYPE_CHECKING:
     from recollect.api.client.client import Client
     from recollect.api.memory.recollect import Recollect
+    from recollect.api.result_types import Trace
+    from recollect.api.retrieval.contract.result_json import RetrievalJson
 
 _Namespace = Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")]
 NamespaceOption = Annotated[str | None, typer.Option("--namespace", help="Only this namespace; all when left out.")]
@@ -166,7 +167,7 @@ def retrieve(
 
 def _retrieve_here(
     context: typer.Context, namespace: str, fields: dict[str, Any], *, as_of: str | None, explain: bool
-) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+) -> tuple[RetrievalJson, Trace | None]:
     """Return the result of a retrieval in this process, and its trace when `explain` is set."""
     with open_cli_memory(context.obj) as memory, progress_bars() as progress:
         version = memory.version(namespace, as_of)
@@ -190,7 +191,7 @@ def _retrieve_here(
 
 def _retrieve_there(
     server: Client, namespace: str, fields: dict[str, Any], *, as_of: str | None, explain: bool
-) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+) -> tuple[RetrievalJson, Trace | None]:
     """Return the result of a retrieval by the running server, and its trace when `explain` is set."""
     with server:
         if as_of is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import threading
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, Unpack, cast
 
 from recollect.api.integrations.model_exchange import ExchangeSettings, ModelExchanges, new_session
 from recollect.api.integrations.model_request import Placement
@@ -13,6 +13,7 @@ from recollect.api.integrations.openai_transport import memory_client
 from recollect.api.memory.async_recollect import AsyncRecollect
 from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory
 from recollect.api.memory.recollect import Recollect
+from recollect.api.retrieval.contract.options import AppendOptions
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
 
@@ -32,7 +33,7 @@ def wrap(
     user_name: str | None = None,
     assistant_name: str | None = None,
     placement: Placement = "before_last_message",
-    **options: Any,
+    **options: Unpack[AppendOptions],
 ) -> ClientT:
     """Return an OpenAI client that remembers: `chat.completions` and `responses`, streamed or not.
 

@@ -23,6 +23,7 @@ from recollect.api.integrations.model_exchange import (
 from recollect.api.integrations.model_reply import ModelReply
 from recollect.api.integrations.threaded_memory import asynchronous
 from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory
+from recollect.api.retrieval.contract.options import AppendOptions
 
 _logger = logging.getLogger(__name__)
 
@@ -143,8 +144,7 @@ class _SyncTransport(_Transport):
             if exchange.events:
                 _, recalled = self._memory.append_and_retrieve(exchange.namespace, exchange.events, **exchange.options)
             else:
-                options = {"mode": "passive", **exchange.options}
-                recalled = self._memory.retrieve(exchange.namespace, exchange.query, **options)
+                recalled = self._memory.retrieve(exchange.namespace, exchange.query, **_passive(exchange.options))
             return self._exchanges.keep(exchange, recalled)
         except Exception as error:
             failed(error)
@@ -203,7 +203,7 @@ class _AsyncTransport(_Transport):
                 arguments = (exchange.namespace, exchange.events)
                 _, recalled = await self._memory.append_and_retrieve(*arguments, **exchange.options)
             else:
-                options = {"mode": "passive", **exchange.options}
+                options = _passive(exchange.options)
                 recalled = await self._memory.retrieve(exchange.namespace, exchange.query, **options)
             return self._exchanges.keep(exchange, recalled)
         except Exception as error:
@@ -271,6 +271,11 @@ class _AsyncStream:
                 _recording.add(task)
                 task.add_done_callback(_recording.discard)
                 await asyncio.shield(task)
+
+
+def _passive(options: AppendOptions) -> AppendOptions:
+    """Return the options of a retrieval for a request without a message to record."""
+    return AppendOptions(mode="passive") | options
 
 
 @lru_cache(2)

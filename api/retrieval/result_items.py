@@ -116,6 +116,7 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         trust=TRUST["document"] if knowledge.kind == "document" else trust_of_sources(context, sources),
         outdated=not knowledge.is_valid_at(context.asked_at_us) or knowledge.replaced_by is not None,
         valid_from_us=knowledge.valid_from_us,
+        valid_until_us=knowledge.valid_until_us,
         stated_at_us=stated_at_us,
         unconfirmed_since_us=knowledge.confirmed_at_us if knowledge.status == "stale" else None,
         authoritative=knowledge.source_type in ("authoritative", "corrected", "stated"),

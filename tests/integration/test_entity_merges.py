@@ -113,7 +113,7 @@ def test_a_role_is_the_person_whose_name_is_said_later(memory: Recollect, say: S
     say("My mom lives in Leeds.", "My mom's name is Wendy.", "Wendy works at Siemens.")
     assert names(memory)["Wendy"] == ["Ann's mom"]
     assert set(subjects(memory, "Wendy")) == set(subjects(memory, "Ann's mom")) == {"Ann's mom", "Wendy"}
-    merged = memory.get("a", "Wendy")["merged"]
+    merged = memory.get("a", "Wendy").get("merged") or []
     assert [(item["name"], item["reason"]) for item in merged] == [("Ann's mom", "role")]
     assert merged[0]["source_events"]
 

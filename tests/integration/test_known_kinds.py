@@ -19,6 +19,7 @@ from support.memory import Memory
 from support.read_models import connection_of
 
 from recollect import Recollect
+from recollect.api.retrieval.contract.request import Format, Mode
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.search.entity_graph import spread_activation
 from recollect.api.settings import RetrievalSettings, load_settings
@@ -363,7 +364,7 @@ def test_unchanged_memory_renders_to_unchanged_bytes_on_the_same_day(
     form=st.sampled_from(["markdown", "preamble", "json"]),
     mode=st.sampled_from(["active", "passive"]),
 )
-def test_the_token_budget_is_never_exceeded(full: Recollect, budget: int, form: str, mode: str) -> None:
+def test_the_token_budget_is_never_exceeded(full: Recollect, budget: int, form: Format, mode: Mode) -> None:
     result = full.retrieve(
         "a", "the lamp, the tea, Ann, Porto", budget_tokens=budget, format=form, mode=mode, gate=False
     )
