@@ -14,15 +14,17 @@ from pathlib import Path
 import apsw
 
 from recollect.events.backends.log import EventLog
-from recollect.events.errors import ForeignFile, LogRewound, ProjectionFailed, StorageError
+from recollect.events.errors import ForeignFile, LogRewound, ProjectionFailed
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import BUSY_TIMEOUT_MS, connect, storage_errors
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.projections.projection_settings import OPEN_MODELS_MAX
 from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.read_models.disk_limit import DiskLimit
 from recollect.projections.read_models.generations import built, empty_path, next_generation, publish
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
+from recollect.projections.read_models.log_checkpoint import may_have_checkpoint
 from recollect.projections.read_models.open_files import OpenFiles
 from recollect.projections.read_models.purges import Purges
 from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATCH_EVENTS
@@ -30,7 +32,6 @@ from recollect.projections.read_models.replay import build_read_model
 from recollect.projections.schema.content_hash import content_hash, keyword_index_matches
 from recollect.projections.schema.schema import (
     SCHEMA_VERSION,
-    ReadModelState,
     create_indexes,
     create_search,
     create_tables,
@@ -160,6 +161,7 @@ class ReadModels:
         first_batch_events, batch_events: events in the first transaction of a catch-up, and in those after it.
         replay_batch_events: events in one batch of a replay.
         far_behind_events: missing events over which a read model is replayed in bulk instead of caught up.
+        disk_bytes_max: bytes of read models and vectors on disk; 0: no limit.
     """
 
     def __init__(
@@ -172,6 +174,7 @@ class ReadModels:
         batch_events: int = BATCH_EVENTS,
         replay_batch_events: int = REPLAY_BATCH_EVENTS,
         far_behind_events: int = FAR_BEHIND_EVENTS,
+        disk_bytes_max: int = 0,
     ) -> None:
         #: The data folder.
         self.data = data
@@ -181,7 +184,11 @@ class ReadModels:
         self._far_behind_events = far_behind_events
         #: The log to project.
         self.log = log
-        self._open_files: OpenFiles[_OpenReadModel] = OpenFiles(open_files_max, is_current=_OpenReadModel.is_live)
+        #: Removes read models and vectors that were not used lately.
+        self.disk_limit = DiskLimit(data, log, disk_bytes_max)
+        self._open_files: OpenFiles[_OpenReadModel] = OpenFiles(
+            open_files_max, is_current=_OpenReadModel.is_live, lease=self.disk_limit.in_use
+        )
         #: By namespace; changed under the lock of the open files.
         self._parked: dict[str, Parked] = {}
         #: Follows the erasures of the log.
@@ -435,16 +442,6 @@ def _open_projector(log: EventLog, namespace: str, connection: apsw.Connection, 
         raise ForeignFile(f"{path} is no read model: {error}") from error
     if (row.schema_version, row.log_id, row.namespace) != (SCHEMA_VERSION, log.log_id, namespace):
         raise ForeignFile(f"{path} is of another schema, log or namespace")
-    if row.checkpoint and not _log_has_checkpoint(log, namespace, row):
+    if row.checkpoint and not may_have_checkpoint(log, namespace, row):
         raise LogRewound(namespace, row.checkpoint)
     return Projector(log, namespace, connection, path)
-
-
-def _log_has_checkpoint(log: EventLog, namespace: str, row: ReadModelState) -> bool:
-    """Return whether the log still has the projected events: the chain hash at the checkpoint covers all before it."""
-    try:
-        events = log.read(namespace, after=row.checkpoint - 1, limit=1)
-    except StorageError:
-        # If the log is damaged, keep the read model: it may be the only copy. `recollect verify` reports the damage.
-        return True
-    return bool(events) and (events[0].version, events[0].hash) == (row.checkpoint, row.checkpoint_hash)
