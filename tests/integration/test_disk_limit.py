@@ -1,4 +1,4 @@
-"""Read models as a cache: those used least recently leave the disk, and come back from the log when they are asked for."""
+"""Read models as a cache: those used least recently leave the disk, and are built again when they are asked for."""
 
 from __future__ import annotations
 
