@@ -32,6 +32,9 @@ class ReadModelSettings(BaseModel):
 
     #: Namespaces whose files are open at once.
     open_models_max: Annotated[int, Field(ge=1)] = OPEN_MODELS_MAX
+    #: Bytes of read models and vectors on disk, which are then a cache of the log: those of the namespaces used least
+    #: recently are removed, and built again when asked for. 0: no limit. All processes of a folder need the same.
+    read_models_bytes_max: Annotated[int, Field(ge=0)] = 0
     #: Read models of the past (`as_of`) on disk, over all namespaces; the least recently used one is removed first.
     as_of_files_max: Annotated[int, Field(ge=1)] = AS_OF_FILES_MAX
     #: Bytes of the read models of the past on disk.

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 from recollect.api.assembly.erasure_listeners import ErasureListeners
+from recollect.api.assembly.local_catch_up import LocalCatchUp
 from recollect.api.assembly.recall_echoes import RecallEchoes
 from recollect.api.assembly.tracing_setup import start_tracing
 from recollect.api.retrieval.answer.fence_names import read_fence_key
@@ -54,6 +55,8 @@ class MemoryParts:
     #: The cross-encoder; None when none is set.
     reranker: Reranker | None
     retriever: Retriever
+    #: Projects what retrievals lacked on this machine; None where workers of this data folder do that.
+    local_catch_up: LocalCatchUp | None
     trace_store: TraceStore
     #: What was recalled lately in each session.
     recall_echoes: RecallEchoes
@@ -87,6 +90,8 @@ class MemoryParts:
         if self.workers is not None:
             self.workers.stop()
         self.retriever.close()
+        if self.local_catch_up is not None:
+            self.local_catch_up.close()
         self.trace_store.close()
         if self.job_context.llm is not None:
             self.job_context.llm.close()
@@ -126,9 +131,14 @@ def open_parts(
         start_tracing()
     data, limits = settings.storage.data, settings.read_models
     log = open_log_of_folder(data, settings.storage.log_url, settings.storage.key_options)
-    read_models = ReadModels(data, log, open_files_max=limits.open_models_max)
+    read_models = ReadModels(
+        data, log, open_files_max=limits.open_models_max, disk_bytes_max=limits.read_models_bytes_max
+    )
     active_model = _open_active_model(settings, read_models)
     history = History(data, log, read_models, files_max=limits.as_of_files_max, bytes_max=limits.as_of_bytes_max)
+    # Workers have other data folders, or do not look at a namespace again whose work is done.
+    is_cache = bool(limits.read_models_bytes_max) or sqlite_path(settings.storage.log_url) is None
+    local_catch_up = LocalCatchUp(read_models, active_model.vectors) if is_cache else None
     reranker = Reranker(settings.retrieval.reranker) if settings.retrieval.reranker else None
     job_context = JobContext(
         log=log,
@@ -158,7 +168,8 @@ def open_parts(
         active_model=active_model,
         history=history,
         reranker=reranker,
-        retriever=_open_retriever(settings, read_models, history, active_model, reranker, clock),
+        retriever=_open_retriever(settings, read_models, history, active_model, reranker, clock, local_catch_up),
+        local_catch_up=local_catch_up,
         recall_echoes=recall_echoes,
         trace_store=trace_store,
         eraser=eraser,
@@ -203,6 +214,7 @@ def _open_retriever(
     active_model: ActiveModel,
     reranker: Reranker | None,
     clock: Callable[[], datetime],
+    local_catch_up: LocalCatchUp | None,
 ) -> Retriever:
     retrieval = settings.retrieval
     thresholds = Thresholds(
@@ -223,6 +235,7 @@ def _open_retriever(
         fence_key=read_fence_key(settings.storage.data),
         reranker=reranker,
         clock=clock,
+        on_degraded=None if local_catch_up is None else local_catch_up.request,
     )
 
 

@@ -114,6 +114,7 @@ class Retriever:
         fence_key: of the random names of the tags around contexts; a key of this object when None.
         reranker: reorders the first episodes; None leaves their order.
         clock: returns the present time, for queries without `as_of` and `until`.
+        on_degraded: called with each namespace whose retrieval lacked a part.
     """
 
     def __init__(
@@ -130,8 +131,10 @@ class Retriever:
         fence_key: bytes | None = None,
         reranker: Reranker | None = None,
         clock: Callable[[], datetime] = utc_now,
+        on_degraded: Callable[[str], None] | None = None,
     ) -> None:
         self._read_models = read_models
+        self._on_degraded = on_degraded
         self._clock = clock
         self._history = history
         self._current_vectors = current_vectors
@@ -187,6 +190,9 @@ class Retriever:
             # A bot's turn must not fail because of its memory (`001`); `degraded` and the log name the error.
             _logger.exception("a retrieval from namespace %.12s failed by an internal error", folder_name(namespace))
             budget.record_missing("retrieval", error)
+        if budget.degraded and request.as_of is None and self._on_degraded is not None:
+            for name in (namespace, *request.also):
+                self._on_degraded(name)
         return RetrieveResult(
             context=answer.context,
             items=answer.items,

@@ -73,12 +73,14 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
 
     def embed(namespace: str) -> None:
         deadline = time.monotonic() + _EMBED_SECONDS_MAX
+        # Another machine may have projected the events into its own files.
+        context.read_models.catch_up(namespace)
         context.vectors().embed_new(namespace, stop=context.stop, deadline=deadline)
         if time.monotonic() > deadline and not context.stop.is_set():
             actors.embed.send(namespace)
 
     def process_background(namespace: str) -> None:
-        version = context.read_models.progress(namespace).version
+        version = context.read_models.catch_up(namespace).version
         for job in LIVE_JOBS.values():
             try:
                 job.work(context, namespace, now_us())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.events.backends.log import EventLog, each_head
-from recollect.events.envelope import RecordedEvent
+from recollect.events.envelope import Head, RecordedEvent
 from recollect.events.errors import RecollectError
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.queue.run_store import RunStore
@@ -124,7 +124,11 @@ class BacklogMonitor:
                 if finished.get(head.namespace) == (head.version, fingerprint):
                     continue
             try:
-                backlog = self.namespace_backlog(head.namespace)
+                backlog = self._cold_backlog(head) or self.namespace_backlog(head.namespace)
+                if backlog.events and self._is_done_elsewhere(head):
+                    with self._lock:
+                        finished[head.namespace] = (head.version, fingerprint)
+                    continue
             except RecollectError:
                 # The namespace is damaged; health reports it. The other namespaces are still compared.
                 continue
@@ -135,6 +139,28 @@ class BacklogMonitor:
                 is_complete = False
                 break
         return BacklogScan(behind=behind, waiting=waiting, compared=compared, is_complete=is_complete)
+
+    def _is_done_elsewhere(self, head: Head) -> bool:
+        """Return whether read models are a cache here, and workers of any machine have read all up to `head`."""
+        limit = self._read_models.disk_limit
+        return bool(limit.bytes_max) and (limit.is_evicted(head) or self._noted_read(head.namespace) >= head.version)
+
+    def _cold_backlog(self, head: Head) -> Backlog | None:
+        """Return the backlog of a namespace that this machine does not keep, without making its files."""
+        if not self._read_models.disk_limit.is_cold(head.namespace):
+            return None
+        after = self._noted_read(head.namespace)
+        events = self._log.read_stored(head.namespace, after=after, limit=_TYPES_MAX)
+        oldest_us = events[0].recorded_at_us if events else None
+        return Backlog(
+            namespace=head.namespace,
+            events=max(1, head.version - after),
+            oldest_us=oldest_us,
+            embeddings=sum(event.type in EPISODE_TYPES for event in events),
+            oldest_unembedded_us=oldest_us,
+            messages=sum(event.type == "message.added" for event in events),
+            oldest_unread_us=oldest_us,
+        )
 
     def _remember(self, backlog: Backlog, state: tuple[int, str]) -> None:
         """Remember that the work of a namespace was done at a head."""
@@ -184,13 +210,15 @@ class BacklogMonitor:
     def _read_through(self, namespace: str, snapshot: Snapshot) -> int:
         """Return the version up to which the extraction has looked at the messages."""
         cursor = snapshot.progress.job_cursor("extraction")
-        if self._run_store is None or cursor >= snapshot.version:
-            return cursor
+        return cursor if cursor >= snapshot.version else max(cursor, self._noted_read(namespace))
+
+    def _noted_read(self, namespace: str) -> int:
+        """Return the version that workers have recorded; 0 without one, or while the broker is away."""
         try:
-            return max(cursor, self._run_store.read_through(folder_name(namespace)))
+            return 0 if self._run_store is None else self._run_store.read_through(folder_name(namespace))
         except Exception:
-            # The broker is away, which health reports.
-            return cursor
+            # Health reports the broker.
+            return 0
 
     def _recorded_us(self, namespace: str, version: int | None, later: Sequence[RecordedEvent]) -> int | None:
         """Return when the event `version` was recorded; when it is None, the first one of `later`."""

@@ -106,7 +106,7 @@ class Vectors:
         self.embedder = embedder
         self._index_bytes_max = index_bytes_max
         self._source = EmbeddingSource(data, embedder, read_models.log, shared)
-        self._stores: OpenFiles[VectorStore] = OpenFiles(_OPEN_MAX)
+        self._stores: OpenFiles[VectorStore] = OpenFiles(_OPEN_MAX, lease=read_models.disk_limit.in_use)
         # One thread embeds at a time: two would only share the processor.
         self._embed_lock = threading.Lock()
         self._closed = False

@@ -11,6 +11,7 @@ from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.backends.log import EventLog
 from recollect.events.errors import ForeignFile, LogRewound, StorageError
 from recollect.projections.projector.projector import Projector
+from recollect.projections.read_models.log_checkpoint import has_checkpoint
 from recollect.projections.schema.schema import SCHEMA_VERSION, ReadModelState, read_state
 
 #: Seconds that the log has to show an event while a file is opened, which holds up all other namespaces. Without an
@@ -31,17 +32,16 @@ def open_projector(log: EventLog, namespace: str, connection: apsw.Connection, p
         raise ForeignFile(f"{path} is no read model: {error}") from error
     if (row.schema_version, row.log_id, row.namespace) != (SCHEMA_VERSION, log.log_id, namespace):
         raise ForeignFile(f"{path} is of another schema, log or namespace")
-    if row.checkpoint and not _log_has_checkpoint(log, namespace, row):
+    if row.checkpoint and not _may_have_checkpoint(log, namespace, row):
         raise LogRewound(namespace, row.checkpoint)
     return Projector(log, namespace, connection, path)
 
 
-def _log_has_checkpoint(log: EventLog, namespace: str, row: ReadModelState) -> bool:
-    """Return whether the log still has the projected events: the chain hash at the checkpoint covers all before it."""
+def _may_have_checkpoint(log: EventLog, namespace: str, row: ReadModelState) -> bool:
+    """Return whether the log has the projected events, or cannot be read in time."""
     try:
         with answers_by(time.monotonic() + _OPENING_SECONDS_MAX):
-            events = log.read(namespace, after=row.checkpoint - 1, limit=1)
+            return has_checkpoint(log, namespace, row)
     except StorageError:
         # If the log is damaged, keep the read model: it may be the only copy. `recollect verify` reports the damage.
         return True
-    return bool(events) and (events[0].version, events[0].hash) == (row.checkpoint, row.checkpoint_hash)

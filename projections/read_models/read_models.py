@@ -22,6 +22,7 @@ from recollect.events.storage.namespace_folder import folder_name
 from recollect.projections.projection_settings import OPEN_MODELS_MAX
 from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.read_models.disk_limit import DiskLimit
 from recollect.projections.read_models.generations import built, empty_path, next_generation, publish
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.open_files import OpenFiles
@@ -161,6 +162,7 @@ class ReadModels:
         first_batch_events, batch_events: events in the first transaction of a catch-up, and in those after it.
         replay_batch_events: events in one batch of a replay.
         far_behind_events: missing events over which a read model is replayed in bulk instead of caught up.
+        disk_bytes_max: bytes of read models and vectors on disk; 0: no limit.
     """
 
     def __init__(
@@ -173,6 +175,7 @@ class ReadModels:
         batch_events: int = BATCH_EVENTS,
         replay_batch_events: int = REPLAY_BATCH_EVENTS,
         far_behind_events: int = FAR_BEHIND_EVENTS,
+        disk_bytes_max: int = 0,
     ) -> None:
         #: The data folder.
         self.data = data
@@ -182,7 +185,11 @@ class ReadModels:
         self._far_behind_events = far_behind_events
         #: The log to project.
         self.log = log
-        self._open_files: OpenFiles[_OpenReadModel] = OpenFiles(open_files_max, is_current=_OpenReadModel.is_live)
+        #: Removes read models and vectors that were not used lately.
+        self.disk_limit = DiskLimit(data, log, disk_bytes_max)
+        self._open_files: OpenFiles[_OpenReadModel] = OpenFiles(
+            open_files_max, is_current=_OpenReadModel.is_live, lease=self.disk_limit.in_use
+        )
         #: By namespace; changed under the lock of the open files.
         self._parked: dict[str, Parked] = {}
         #: Follows the erasures of the log.
