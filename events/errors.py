@@ -29,6 +29,7 @@ RecollectError
 │   ├── KeyMissing          the key of an encrypted event cannot be read
 │   └── FolderInUse         another process holds the lock of the data folder
 ├── StillBuilding           a read model of the past is not built yet; in `degraded` of a retrieval
+│   └── TooManyBuilds       too many others are being built                HTTP 429
 ├── ServerUnavailable       a remote server is not reached, or not in time exit 2
 ├── ContractMismatch        an answer is not that of this version          exit 2
 ├── NotSettled              background work of a namespace is unfinished   HTTP 500, exit 1
@@ -223,6 +224,18 @@ class ContractMismatch(RecollectError):
 
 class StillBuilding(RecollectError):
     """A read model of the past was not built in time. It is being built in the background; send the request again."""
+
+
+class TooManyBuilds(StillBuilding):
+    """Too many read models of the past are being built at a time. Ask for this one when some of them are done.
+
+    Parameters:
+        retry_seconds: the seconds after which some of them are probably done.
+    """
+
+    def __init__(self, message: str, *, retry_seconds: int) -> None:
+        super().__init__(message)
+        self.retry_seconds = retry_seconds
 
 
 class NotSettled(RecollectError):

@@ -192,7 +192,24 @@ class Workers:
         for backlog in backlogs:
             if self._context.stop.is_set() or not self._send(backlog.namespace):
                 return
+        self._sweep_unread()
         self._last_sweep_us = now_us()
+
+    def _sweep_unread(self) -> None:
+        """Send a message for each namespace that waits for the extraction alone, if its message must have been lost.
+
+        While messages are in the queue, theirs are among them, and the queue would grow with every sweep.
+        """
+        try:
+            if self.queue_depths()[QUEUES[-1]]:
+                return
+            for backlog in self._backlog.scan(_SWEEP_NAMESPACES_MAX).waiting:
+                if not backlog.is_parked:
+                    self.actors.process_background.send(backlog.namespace)
+        except RecollectError:
+            raise
+        except Exception as error:
+            _logger.warning("could not ask the broker for lost messages: %s", short_text(error))
 
     def _heartbeat_loop(self) -> None:
         """Store the heartbeats of this process until it stops."""

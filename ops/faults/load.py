@@ -39,7 +39,7 @@ class Promises:
     sent: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     #: Seconds of each append until its acknowledgement, all attempts included.
     append_seconds: list[float] = field(default_factory=list[float])
-    #: Seconds of each answered retrieval.
+    #: Seconds of each retrieval from a server that was neither killed nor paused.
     retrieve_seconds: list[float] = field(default_factory=list[float])
     #: The same of /health/live and /health/ready.
     health_seconds: list[float] = field(default_factory=list[float])
@@ -124,18 +124,19 @@ class LoadClient(threading.Thread):
     def _retrieve(self, http: httpx.Client, namespace: str) -> None:
         node = self._chance.choice(self._nodes)
         url = f"{node.base}/v1/namespaces/{namespace}/retrieve"
-        started = time.monotonic()
+        started, was_down = time.monotonic(), node.is_down
         answer = self._ask(http, "retrieve", "POST", url, {"query": "What is the name of the dog?"})
-        if answer is not None and answer.status_code == 200:
+        if answer is not None and answer.status_code == 200 and not (was_down or node.is_down):
             self.promises.retrieve_seconds.append(time.monotonic() - started)
             # Without a model every answer says that meaning is turned off.
             self.promises.degraded += any(not note.startswith("semantic") for note in answer.json()["degraded"])
 
     def _health(self, http: httpx.Client) -> None:
         path = self._chance.choice(("live", "ready"))
-        started = time.monotonic()
-        answer = self._ask(http, path, "GET", f"{self._chance.choice(self._nodes).base}/health/{path}", None)
-        if answer is not None:
+        node = self._chance.choice(self._nodes)
+        started, was_down = time.monotonic(), node.is_down
+        answer = self._ask(http, path, "GET", f"{node.base}/health/{path}", None)
+        if answer is not None and not (was_down or node.is_down):
             self.promises.health_seconds.append(time.monotonic() - started)
 
     def _compact(self, http: httpx.Client, namespace: str) -> None:

@@ -111,8 +111,10 @@ def disturb(running: Cluster, chance: random.Random, faults: Faults) -> None:
         node = chance.choice(running.nodes)
         part = node.parts[name]
         kind = chance.choice(("kill", "pause"))
+        node.is_down = name == "api"
         down(part, kind, seconds)
         faults.add(part.name, kind, node.wait() if name == "api" else 0.0)
+        node.is_down = False
 
 
 def down(part: Part, kind: str, seconds: float) -> None:
@@ -149,7 +151,6 @@ def wait_until_settled(running: Cluster) -> tuple[float, list[str]]:
     while left and time.monotonic() - started < _SETTLE_SECONDS_MAX:
         time.sleep(1)
         left = [problem for node in running.nodes for problem in backlog_of(node)]
-        print(f"waits for: {left}", flush=True)
     return time.monotonic() - started, left
 
 

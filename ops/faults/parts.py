@@ -108,6 +108,8 @@ class Node:
         self.data = folder / name
         port = free_port()
         self.base = f"http://127.0.0.1:{port}"
+        #: Whether its server is killed or paused at present, or starts again; it cannot answer in time then.
+        self.is_down = False
         variables = _SETTINGS | {"DATA": str(self.data), "LOG": log, "BROKER": broker, "PORT": str(port)}
         # Both nodes read what either has encrypted.
         variables |= {"KEYS": str(folder / "keys")} | dict(environment)

@@ -26,6 +26,7 @@ from recollect.events.errors import (
     RecollectError,
     StorageError,
     TooLarge,
+    TooManyBuilds,
     TooManyRequests,
     Unauthenticated,
     public_text,
@@ -46,6 +47,7 @@ _STATUS: tuple[tuple[type[RecollectError], int], ...] = (
     (ForeignHost, 421),
     (TooManyRequests, 429),
     (AccessDenied, 403),
+    (TooManyBuilds, 429),
     (DiskFull, 507),
     (StorageError, 503),
     (RecollectError, 500),
@@ -77,7 +79,7 @@ def error_response(error: RecollectError) -> Response:
     response = problem(status_of(error), public_text(error), **problem_fields(error))
     if isinstance(error, Unauthenticated):
         response.headers["www-authenticate"] = "Bearer"
-    if isinstance(error, TooManyRequests):
+    if isinstance(error, TooManyRequests | TooManyBuilds):
         response.headers["retry-after"] = str(error.retry_seconds)
     return response
 
