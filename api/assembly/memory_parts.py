@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from recollect.api.assembly.erasure_listeners import ErasureListeners
@@ -176,7 +177,9 @@ def open_parts(
         job_context=job_context,
         backlog=backlog,
         run_store=run_store,
-        workers=_start_workers(job_context, run_store, backlog, work=workers, schedule=schedule) if active else None,
+        workers=_start_workers(job_context, run_store, backlog, settings, work=workers, schedule=schedule)
+        if active
+        else None,
     )
 
 
@@ -240,11 +243,24 @@ def _open_retriever(
 
 
 def _start_workers(
-    job_context: JobContext, run_store: RunStore, backlog: BacklogMonitor, *, work: bool, schedule: bool | None
+    job_context: JobContext,
+    run_store: RunStore,
+    backlog: BacklogMonitor,
+    settings: Settings,
+    *,
+    work: bool,
+    schedule: bool | None,
 ) -> Workers:
     if work:
         job_context.vectors().embedder.start()
-    started = Workers(job_context, run_store, backlog, work=work, schedule=work if schedule is None else schedule)
+    started = Workers(
+        job_context,
+        run_store,
+        backlog,
+        work=work,
+        schedule=work if schedule is None else schedule,
+        open_parts=partial(open_parts, settings, workers=False),
+    )
     job_context.log.on_append(started.notify)
     started.start()
     return started

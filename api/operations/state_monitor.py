@@ -22,6 +22,9 @@ _logger = logging.getLogger(__name__)
 
 #: Seconds between two checks, when no request asks for one.
 _INTERVAL_SECONDS = 5.0
+#: Between two checks, the time of the last one this many times over: with 100,000 namespaces a check takes 0.4 s, which
+#: every 5 s would be a twelfth of a core on a server without requests.
+_REST_FACTOR = 20
 #: Seconds that a request waits for a check that begins after it, out of the 100 ms in which it answers.
 _WAIT_SECONDS = 0.05
 #: Seconds that a request waits for the first check of all, which begins with the server.
@@ -135,7 +138,8 @@ class StateMonitor:
             with self._lock:
                 self._begun += 1
             number = self._begun
-            self._running = (time.monotonic(), "start")
+            started = time.monotonic()
+            self._running = (started, "start")
             try:
                 self.state = self._check()
             except Exception:
@@ -143,7 +147,7 @@ class StateMonitor:
                 _logger.warning("the state could not be read", exc_info=True)
             self._running = None
             self._ended = number
-            self._wake.wait(_INTERVAL_SECONDS)
+            self._wake.wait(max(_INTERVAL_SECONDS, _REST_FACTOR * (time.monotonic() - started)))
 
     def _check(self) -> CheckedState:
         """Return the present state."""

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import dramatiq
 
 from recollect.events.envelope import Head, now_us
-from recollect.events.errors import LogUnreachable, RecollectError, short_text
+from recollect.events.errors import LogUnreachable, short_text
 from recollect.events.log_context import log_context
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import hidden_namespace
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.queue.due_namespaces import finished_state, next_batch
-from recollect.jobs.queue.registry import LIVE_JOBS, SCHEDULED_JOBS
+from recollect.jobs.queue.due_namespaces import BATCH_NAMESPACES, next_batch
+from recollect.jobs.queue.night_processes import NightProcesses, Outcome, run_job
+from recollect.jobs.queue.registry import LIVE_JOBS
 from recollect.jobs.queue.run_store import Finished, RunStore
 
 _logger = logging.getLogger(__name__)
@@ -63,8 +64,14 @@ class _Stopping(dramatiq.RateLimitExceeded):
     """
 
 
-def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunStore) -> Actors:
-    """Declare the actors on `broker` and return them."""
+def declare_actors(
+    broker: dramatiq.Broker, context: JobContext, run_store: RunStore, night: NightProcesses | None = None
+) -> Actors:
+    """Declare the actors on `broker` and return them.
+
+    Parameters:
+        night: the processes for full batches of scheduled runs; without them, the threads of the worker process them.
+    """
 
     def project(namespace: str) -> None:
         context.read_models.catch_up(namespace)
@@ -102,12 +109,16 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
         if batch.last is not None:
             actors.run.send(job, scheduled_at_us, batch.last)
         if batch.due and not run_store.has_batch(job, scheduled_at_us, after):
-            states = [
-                state
-                for head in batch.due
-                if (state := _process_namespace(context, run_store, job, scheduled_at_us, head)) is not None
-            ]
-            run_store.record_finished(job, states)
+            states: list[Finished] = []
+            try:
+                for outcome in _outcomes(context, night, job, batch.due, scheduled_at_us):
+                    _record(run_store, job, scheduled_at_us, outcome)
+                    if outcome.state is not None:
+                        states.append(outcome.state)
+            except InterruptedError as error:
+                raise _Stopping(str(error)) from error
+            finally:
+                run_store.record_finished(job, states)
             run_store.finish_batch(job, scheduled_at_us, after)
         if batch.last is None:
             run_store.end(job, scheduled_at_us, now_us())
@@ -121,28 +132,30 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
     return actors
 
 
-def _process_namespace(
-    context: JobContext, run_store: RunStore, job: str, scheduled_at_us: int, head: Head
-) -> Finished | None:
-    """Run a scheduled job for one namespace; record a failure, so that the other namespaces are processed.
+def _outcomes(
+    context: JobContext, night: NightProcesses | None, job: str, heads: Sequence[Head], at_us: int
+) -> Iterator[Outcome]:
+    """Yield the results of a scheduled job in the namespaces of a batch.
 
-    Returns:
-        The state in which the next run may skip the namespace; None when it may not.
+    Raises:
+        InterruptedError: the worker is stopping.
     """
-    if context.stop.is_set():
-        raise _Stopping("the batch is processed again later")
-    try:
-        events = SCHEDULED_JOBS[job].work(context, head.namespace, scheduled_at_us)
-        state = finished_state(context, job, head, events, scheduled_at_us)
-    except LogUnreachable:
-        # It is the same for the other namespaces of the batch.
-        raise
-    except RecollectError as error:
-        _logger.warning("%s failed for namespace %.12s", job, folder_name(head.namespace), exc_info=True)
-        run_store.record_progress(job, scheduled_at_us, now_us(), error=f"{head.namespace}: {error}")
-        return None
-    run_store.record_progress(job, scheduled_at_us, now_us(), events=events)
-    return state
+    if night is not None and len(heads) == BATCH_NAMESPACES:
+        yield from night.run_batch(job, heads, at_us, context.stop)
+        return
+    for head in heads:
+        if context.stop.is_set():
+            raise InterruptedError("the worker is stopping; the batch is processed again later")
+        yield run_job(context, job, head, at_us)
+
+
+def _record(run_store: RunStore, job: str, scheduled_at_us: int, outcome: Outcome) -> None:
+    """Count a namespace of a run; record its error, so that the other namespaces are processed."""
+    if outcome.error is None:
+        run_store.record_progress(job, scheduled_at_us, now_us(), events=outcome.events)
+        return
+    _logger.warning("%s failed for namespace %.12s: %s", job, folder_name(outcome.head.namespace), outcome.error)
+    run_store.record_progress(job, scheduled_at_us, now_us(), error=f"{outcome.head.namespace}: {outcome.error}")
 
 
 def _actor(

@@ -15,6 +15,7 @@ from recollect.events.envelope import Head, RecordedEvent
 from recollect.events.errors import RecollectError
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.queue.run_store import RunStore
+from recollect.jobs.queue.settled_states import SettledState, SettledStates, basis_of
 from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.projector.event_handlers import EPISODE_TYPES
 from recollect.projections.queries.snapshot import Snapshot
@@ -94,6 +95,8 @@ class BacklogMonitor:
         #: The same for projecting and embedding alone: the sweep does not open such a namespace.
         self._settled: dict[str, tuple[int, str]] = {}
         self._lock = threading.Lock()
+        #: What earlier processes knew of the namespaces.
+        self._states = SettledStates(read_models.data)
 
     def backlogs(self, limit: int | None = None) -> tuple[list[Backlog], int]:
         """Return the backlogs of at most `limit` namespaces to project or embed, and the number of namespaces compared.
@@ -118,8 +121,11 @@ class BacklogMonitor:
         waiting: list[Backlog] = []
         compared, is_complete = 0, True
         fingerprint = self._fingerprint()
-        for head in each_head(self._log):
+        basis = basis_of(self._log.log_id, fingerprint)
+        for head, stored in self._states.stored(each_head(self._log), basis):
             compared += 1
+            if stored is not None:
+                self._remember_stored(stored, (head.version, fingerprint))
             with self._lock:
                 if finished.get(head.namespace) == (head.version, fingerprint):
                     continue
@@ -138,6 +144,7 @@ class BacklogMonitor:
             if limit is not None and max(len(behind), len(waiting)) >= limit:
                 is_complete = False
                 break
+        self._states.write(basis)
         return BacklogScan(behind=behind, waiting=waiting, compared=compared, is_complete=is_complete)
 
     def _is_done_elsewhere(self, head: Head) -> bool:
@@ -169,6 +176,17 @@ class BacklogMonitor:
                 self._settled[backlog.namespace] = state
             if backlog.is_done:
                 self._done[backlog.namespace] = state
+        # While the model is loading, a state would hide what is known of the vectors.
+        is_known = bool(state[1]) or self._vectors_in_use().embedder.state == "off"
+        if backlog.is_settled and not backlog.is_parked and is_known:
+            self._states.remember(SettledState(backlog.namespace, state[0], backlog.is_done))
+
+    def _remember_stored(self, stored: SettledState, state: tuple[int, str]) -> None:
+        """Remember what an earlier process wrote, unless this one has seen the namespace."""
+        with self._lock:
+            self._settled.setdefault(stored.namespace, state)
+            if stored.is_done:
+                self._done.setdefault(stored.namespace, state)
 
     def namespace_backlog(self, namespace: str) -> Backlog:
         """Return the backlog of `namespace`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.actors import QUEUES, declare_actors
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.broker import open_broker
+from recollect.jobs.queue.night_processes import NightProcesses, OpenParts
 from recollect.jobs.queue.run_store import Heartbeat, Role, RunStore, new_heartbeat
 from recollect.jobs.queue.scheduler import Scheduler
 
@@ -43,6 +45,7 @@ class Workers:
         backlog: finds the namespaces that are behind.
         work: whether this process processes messages and sweeps.
         schedule: whether this process starts scheduled runs. With neither, it only notifies workers of other processes.
+        open_parts: opens the memory in another process, for nights with many namespaces; None keeps them in this one.
     """
 
     def __init__(
@@ -53,13 +56,16 @@ class Workers:
         *,
         work: bool = True,
         schedule: bool = True,
+        open_parts: OpenParts | None = None,
     ) -> None:
         settings = context.settings.queue
         self._context = context
         self._broker_url = settings.broker
         self.run_store = run_store
         self.broker = open_broker(run_store, settings)
-        self.actors = declare_actors(self.broker, context, self.run_store)
+        processes = min(settings.night_processes, os.cpu_count() or 1)
+        self._night = NightProcesses(open_parts, processes) if work and open_parts is not None and processes else None
+        self.actors = declare_actors(self.broker, context, self.run_store, self._night)
         self._backlog = backlog
         self._sweep_seconds = settings.sweep_seconds
         live, background = set[str](QUEUES[:2]), set[str](QUEUES[2:])
@@ -118,6 +124,8 @@ class Workers:
             self._scheduler.stop()
         for worker in self._workers:
             worker.stop(timeout=_STOP_MS)
+        if self._night is not None:
+            self._night.close()
         for thread in self._threads:
             thread.join(_STOP_MS / 1_000)
         try:

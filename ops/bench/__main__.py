@@ -19,6 +19,7 @@ import encryption_bench
 import extract_bench
 import http_bench
 import import_bench
+import many_bench
 import nightly_bench
 import postgres_bench
 import projection_bench
@@ -31,6 +32,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "extract": extract_bench.run,
     "http": http_bench.run,
     "import": import_bench.run,
+    "many": many_bench.run,
     "nightly": nightly_bench.run,
     "archive": archive_bench.run,
     "encryption": encryption_bench.run,
@@ -46,8 +48,10 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="which parts; all when left out")
     parser.add_argument("--folder", type=Path, default=Path.cwd(), help="on whose disk to measure")
     parser.add_argument("--events", type=int, help="how many events `replay` works on", default=replay_bench.EVENTS)
+    parser.add_argument("--namespaces", type=int, help="how many `many` makes", default=many_bench.NAMESPACES)
     options = parser.parse_args()
     PARTS["replay"] = partial(replay_bench.run, events=options.events)
+    PARTS["many"] = partial(many_bench.run, namespaces=options.namespaces)
     for name in options.parts or PARTS:
         with tempfile.TemporaryDirectory(prefix="recollect-bench-", dir=options.folder) as folder:
             PARTS[name](Path(folder))

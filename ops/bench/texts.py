@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,15 @@ def real_count() -> int:
     return len(_conversations())
 
 
+@cache
 def _conversations() -> list[dict[str, Any]]:
     folder = Path(os.environ.get("RECOLLECT_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
     files = sorted(folder.glob("locomo-*.json"))
     return [event for file in files for event in json.loads(file.read_text(encoding="utf-8"))["events"]] or messages()
+
+
+def conversation(number: int, total: int) -> list[dict[str, Any]]:
+    """Return `total` consecutive events of the real conversations, another piece for each number."""
+    base = _conversations()
+    first = number * total % len(base)
+    return [event | {"id": f"{number}:{at}"} for at, event in enumerate((base + base)[first : first + total])]
