@@ -80,7 +80,7 @@ _SIGNS = (
     ),
 )
 #: All words of `_SIGNS`, as text and as ASCII bytes.
-_SIGN_WORDS: frozenset[str] = frozenset().union(*(sign.words for sign in _SIGNS))
+_SIGN_WORDS = frozenset(word for sign in _SIGNS for word in sign.words)
 _SIGN_WORDS_ASCII = frozenset(word.encode() for word in _SIGN_WORDS)
 
 
