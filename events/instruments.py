@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 #: Label sets of one instrument: more than the event types, routes with their statuses, or models that a server has.
 #: Further ones are counted as `other`, so that no client can fill the memory of the server or of Prometheus.
@@ -61,6 +61,11 @@ class Counter(Instrument):
                 labels = self._other()
             values[labels] = values.get(labels, 0.0) + amount
 
+    def add_all(self, amounts: Mapping[str, float]) -> None:
+        """Add to the numbers of several values of the one label."""
+        for label, amount in amounts.items():
+            self.add(label, amount=amount)
+
     def values(self) -> dict[Labels, float]:
         """Return a copy of the numbers by label set."""
         with self._lock:
@@ -103,6 +108,14 @@ class Histogram(Instrument):
                 distribution = self._distributions.setdefault(labels, _Distribution(len(self.buckets) + 1))
             distribution.counts[bisect_left(self.buckets, value)] += 1
             distribution.total += value
+
+    def observe_all(self, values: Sequence[float]) -> None:
+        """Add observations to a histogram without labels, under one lock."""
+        with self._lock:
+            distribution = self._distributions[()]
+            for value in values:
+                distribution.counts[bisect_left(self.buckets, value)] += 1
+            distribution.total += sum(values)
 
     def values(self) -> dict[Labels, tuple[list[int], float]]:
         """Return the observations in each bucket, and their sum, by label set."""

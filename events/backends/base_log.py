@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import Counter as Counted
 from collections.abc import Callable, Sequence
 from itertools import count
 
@@ -20,7 +21,6 @@ from recollect.events.errors import (
     ForeignFile,
     InvalidEvent,
     KeyMissing,
-    RecollectError,
     StorageError,
     TooLarge,
     VersionConflict,
@@ -52,34 +52,31 @@ class GroupCommitLog(ABC):
         self._listeners: list[Callable[[str], None]] = []
         #: When the last append failed for reasons of the disk or the database, in monotonic seconds; None: it did not.
         self.append_failed_at: float | None = None
-        self._writer = GroupCommitWriter(self._commit)
+        self._writer = GroupCommitWriter(self._commit_and_count)
 
     def append(
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Record `drafts`, all or none; see `log.EventLog.append`."""
         self._check_batch(namespace, drafts)
-        started = time.perf_counter()
         recorded = threading.Lock()
         recorded.acquire()
         request = AppendRequest(namespace, drafts, expected_version, recorded)
         with span("log.append"):
-            self._writer.submit(request)
-            recorded.acquire()
-            return self._answer(request, started)
+            self._writer.write(request, recorded)
+            return request.answer()
 
     async def append_async(
         self, namespace: str, drafts: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Append without blocking the event loop; see `log.EventLog.append`."""
         self._check_batch(namespace, drafts)
-        started = time.perf_counter()
         recorded = asyncio.get_running_loop().create_future()
         request = AppendRequest(namespace, drafts, expected_version, recorded)
         with span("log.append"):
             self._writer.submit(request)
             await recorded
-            return self._answer(request, started)
+            return request.answer()
 
     def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
         """Return up to `limit` events with versions over `after`, in order, without a gap and decrypted."""
@@ -117,28 +114,32 @@ class GroupCommitLog(ABC):
 
     @abstractmethod
     def _commit(self, requests: list[AppendRequest]) -> None:
-        """Write `requests` in one transaction and set the outcome of each request. The writer thread calls this."""
+        """Write `requests` in one transaction and set the outcome of each request; one thread at a time calls this.
 
-    def _answer(self, request: AppendRequest, started: float) -> list[Appended]:
-        """Return the recorded events and count them; count a conflict, and remember a failure of the disk."""
-        try:
-            recorded = request.answer()
-        except RecollectError as error:
-            if isinstance(error, VersionConflict | EventIdConflict):
+        An interrupt of the calling thread (`KeyboardInterrupt`) rolls the transaction back and is raised.
+        """
+
+    def _commit_and_count(self, requests: list[AppendRequest]) -> None:
+        """Commit `requests`, then count them under one lock of each instrument, before their callers go on."""
+        self._commit(requests)
+        ended = time.perf_counter()
+        durations: list[float] = []
+        types: Counted[str] = Counted()
+        for request in requests:
+            error, recorded = request.error, request.recorded
+            if error is None and recorded is not None:
+                durations.append(ended - request.started)
+                types.update(
+                    draft.type for draft, event in zip(request.drafts, recorded, strict=True) if not event.duplicate
+                )
+            elif isinstance(error, VersionConflict | EventIdConflict):
                 _CONFLICTS.add()
             elif isinstance(error, StorageError):
                 self.append_failed_at = time.monotonic()
-            raise
-        self.append_failed_at = None
-        _APPEND_SECONDS.observe(time.perf_counter() - started)
-        if len(recorded) == 1:
-            if not recorded[0].duplicate:
-                _APPENDED.add(request.drafts[0].type)
-            return recorded
-        types = [draft.type for draft, event in zip(request.drafts, recorded, strict=True) if not event.duplicate]
-        for name in set(types):
-            _APPENDED.add(name, amount=types.count(name))
-        return recorded
+        if durations:
+            self.append_failed_at = None
+            _APPEND_SECONDS.observe_all(durations)
+            _APPENDED.add_all(types)
 
     def _notify_listeners(self, heads: Sequence[StagedHead]) -> None:
         """Call the listeners for each namespace that has new events."""

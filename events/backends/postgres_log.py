@@ -272,6 +272,11 @@ class PostgresLog(GroupCommitLog):
             except Exception as error:
                 self._fail_requests(requests, error, commit_requested)
                 return
+            except BaseException:
+                # An interrupt may leave the connection in the middle of a pipeline; the next append opens a new one.
+                if self._write_connection is not None:
+                    self._write_connection.close()
+                raise
             self._outage.answered()
             _clear_duplicate_flags(requests, generated_ids)
             self._notify_listeners(moved)

@@ -61,14 +61,10 @@ _DELETE_TRIGGER = "SELECT sql FROM sqlite_schema WHERE name = 'events_refuse_del
 _FIND_PRUNED = (
     "SELECT pruned_ids.version, namespace FROM pruned_ids JOIN heads USING (key) WHERE key = ? AND pruned_ids.id = ?"
 )
-_HEADS_OF = (
-    "SELECT namespace, key, version, hash, recorded_at_us, erasure_version FROM heads WHERE namespace IN ({marks})"
-)
+_HEADS_OF = "SELECT namespace, key, version, hash, recorded_at_us, erasure_version FROM heads WHERE namespace IN "
 _HEADS = "SELECT namespace, version, hash, erasure_version FROM heads WHERE namespace > ? ORDER BY namespace LIMIT ?"
-_MOVE_HEAD = (
-    "INSERT INTO heads (key, namespace, version, hash, recorded_at_us) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) "
-    "DO UPDATE SET version = excluded.version, hash = excluded.hash, recorded_at_us = excluded.recorded_at_us"
-)
+_NEW_HEAD = "INSERT INTO heads (version, hash, recorded_at_us, namespace, key) VALUES (?, ?, ?, ?, ?)"
+_MOVE_HEAD = "UPDATE heads SET version = ?, hash = ?, recorded_at_us = ? WHERE namespace = ? AND key = ?"
 
 
 class SqliteLog(GroupCommitLog):
@@ -274,16 +270,19 @@ class SqliteLog(GroupCommitLog):
     def _commit(self, requests: list[AppendRequest]) -> None:
         """Write `requests` in one transaction, set the outcome of each, then notify the listeners."""
         try:
-            with storage_errors(self._path):
-                staging = self._write(requests)
+            moved = self._write(requests)
         except Exception as error:
             self._fail_requests(requests, error)
             return
-        self._notify_listeners(staging.moved_heads())
+        except BaseException:
+            self._roll_back()
+            raise
+        self._notify_listeners(moved)
 
-    def _write(self, requests: list[AppendRequest]) -> Staging:
-        """Record `requests` in one transaction and return what was staged for it."""
-        self._connection.execute("BEGIN IMMEDIATE")
+    def _write(self, requests: list[AppendRequest]) -> list[StagedHead]:
+        """Record `requests` in one transaction and return the heads that moved."""
+        execute = self._connection.execute
+        execute("BEGIN IMMEDIATE")
         if self._encryption is not None:
             # Under the lock, which an erasure takes too: a key that it has destroyed is not used.
             self._encryption.prepare(requests)
@@ -293,9 +292,13 @@ class SqliteLog(GroupCommitLog):
         )
         staging.stage(requests)
         self._connection.executemany(_INSERT, staging.rows)
-        self._connection.executemany(_MOVE_HEAD, [_head_parameters(head) for head in staging.moved_heads()])
+        moved = staging.moved_heads()
+        for head in moved:
+            execute(_NEW_HEAD if head.is_new else _MOVE_HEAD, _head_parameters(head))
+            if self._connection.changes() != 1:
+                raise apsw.CorruptError("a row of the table heads is not where its index says")
         try:
-            self._connection.execute("COMMIT")
+            execute("COMMIT")
         except (apsw.FullError, apsw.ReadOnlyError):
             raise
         except apsw.Error as error:
@@ -303,18 +306,18 @@ class SqliteLog(GroupCommitLog):
                 f"{self._path}: the append failed while it was written ({error}) and may be recorded all the same; "
                 "send the same ids again, which is always safe"
             ) from error
-        return staging
+        return moved
 
     def _read_heads(self, namespaces: set[str]) -> list[StagedHead]:
         """Return the heads of `namespaces`; a new namespace gets the next free key.
 
         The key is stored only if the namespace gets an event in this transaction.
         """
-        marks = ", ".join("?" * len(namespaces))
-        rows: list[StoredEvent] = self._connection.execute(_HEADS_OF.format(marks=marks), tuple(namespaces)).fetchall()
+        marks = "(?)" if len(namespaces) == 1 else f"({', '.join('?' * len(namespaces))})"
+        rows: list[StoredEvent] = self._connection.execute(_HEADS_OF + marks, tuple(namespaces)).fetchall()
         heads = [StagedHead(*row) for row in rows]
-        new = namespaces - {head.namespace for head in heads}
-        if new:
+        if len(heads) < len(namespaces):
+            new = namespaces - {head.namespace for head in heads}
             newest: StoredEvent = self._connection.execute("SELECT coalesce(max(key), 0) FROM heads").fetchall()[0]
             heads += [StagedHead(namespace, key) for key, namespace in enumerate(sorted(new), start=newest[0] + 1)]
         return heads
@@ -370,16 +373,25 @@ class SqliteLog(GroupCommitLog):
 
     def _fail_requests(self, requests: list[AppendRequest], error: Exception) -> None:
         """Roll the transaction back and set the error of every request that has none."""
+        try:
+            with storage_errors(self._path):
+                raise error
+        except Exception as translated:
+            error = translated
         if not isinstance(error, RecollectError):
             _logger.exception("unexpected error in an append")
             error = StorageError(f"{self._path}: the append failed ({error!r}); nothing was recorded")
+        self._roll_back()
+        for request in requests:
+            request.error = request.error or error
+
+    def _roll_back(self) -> None:
+        """Roll back the transaction of an append."""
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except apsw.Error:
             _logger.exception("the transaction could not be rolled back")
-        for request in requests:
-            request.error = request.error or error
 
 
 @contextmanager
@@ -396,8 +408,8 @@ def _log_errors(path: Path) -> Generator[None]:
 
 
 def _head_parameters(head: StagedHead) -> StoredEvent:
-    """Return the parameters of `_MOVE_HEAD`."""
-    return head.key, head.namespace, head.version, head.hash, head.recorded_at_us
+    """Return the parameters of `_NEW_HEAD` and `_MOVE_HEAD`."""
+    return head.version, head.hash, head.recorded_at_us, head.namespace, head.key
 
 
 def _checked_head(namespace: Any, version: Any, chain_hash: Any, erasure_version: int) -> Head:

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.catalogue import ERASURE_TYPES
-from recollect.events.encryption.key_store import Owner
+from recollect.events.encryption.key_store import CIPHERS_MAX, Owner
 from recollect.events.encryption.payload_cipher import PayloadCipher, nonces, seal
 from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, EventDraft, RecordedEvent
 
@@ -24,18 +24,25 @@ class StagedEncryption:
         self.cipher = cipher
         self.keys = cipher.keys
         self._encrypts = encrypts
-        #: The id and the cipher of each key of the transaction, and a nonce for each of its drafts.
+        #: The id and the cipher of each key in use, of the generation `_generation` of the key store.
         self._ciphers: dict[Owner, tuple[bytes, AESGCM]] = {}
+        self._generation = 0
+        #: A nonce for each draft of the transaction.
         self._nonces = nonces(0)
 
     def prepare(self, requests: Sequence[AppendRequest]) -> None:
         """Have the keys of all drafts on disk before the transaction that uses them."""
+        self.keys.refresh()
         if not self._encrypts:
-            self.keys.refresh()
             return
         self._nonces = nonces(sum(len(request.drafts) for request in requests))
         owners = {(request.namespace, draft.subject) for request in requests for draft in request.drafts}
-        self._ciphers = {owner: (kid, self.keys.cipher(kid)) for owner, kid in self.keys.prepare(owners).items()}
+        if self.keys.generation != self._generation or len(self._ciphers) > CIPHERS_MAX:
+            self._ciphers = {}
+            self._generation = self.keys.generation
+        new = owners - self._ciphers.keys()
+        if new:
+            self._ciphers |= {owner: (kid, self.keys.cipher(kid)) for owner, kid in self.keys.prepare(new).items()}
 
     def check(self, namespace: str, draft: EventDraft) -> None:
         """Raise `Erased` for an event of an erased namespace or subject."""

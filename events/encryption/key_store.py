@@ -36,7 +36,7 @@ PSEUDONYM_BYTES = 16
 #: What the ids of erased events begin with.
 ERASED_ID_PREFIX = "erased:"
 #: Unwrapped keys in memory: about 0.5 kB each.
-_CIPHERS_MAX = 20_000
+CIPHERS_MAX = 20_000
 
 #: (namespace, name of the subject); None for the namespace itself.
 Owner = tuple[str, str | None]
@@ -73,9 +73,11 @@ class KeyStore:
         self._lock = threading.RLock()
         self._connection: apsw.Connection | None = None
         self._data_version = -1
-        self._ciphers: BoundedCache[bytes, AESGCM] = BoundedCache(_CIPHERS_MAX)
+        self._ciphers: BoundedCache[bytes, AESGCM] = BoundedCache(CIPHERS_MAX)
         self._kids: dict[Owner, bytes] = {}
         self._tombstones: set[tuple[str, bytes]] = set()
+        #: Grows whenever the cached keys are dropped; until then, keys that were returned are valid.
+        self.generation = 0
 
     @property
     def exists(self) -> bool:
@@ -86,11 +88,16 @@ class KeyStore:
         """Drop the cached keys when another process has changed the file: a destroyed key must not serve any longer."""
         if not self.exists:
             return
-        with self._lock, storage_errors(self.path):
-            version = self._open().pragma("data_version")
-            if version != self._data_version:
-                self._data_version = version
-                self._forget_cached()
+        try:
+            with self._lock:
+                version = self._open().pragma("data_version")
+                if version != self._data_version:
+                    self._data_version = version
+                    self._forget_cached()
+        except (OSError, apsw.Error) as error:
+            # Entering the block for each append and each read would take 2 µs.
+            with storage_errors(self.path):
+                raise error
 
     def prepare(self, owners: Iterable[Owner]) -> dict[Owner, bytes]:
         """Return the id of the key of each owner; create the missing keys, durably, in one transaction.
@@ -346,6 +353,7 @@ class KeyStore:
     def _forget_cached(self) -> None:
         """Drop everything that the file may contradict."""
         with self._lock:
+            self.generation += 1
             self._ciphers.clear()
             self._kids = {}
             if self._connection is not None:

@@ -412,6 +412,8 @@ class WriteBatch:
 
 def _search_terms(episode: Episode) -> str | None:
     """Return the search terms of an episode: its own, and the segments of its texts; None without any."""
+    if not episode.caption and not episode.terms:
+        return " ".join(search_segments(episode.text)) or None
     text = " ".join(part for part in (episode.text, episode.caption, episode.terms) if part)
     return " ".join([*([episode.terms] if episode.terms else []), *search_segments(text)]) or None
 

@@ -7,6 +7,7 @@ be remembered count most; corrections, numbers, names and feelings add; greeting
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 #: A score without any sign.
@@ -38,6 +39,12 @@ _FEELING = re.compile(
     r"terrified|devastated|thrilled|favou?rite|dream)\b",
 )
 _WORD = re.compile(r"\w+")
+_DIGITS = b"0123456789"
+#: ASCII bytes to lower case, and all but letters, digits and underscores to spaces: then `split` returns the same words
+#: as `_WORD`, in a third of the time.
+_LOWER_WORDS = bytes(
+    ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(128)
+).ljust(256)
 
 
 class _Sign(NamedTuple):
@@ -46,7 +53,7 @@ class _Sign(NamedTuple):
     points: int
     pattern: re.Pattern[str]
     #: Words and beginnings of words; every match of the pattern has one of them. Most messages have none, and comparing
-    #: their words takes a fifth of the time of the patterns.
+    #: their words takes a tenth of the time of the patterns.
     words: frozenset[str]
     stems: tuple[str, ...] = ()
 
@@ -72,6 +79,9 @@ _SIGNS = (
         ),
     ),
 )
+#: All words of `_SIGNS`, as text and as ASCII bytes.
+_SIGN_WORDS = frozenset(word for sign in _SIGNS for word in sign.words)
+_SIGN_WORDS_ASCII = frozenset(word.encode() for word in _SIGN_WORDS)
 
 
 def importance_of(text: str, role: str) -> int:
@@ -81,15 +91,15 @@ def importance_of(text: str, role: str) -> int:
         role: who speaks, such as ``user`` or ``assistant``; what an assistant says can mostly be said again.
     """
     read = text[:_CHARS_MAX]
-    has_number, has_name = _NUMBER.search(read) is not None, _NAME.search(read) is not None
-    if not has_number and not has_name and len(read.split()) <= _FILLER_WORDS_MAX:
+    has_number, has_name = _has_number(read), _NAME.search(read) is not None
+    if not has_number and not has_name and len(read.split(None, _FILLER_WORDS_MAX)) <= _FILLER_WORDS_MAX:
         return _LOWEST + 1
     score = NEUTRAL_IMPORTANCE + has_number + has_name
     # Patterns that ignore case take four times as long.
     read = read.lower()
-    words = _WORD.findall(read)
+    words = _sign_words(read)
     for sign in _SIGNS:
-        may_match = not sign.words.isdisjoint(words) or any(map(read.__contains__, sign.stems))
+        may_match = not sign.words.isdisjoint(words) or (sign.stems and any(map(read.__contains__, sign.stems)))
         if may_match and sign.pattern.search(read) is not None:
             score += sign.points
     if read.rstrip().endswith("?"):
@@ -97,3 +107,19 @@ def importance_of(text: str, role: str) -> int:
     if role != "user":
         score -= 2
     return min(max(score, _LOWEST), _HIGHEST)
+
+
+def _has_number(text: str) -> bool:
+    """Return whether `text` has a digit."""
+    if text.isascii():
+        encoded = text.encode()
+        return len(encoded.translate(None, _DIGITS)) < len(encoded)
+    return _NUMBER.search(text) is not None
+
+
+def _sign_words(text: str) -> Collection[str]:
+    """Return the words of signs that a text in lower case has."""
+    if text.isascii():
+        found = _SIGN_WORDS_ASCII.intersection(text.encode().translate(_LOWER_WORDS).split())
+        return [word.decode() for word in found]
+    return _SIGN_WORDS.intersection(_WORD.findall(text))

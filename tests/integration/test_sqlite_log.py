@@ -132,3 +132,21 @@ def test_a_read_only_folder_is_named_with_what_to_check(small_disk: Path) -> Non
 def test_an_unknown_backend_is_refused() -> None:
     with pytest.raises(InvalidInput, match="sqlite:///"):
         open_log("mysql://somewhere")
+
+
+def test_an_interrupted_append_records_nothing_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    interrupts = [False]
+
+    def clock() -> int:
+        if interrupts.pop():
+            raise KeyboardInterrupt
+        return 1
+
+    log = SqliteLog(tmp_path / "log.db", clock=clock)
+    log.append("a", [message_draft("before")])
+    interrupts[:] = [False, True]
+    with pytest.raises(KeyboardInterrupt):
+        log.append("a", [message_draft("interrupted")])
+    log.append("a", [message_draft("after")])
+    assert [event.data()["text"] for event in log.read("a")] == ["before", "after"]
+    log.close()

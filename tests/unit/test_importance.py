@@ -49,3 +49,11 @@ def test_every_sign_of_content_counts(phrase: str) -> None:
 @given(st.text(max_size=2_000), st.sampled_from(["user", "assistant", "system"]))
 def test_every_text_has_an_importance_from_1_to_10(text: str, role: str) -> None:
     assert 1 <= importance_of(text, role) <= 10
+
+
+@given(
+    st.lists(st.sampled_from(["decided", "now", "We'll go with", "Ann", "7", "allergic", "_", "\x1c", "x"]), max_size=8)
+)
+def test_a_text_has_the_same_importance_with_a_letter_beyond_ascii_after_it(words: list[str]) -> None:
+    text = " ".join(words) + " and some more words"
+    assert importance_of(text, "user") == importance_of(f"{text} é", "user")
