@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,8 @@ _BATCH_EPISODES = 128
 _MIXED_WORDS_MAX = 60
 #: Namespaces whose files of vectors are open at once.
 _OPEN_MAX = 64
+#: Namespaces whose paths are cached.
+_PATHS_MAX = 4_096
 
 #: Returns the vectors in use. Callers call it once for each unit of work: the model can change between two calls, and
 #: one unit of work must not compare vectors of two models.
@@ -443,4 +445,10 @@ class Vectors:
                 self._stores.drop_idle()
 
     def _path(self, namespace: str) -> Path:
-        return namespace_folder(self._data, namespace) / VECTORS_FILE
+        return _vectors_path(self._data, namespace)
+
+
+@lru_cache(maxsize=_PATHS_MAX)
+def _vectors_path(data: Path, namespace: str) -> Path:
+    """Return the path of a namespace's vectors, which a retrieval needs six times."""
+    return namespace_folder(data, namespace) / VECTORS_FILE

@@ -8,8 +8,9 @@ loaded at the start.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,8 +19,9 @@ from numpy.typing import NDArray
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.search_index.episode_arrays import Ints
+from recollect.projections.search_index.growing_arrays import GrowingArrays
 
-#: Entries of all cached posting lists together, 10 bytes each: 40 MB.
+#: Entries of all cached posting lists together, 6 bytes each: 24 MB.
 ENTRIES_MAX = 4_000_000
 #: Events since the last search over which the cached lists are read again instead of being extended.
 TAIL_EVENTS_MAX = 500
@@ -30,11 +32,13 @@ class Posting:
     """The posting list of a stem: the episodes that contain it, one entry each."""
 
     #: Versions of the episodes, ascending.
-    versions: Ints
+    versions: NDArray[np.integer[Any]]
     #: Occurrences in the episode itself, 255 at most.
     turn: NDArray[np.uint8]
     #: Occurrences in the episode and the episode before it, 255 at most.
     window: NDArray[np.uint8]
+    #: The memory of the arrays: later episodes are appended there.
+    columns: GrowingArrays = field(default_factory=GrowingArrays, compare=False, repr=False)
 
 
 class PostingLists(Protocol):
@@ -72,7 +76,7 @@ class PostingsWithTurns:
                 count = own.get(term, 0)
                 entries[term].append((turn, count, count + before.get(term, 0)))
         stored = zip(terms, self._postings.get(index, terms, version), strict=True)
-        return [merge_postings([posting, _posting_of_turns(entries[term])]) for term, posting in stored]
+        return [merge_postings([posting, _posting_of(entries[term])]) for term, posting in stored]
 
 
 class Postings:
@@ -120,14 +124,10 @@ class Postings:
             self._terms.clear()
         self._through = version
 
-    def _add(self, tail: Mapping[str, Posting]) -> None:
+    def _add(self, tail: Mapping[str, Sequence[tuple[int, int, int]]]) -> None:
+        """Append the entries of `tail` to the cached posting lists of their stems."""
         self._terms.put_all(
-            {
-                term: Posting(
-                    *(np.concatenate(pair) for pair in zip(_arrays(cached), _arrays(tail[term]), strict=True))
-                )
-                for term, cached in self._terms.get_all(tail).items()
-            }
+            {term: _appended(cached, _posting_of(tail[term])) for term, cached in self._terms.get_all(tail).items()}
         )
 
 
@@ -163,21 +163,31 @@ def _read(index: KeywordQueries, term: str) -> Posting:
     return _posting(occurrences >> 1, occurrences & 1)
 
 
-def _tail(index: KeywordQueries, after: int, version: int) -> dict[str, Posting]:
-    """Return the posting lists, by stem, of the episodes after the version `after` up to `version`."""
+def _appended(posting: Posting, tail: Posting) -> Posting:
+    """Return a posting list with the entries of later episodes at its end."""
+    columns, arrays = posting.columns.extended(_arrays(posting), _arrays(tail))
+    return Posting(arrays["versions"], arrays["turn"], arrays["window"], columns)
+
+
+def _tail(index: KeywordQueries, after: int, version: int) -> dict[str, list[tuple[int, int, int]]]:
+    """Return version and counts in turn and window, by stem, of the episodes after `after` up to `version`."""
     stem = index.stemmer()
-    occurrences: dict[str, list[tuple[int, int]]] = {}
-    for episode_version, *texts in index.indexed_texts(after, version):
-        for own, text in zip((1, 1, 0), texts, strict=True):
-            for term in stem(text) if text else ():
-                occurrences.setdefault(term, []).append((episode_version, own))
-    return {term: _posting(*np.array(pairs, np.int64).T) for term, pairs in occurrences.items()}
+    entries: dict[str, list[tuple[int, int, int]]] = {}
+    for episode_version, text, caption, previous in index.indexed_texts(after, version):
+        own = Counter(stem(text) if text else ())
+        if caption:
+            own.update(stem(caption))
+        window = own + Counter(stem(previous)) if previous else own
+        for term, count in window.items():
+            entries.setdefault(term, []).append((episode_version, own[term], count))
+    return entries
 
 
-def _posting_of_turns(entries: Sequence[tuple[int, int, int]]) -> Posting:
+def _posting_of(entries: Sequence[tuple[int, int, int]]) -> Posting:
     """Return the posting list of a stem from versions with their counts in the turn and in the window."""
     versions, turn, window = np.array(entries, np.int64).reshape(-1, 3).T
-    return Posting(versions, np.minimum(turn, 255).astype(np.uint8), np.minimum(window, 255).astype(np.uint8))
+    counts = np.minimum(turn, 255).astype(np.uint8), np.minimum(window, 255).astype(np.uint8)
+    return Posting(versions.astype(np.int32), *counts)
 
 
 def _posting(versions: Ints, own: Ints) -> Posting:
@@ -188,13 +198,13 @@ def _posting(versions: Ints, own: Ints) -> Posting:
         own: 1 for an occurrence in the episode itself, 0 for one in the episode before it.
     """
     if not len(versions):
-        return Posting(versions, np.empty(0, np.uint8), np.empty(0, np.uint8))
+        return Posting(versions.astype(np.int32), np.empty(0, np.uint8), np.empty(0, np.uint8))
     starts = np.flatnonzero(np.diff(versions, prepend=versions[0] - 1))
-    return Posting(versions[starts], _counts(own, starts), _counts(np.ones_like(own), starts))
+    return Posting(versions[starts].astype(np.int32), _counts(own, starts), _counts(np.ones_like(own), starts))
 
 
-def _arrays(posting: Posting) -> tuple[NDArray[Any], ...]:
-    return posting.versions, posting.turn, posting.window
+def _arrays(posting: Posting) -> dict[str, NDArray[Any]]:
+    return {"versions": posting.versions, "turn": posting.turn, "window": posting.window}
 
 
 def _counts(values: Ints, starts: Ints) -> NDArray[np.uint8]:

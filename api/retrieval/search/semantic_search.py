@@ -104,7 +104,10 @@ def _cosines(index: VectorIndex, vector: Vector, episodes: EpisodeArrays, versio
     if len(versions) == len(episodes) and np.array_equal(versions, episodes.versions):
         return values
     aligned = np.full(len(episodes), np.nan, np.float32)
-    if len(versions):
+    if len(versions) < len(episodes) and np.array_equal(versions, episodes.versions[: len(versions)]):
+        # Only the newest episodes have no vectors yet.
+        aligned[: len(versions)] = values
+    elif len(versions):
         positions = np.minimum(np.searchsorted(versions, episodes.versions), len(versions) - 1)
         indexed = versions[positions] == episodes.versions
         aligned[indexed] = values[positions[indexed]]
