@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import ip_address
 
 from recollect.api.access.audit_log import AuditEntry, AuditLog
@@ -128,6 +129,7 @@ def is_namespace(name: str | None) -> bool:
         return False
 
 
+@lru_cache(256)
 def is_local(peer: str | None) -> bool:
     """Return whether the other end of a connection is on this machine: loopback, or within the process."""
     if peer is None:

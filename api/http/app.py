@@ -15,6 +15,7 @@ from recollect.api.access.access_control import AccessControl, new_local_secret
 from recollect.api.access.audit_log import AuditLog
 from recollect.api.access.rate_limits import RateLimits, RateMemory
 from recollect.api.access.token_store import TokenStore
+from recollect.api.http.direct_routes import DirectRoutes
 from recollect.api.http.openapi import describe, operation_id
 from recollect.api.http.origin_guard import OriginGuard
 from recollect.api.http.request_observer import RequestObserver
@@ -98,6 +99,7 @@ def create_app(
     app.state.processes = app.state.process_metrics = None
     app.state.methods_of = _methods_of
     # The last one that is added is the first one to get a request.
+    app.add_middleware(DirectRoutes, routers=ROUTERS)
     app.add_middleware(OriginGuard, host=settings.server.host, allowed_hosts=settings.access.host_names)
     app.add_middleware(RequestObserver)
     answer_errors(app)

@@ -7,6 +7,7 @@ so that both are compared with the names of this server. Programs send neither `
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import ip_address
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,6 +17,8 @@ from recollect.events.errors import ForeignHost, ForeignOrigin, RecollectError
 
 #: The names of the machine itself. `localhost` resolves to loopback only, so no page of another site can use it.
 _LOCAL_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
+#: Names that are read once: those of the server, and what strangers send meanwhile.
+_NAMES_MAX = 64
 #: Headers of every answer: it is memory, and no page of a browser.
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -83,6 +86,7 @@ class OriginGuard:
         return authority == host.lower() or _host_name(authority) in self._allowed
 
 
+@lru_cache(_NAMES_MAX)
 def _host_name(authority: str) -> str:
     """Return the name or address in `name:port`; empty when there is none. The port may be that of a proxy."""
     text = authority.strip().lower()
@@ -91,6 +95,7 @@ def _host_name(authority: str) -> str:
     return _normalised(text.partition(":")[0])
 
 
+@lru_cache(_NAMES_MAX)
 def _normalised(host: str) -> str:
     """Return a name in lower case without the dot of the root, or an address in its shortest form."""
     name = host.strip().lower().rstrip(".")

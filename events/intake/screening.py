@@ -95,5 +95,7 @@ def _screened_text(text: str, policies: SecretPolicies, kinds: set[str]) -> str:
     text = strip_recalled(text)
     text = remove_private(text) if "private" in text.casefold() else text
     secrets = find_secrets(text)
+    if not secrets:
+        return text
     kinds |= {secret.kind for secret in secrets} - policies.kinds("off")
     return redact(text, secrets, dict.fromkeys(policies.kinds("redact"), "redacted"))

@@ -1,7 +1,7 @@
 """Process metrics: the metrics of all server processes, each with the label `process`.
 
-Each process counts for itself. They are shown apart, not as sums: Prometheus sees that one began again from zero after
-a restart, which would look like thousands of requests in a sum.
+Each process counts for itself. They are shown apart, not as sums: Prometheus sees that one began again from zero
+after a restart, which would look like thousands of requests in a sum.
 """
 
 from __future__ import annotations
