@@ -19,6 +19,7 @@ import encryption_bench
 import extract_bench
 import http_bench
 import import_bench
+import ingest_bench
 import many_bench
 import nightly_bench
 import postgres_bench
@@ -40,6 +41,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "replay": replay_bench.run,
     "retrieve": retrieve_bench.run,
     "embed": embed_bench.run,
+    "ingest": ingest_bench.run,
 }
 
 
@@ -49,9 +51,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path.cwd(), help="on whose disk to measure")
     parser.add_argument("--events", type=int, help="how many events `replay` works on", default=replay_bench.EVENTS)
     parser.add_argument("--namespaces", type=int, help="how many `many` makes", default=many_bench.NAMESPACES)
+    parser.add_argument("--messages", type=int, help="how many messages `ingest` embeds", default=ingest_bench.MESSAGES)
     options = parser.parse_args()
     PARTS["replay"] = partial(replay_bench.run, events=options.events)
     PARTS["many"] = partial(many_bench.run, namespaces=options.namespaces)
+    PARTS["ingest"] = partial(ingest_bench.run, messages=options.messages)
     for name in options.parts or PARTS:
         with tempfile.TemporaryDirectory(prefix="recollect-bench-", dir=options.folder) as folder:
             PARTS[name](Path(folder))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import Literal, Protocol
 
 import numpy as np
 
 from recollect.events.errors import StorageError, short_text
+from recollect.events.instruments import Counter
 from recollect.projections.embeddings.basis_file import stored_basis
 from recollect.projections.embeddings.model_cache import basis_path
 from recollect.projections.embeddings.model_files import ModelUnavailable, model_fingerprint
@@ -26,6 +27,9 @@ from recollect.projections.projection_settings import DEFAULT_MODEL, DeviceChoic
 
 _logger = logging.getLogger(__name__)
 
+EMBEDDED_TEXTS = Counter("recollect_embedded_texts", "Texts that the embedding model has read", ("purpose",))
+EMBEDDED_TOKENS = Counter("recollect_embedded_tokens", "Tokens of these texts, special tokens apart", ("purpose",))
+
 State = Literal["off", "loading", "ready", "failed"]
 
 #: The setting that turns the embedding model off.
@@ -33,8 +37,6 @@ NO_MODEL = "none"
 #: Words of the vocabulary that the basis of token codes is fitted to, and the words of each text made of them.
 _BASIS_WORDS = 4_096
 _BASIS_TEXT_WORDS = 16
-#: Texts in one batch of bulk work. A query waits for one batch at most: about 50 ms.
-_BATCH_TEXTS = 32
 
 
 class Embedder(Protocol):
@@ -182,22 +184,17 @@ class SentenceEmbedder:
         return vectors
 
     def embed_tokens(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
-        """Return the embedding of the part of each stretch.
-
-        The batches have stretches of similar length: a batch is as slow as its longest text.
-        """
-        embeddings: dict[int, TokenEmbedding] = {}
-        order = sorted(range(len(stretches)), key=lambda index: len(stretches[index].text), reverse=True)
-        for start in range(0, len(order), _BATCH_TEXTS):
-            batch = order[start : start + _BATCH_TEXTS]
-            with self._model_lock.bulk():
-                embeddings |= zip(batch, self._ready().encode([stretches[index] for index in batch]), strict=True)
-        return [embeddings[index] for index in range(len(stretches))]
+        """Return the embedding of the part of each stretch. A query waits for the end of one batch at most."""
+        distinct = [*dict.fromkeys(stretches)]
+        embeddings = dict(zip(distinct, self._ready().encode(distinct, self._model_lock.bulk), strict=True))
+        _count("memory", embeddings.values())
+        return [embeddings[stretch] for stretch in stretches]
 
     def embed_query(self, text: str) -> TokenEmbedding:
         """Return the embedding of a query, with the spans of its tokens."""
-        with self._model_lock.query():
-            return self._ready().encode([Stretch(text)])[0]
+        [embedding] = self._ready().encode([Stretch(text)], self._model_lock.query)
+        _count("query", [embedding])
+        return embedding
 
     def basis(self) -> Vector:
         """Return the principal directions of the token vectors of texts made of the model's own vocabulary.
@@ -253,6 +250,12 @@ class SentenceEmbedder:
         self.state = "failed"
         _logger.warning("embeddings: %s", reason)
         _logger.debug("the embedding model %r", self.name, exc_info=True)
+
+
+def _count(purpose: str, embeddings: Collection[TokenEmbedding]) -> None:
+    """Count texts that the model has read."""
+    EMBEDDED_TEXTS.add(purpose, amount=len(embeddings))
+    EMBEDDED_TOKENS.add(purpose, amount=sum(len(embedding.tokens) for embedding in embeddings))
 
 
 class _PriorityLock:

@@ -25,7 +25,6 @@ from recollect.events.storage.database import storage_errors
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.embedding_source import EmbeddingSource, Stretches
-from recollect.projections.embeddings.model_runtime import normalised
 from recollect.projections.embeddings.passages import (
     PASSAGES_VERSION,
     Passage,
@@ -37,6 +36,7 @@ from recollect.projections.embeddings.token_codes import TokenCodeCache, Vector,
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_pruning import digests_in_use, prune_vectors, source_turns
 from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
+from recollect.projections.embeddings.windows import SessionWindows
 from recollect.projections.projection_settings import INDEX_BYTES_MAX
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.queries.episode_queries import EpisodeToEmbed
@@ -54,9 +54,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 #: Episodes embedded in one transaction: a killed process loses a second or two of work.
-_BATCH_EPISODES = 128
-#: Words up to which a part is short: it is embedded alone, too. A longer one has enough words of its own in a context.
-_MIXED_WORDS_MAX = 60
+_BATCH_EPISODES = 256
 #: Namespaces whose files of vectors are open at once.
 _OPEN_MAX = 64
 #: Namespaces whose paths are cached.
@@ -293,16 +291,22 @@ class Vectors:
                     with store.lock:
                         after = store.checkpoint()
                     episodes = snapshot.episodes.to_embed(after, limit=_BATCH_EPISODES)
+                    windows = SessionWindows(snapshot.episodes.spoken_after)
                     batch = [
                         (version, passage, passage.stretch.digest)
                         for episode in episodes
-                        for version, passage in self._passages(namespace, snapshot, store, episode)
+                        for version, passage in self._passages(namespace, snapshot, store, windows, episode)
                     ]
                     if not episodes or self._embed_passages(store, after, episodes[-1], batch, obtain):
                         return len(episodes)
 
     def _passages(
-        self, namespace: str, snapshot: Snapshot, store: VectorStore, episode: EpisodeToEmbed
+        self,
+        namespace: str,
+        snapshot: Snapshot,
+        store: VectorStore,
+        windows: SessionWindows,
+        episode: EpisodeToEmbed,
     ) -> Iterator[tuple[int, Passage]]:
         """Yield the passages of an episode, each with its version; for a summary, also those of its sources.
 
@@ -310,18 +314,19 @@ class Vectors:
         summaries that it finds. Only a file that is embedded again lacks them: expiry removes no vectors.
         """
         if episode.tier == "raw":
-            yield from ((episode.version, passage) for passage in passages(episode.spoken, episode.before))
+            context = windows.context(episode.version, episode.spoken, episode.previous)
+            yield from ((episode.version, passage) for passage in passages(episode.spoken, context))
             return
         turns = read_turns(self._read_models.log, namespace, snapshot.episodes.source_versions(episode.version))
         versions = [turn.version for turn in turns]
-        sources = source_turns(turns, snapshot)
+        sources = source_turns(turns, snapshot, windows)
         yield from ((episode.version, passage) for passage in summary_passages(episode.spoken, sources))
         with store.lock:
             embedded = store.embedded_among(versions)
         live = snapshot.episodes.texts(versions)
         for version, source in zip(versions, sources, strict=True):
             if version not in embedded and version not in live:
-                yield from ((version, passage) for passage in passages(source.spoken, source.before))
+                yield from ((version, passage) for passage in passages(source.spoken, source.context))
 
     def _embed_passages(
         self,
@@ -357,28 +362,16 @@ class Vectors:
     def _embedded(self, stretches: Mapping[bytes, Stretch]) -> dict[bytes, StoredEmbedding]:
         """Return the embeddings of stretches, by their digests.
 
-        The vector of a short part in a context is the mean of that and of the part's own vector: alone a short turn
-        says too little, and in its context too much, where the topic changes with every turn. The tokens are those in
-        context. A change of what is embedded for a stretch needs a migration that drops the vectors.
+        A change of what is embedded for a stretch needs a migration that drops the vectors.
         """
         if not stretches:
             return {}
         basis = self.basis()
-        alone = {
-            digest: Stretch(stretch.part)
-            for digest, stretch in stretches.items()
-            if stretch.start and len(stretch.part.split()) <= _MIXED_WORDS_MAX
+        embeddings = self.embedder.embed_tokens([*stretches.values()])
+        return {
+            digest: StoredEmbedding(embedding.vector, encoded(embedding.tokens, basis))
+            for digest, embedding in zip(stretches, embeddings, strict=True)
         }
-        read = [*dict.fromkeys([*stretches.values(), *alone.values()])]
-        embedding_of = dict(zip(read, self.embedder.embed_tokens(read), strict=True))
-        embeddings: dict[bytes, StoredEmbedding] = {}
-        for digest, stretch in stretches.items():
-            embedding = embedding_of[stretch]
-            vector = embedding.vector
-            if digest in alone:
-                vector = normalised((vector + embedding_of[alone[digest]].vector)[np.newaxis])[0]
-            embeddings[digest] = StoredEmbedding(vector, encoded(embedding.tokens, basis))
-        return embeddings
 
     def basis(self) -> Vector:
         """Return the basis of the model's token codes, shape (dimensions, at most 64)."""

@@ -7,6 +7,7 @@ import logging
 import shutil
 import subprocess
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -132,8 +133,28 @@ def test_both_read_a_part_in_its_context(both: tuple[Runtime, Runtime]) -> None:
         assert np.linalg.norm(embedding.vector) == pytest.approx(1, abs=1e-5)
         # Read in a context the tokens are others, and yet those of the part.
         assert np.all(np.sum(embedding.tokens * alone.tokens, axis=1) < 0.9999)
-        assert "".join(stretch.text[start:end] for start, end in embedding.spans).startswith("Bob:on")
+        assert "".join(stretch.part[start:end] for start, end in embedding.spans).startswith("Bob:on")
     assert embeddings[0].vector @ embeddings[1].vector >= 0.999
+
+
+@needs_openvino
+def test_a_window_is_read_in_one_pass_and_each_turn_as_if_nothing_was_said_after_it(
+    both: tuple[Runtime, Runtime],
+) -> None:
+    turns = ["Ann: Where did you see the cat?", "Bob: on the old bridge 🍰", "Ann: and the kitten?", "Bob: tea at nine"]
+    stretches = [Stretch.after(turns[:count], turn) for count, turn in enumerate(turns)]
+    passes: list[None] = []
+
+    def counted() -> AbstractContextManager[None]:
+        return nullcontext(passes.append(None))
+
+    for number, each in enumerate(both, start=1):
+        together = each.encode(stretches, counted)
+        assert len(passes) == number
+        for stretch, embedding in zip(stretches, together, strict=True):
+            alone = each.encode([stretch])[0]
+            assert embedding.vector @ alone.vector > 0.999
+            assert np.all(np.sum(embedding.tokens * alone.tokens, axis=1) > 0.999)
 
 
 @needs_openvino

@@ -177,7 +177,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "people": lambda text: list(people("Ann", text)),
     "segments": search_segments,
     "compounds": lambda text: compound_tails(text[:40]),
-    "passages": lambda text: [*passages(SpokenText("Ann", text, None), SpokenText("Bob", text, None))],
+    "passages": lambda text: [*passages(SpokenText("Ann", text, None), [text])],
     "words": content_words,
     "predicates": canonical,
     "summary": lambda text: summarise(plain_rows([text]), [None], 60),
