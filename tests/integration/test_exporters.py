@@ -250,7 +250,7 @@ _NAME = _HOSTILE.map(lambda text: "".join(c for c in text if c.isprintable())[:6
 _OBJECT = _HOSTILE.filter(lambda text: bool(text.strip()) and text.encode(errors="ignore").decode() == text)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=_OBJECT)
 def test_hostile_text_is_text_in_markdown_and_in_front_matter(text: str) -> None:
     tokens = MarkdownIt("commonmark", {"linkify": False}).enable("strikethrough").parse(f"- **k:** {escaped(text)}")
@@ -271,7 +271,7 @@ def test_hostile_text_is_text_in_markdown_and_in_front_matter(text: str) -> None
     assert yaml.safe_load(front_matter({"title": text}).split("---\n")[1]) == {"title": text}
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(facts=st.lists(st.tuples(_NAME, _NAME, _OBJECT), min_size=1, max_size=5), said=_OBJECT)
 def test_a_view_of_hostile_memories_appends_nothing_and_an_edit_is_one_correction(
     facts: list[tuple[str, str, str]], said: str
@@ -310,7 +310,7 @@ _EVENT = st.one_of(
 )
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(events=st.lists(_EVENT, min_size=1, max_size=8))
 def test_an_export_of_events_imports_to_the_same_memory(events: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

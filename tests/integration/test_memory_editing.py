@@ -346,7 +346,7 @@ def test_a_forgotten_fact_is_not_extracted_again_and_a_user_can_state_it_again(m
 Edit = tuple[str, int]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.sampled_from(["pin", "unpin", "end", "forget", "update"]), st.integers(0, 30)), max_size=12),
     st.lists(st.sampled_from(["tea", "cocoa", "Porto", "Lisbon", "Rex"]), min_size=1, max_size=5),
