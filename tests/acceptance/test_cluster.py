@@ -1,4 +1,4 @@
-"""Two nodes, two workers and two schedulers behind the proxy, as ops/deploy/compose.yaml runs them, without containers."""
+"""Two nodes, two workers and two schedulers behind the proxy: ops/deploy/compose.yaml without containers."""
 
 from __future__ import annotations
 
