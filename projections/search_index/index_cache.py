@@ -14,9 +14,10 @@ from recollect.projections.search_index.postings import PostingLists, Postings
 
 #: Read models whose indexes are cached; the least recently used one is evicted first.
 _READ_MODELS_MAX = 64
-#: Versions read in one step; an extension that runs out of time keeps its finished steps.
-READ_VERSIONS = 50_000
-#: Episodes of all cached arrays together, about 100 bytes each: 400 MB.
+#: Versions read in one step: their rows are Python objects for a moment, 400 bytes each, whose memory stays with the
+#: process. An extension that runs out of time keeps its finished steps.
+READ_VERSIONS = 5_000
+#: Episodes of all cached arrays together, about 50 bytes each: 200 MB.
 _EPISODES_MAX = 4_000_000
 
 
