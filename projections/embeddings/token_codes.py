@@ -74,6 +74,11 @@ class TokenCodeCache:
     def __init__(self) -> None:
         self._codes: BoundedCache[tuple[int, int], Sequence[bytes]] = BoundedCache(_CACHED_BYTES_MAX, _size_bytes)
 
+    @property
+    def size_bytes(self) -> int:
+        """Return the memory of the cached codes."""
+        return self._codes.size
+
     def get(self, generation: int, versions: Iterable[int]) -> dict[int, Sequence[bytes]]:
         """Return the cached codes of `versions`, by version.
 

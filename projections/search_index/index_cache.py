@@ -71,6 +71,14 @@ class IndexCache:
         self._put(path, index)
         return result
 
+    def size_bytes(self) -> dict[str, int]:
+        """Return the memory of the cached indexes, by part; knowledge is not counted."""
+        indexes = self._indexes.values()
+        return {
+            "episode arrays": sum(index.episodes.size_bytes for index in indexes),
+            "posting lists": sum(index.postings.size_bytes for index in indexes),
+        }
+
     def drop_removed(self) -> None:
         """Drop the indexes of read models whose files are removed."""
         self._indexes.remove(lambda path: not Path(path.rpartition(" ")[0]).exists())
