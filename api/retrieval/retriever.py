@@ -148,6 +148,10 @@ class Retriever:
         self._namespace_search = NamespaceSearch(thresholds or Thresholds(), reranker)
         self._trace_ids = TraceIds()
 
+    def size_bytes(self) -> dict[str, int]:
+        """Return the memory of the indexes and caches of retrievals, by part."""
+        return self._index_cache.size_bytes() | self._current_vectors().size_bytes()
+
     def prepare(self, vectors: Vectors) -> None:
         """Compute what retrievals need once for the model of `vectors`, which must be ready."""
         self._namespace_search.background.prepare(vectors)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from recollect.events.backends.log import EventLog
 from recollect.events.errors import StorageError
@@ -39,12 +40,12 @@ WHERE embeddings.model = ? AND embeddings.version = ? AND embeddings.chunk = 0
 """
 
 _EMBEDDED_AMONG = "SELECT DISTINCT version FROM embeddings WHERE model = ? AND version IN (%s)"
-# Codes of turns are read in two steps instead of a join: each table's pages stay in SQLite's cache.
-_TURN_KEYS = """
-SELECT vector_key, version FROM embeddings WHERE model = ? AND version IN (%s) AND chunk < ?
-ORDER BY version, chunk
+# The codes of the turns of a JSON list of versions. The order of the joins is that of the keys, so nothing is sorted.
+_TURN_CODES = """
+SELECT version, chunk, codes FROM json_each(?) CROSS JOIN embeddings ON model = ? AND version = value AND chunk < ?
+CROSS JOIN token_codes USING (vector_key)
 """
-_CODES = "SELECT vector_key, codes FROM token_codes WHERE vector_key IN (%s)"
+_VECTORS_AFTER = "SELECT count(*) FROM embeddings WHERE model = ? AND version > ? AND version <= ?"
 
 _INSERT_VECTOR = "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)"
 _INSERT_CODES = """
@@ -233,18 +234,13 @@ class VectorStore:
 
     def codes(self, versions: Sequence[int]) -> dict[int, list[bytes]]:
         """Return the token codes of the turns of `versions`, chunk by chunk; turns without codes are left out."""
-        keys: list[tuple[Any, ...]] = self._connection.execute(
-            _TURN_KEYS % _placeholders(versions), (self._model, *versions, _CODED_CHUNKS_MAX)
+        rows: list[Any] = self._connection.execute(
+            _TURN_CODES, (orjson.dumps([*versions]).decode(), self._model, _CODED_CHUNKS_MAX)
         ).fetchall()
-        vector_keys = sorted({key for key, _ in keys})
-        rows: list[tuple[Any, ...]] = self._connection.execute(
-            _CODES % _placeholders(vector_keys), vector_keys
-        ).fetchall()
-        codes: dict[int, bytes] = dict(rows)
         chunks: dict[int, list[bytes]] = {}
-        for key, version in keys:
-            if codes.get(key):
-                chunks.setdefault(version, []).append(codes[key])
+        for version, _, codes in sorted(rows):
+            if codes:
+                chunks.setdefault(version, []).append(codes)
         return chunks
 
     def _vector(self, query: str, value: bytes | int) -> Vector | None:
@@ -311,7 +307,14 @@ class VectorStore:
                     if checkpoint == self._indexed:
                         self.index = self._loaded
                         return self.index
+                    if checkpoint > self._indexed + _LOADED_VERSIONS:
+                        self._reserve(self._loaded, checkpoint)
                     self._load(self._loaded, min(checkpoint, self._indexed + _LOADED_VERSIONS))
+
+    def _reserve(self, index: VectorIndex, until: int) -> None:
+        """Give `index` room for the vectors of the episodes up to the version `until`, so that it grows once."""
+        row: Any = self._connection.execute(_VECTORS_AFTER, (self._model, self._indexed, until)).fetchone()
+        index.reserve(row[0])
 
     def _load(self, index: VectorIndex, until: int) -> None:
         """Add the vectors of the episodes up to the version `until` to `index`."""

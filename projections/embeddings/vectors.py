@@ -160,6 +160,10 @@ class Vectors:
         """Return the number of namespaces whose vectors are open."""
         return self._stores.count
 
+    def size_bytes(self) -> dict[str, int]:
+        """Return the memory of what is loaded, by part."""
+        return {"vectors": self._index_bytes(), "token codes": self._code_cache.size_bytes}
+
     def backlog(self, namespace: str, snapshot: Snapshot) -> EmbeddingBacklog:
         """Return the number of episodes of `snapshot` without vectors. The model must be ready."""
         checkpoint = 0
@@ -432,10 +436,12 @@ class Vectors:
     def _drop_over_memory_limit(self) -> None:
         """Close the least recently used store when the indexes take more than `index_bytes_max`."""
         with self._stores.lock:
-            stores = self._stores.files()
-            size_bytes = sum(store.index.size_bytes for store in stores if store.index is not None)
-            if size_bytes > self._index_bytes_max and len(stores) > 1:
+            if self._index_bytes() > self._index_bytes_max and self._stores.count > 1:
                 self._stores.drop_idle()
+
+    def _index_bytes(self) -> int:
+        """Return the memory of the indexes in use, with the room for further vectors."""
+        return sum(store.index.size_bytes for store in self._stores.files() if store.index is not None)
 
     def _path(self, namespace: str) -> Path:
         return _vectors_path(self._data, namespace)

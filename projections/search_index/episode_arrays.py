@@ -66,6 +66,11 @@ class EpisodeArrays:
     def __len__(self) -> int:
         return len(self.versions)
 
+    @property
+    def size_bytes(self) -> int:
+        """Return the memory of the arrays, without the room behind them."""
+        return self.row_by_version.nbytes + sum(getattr(self, name).nbytes for name in _ARRAYS)
+
     @cached_property
     def mean_length(self) -> float:
         """Return the mean of `lengths`, never under 1."""

@@ -21,8 +21,9 @@ from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.search_index.growing_arrays import GrowingArrays
 
-#: Entries of all cached posting lists together, 6 bytes each: 24 MB.
+#: Entries of all cached posting lists together: 24 MB.
 ENTRIES_MAX = 4_000_000
+_ENTRY_BYTES = 6
 #: Events since the last search over which the cached lists are read again instead of being extended.
 TAIL_EVENTS_MAX = 500
 
@@ -44,6 +45,11 @@ class Posting:
 class PostingLists(Protocol):
     """The posting lists of a read model, by stem."""
 
+    @property
+    def size_bytes(self) -> int:
+        """Return the memory of the cached posting lists."""
+        ...
+
     def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
         """Return the posting lists of stemmed `terms`; see `Postings.get`."""
         ...
@@ -61,6 +67,11 @@ class PostingsWithTurns:
     def __init__(self, postings: PostingLists, turns: Sequence[tuple[int, str, int | None]]) -> None:
         self._postings = postings
         self._turns = turns
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the memory of the cached posting lists."""
+        return self._postings.size_bytes
 
     def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
         """Return the posting lists of stemmed `terms`; see `Postings.get`."""
@@ -93,6 +104,11 @@ class Postings:
         #: All cached posting lists contain the episodes up to this version.
         self._through = 0
         self._lock = threading.Lock()
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the memory of the cached posting lists."""
+        return _ENTRY_BYTES * self._terms.size
 
     def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
         """Return the posting lists of stemmed `terms`.

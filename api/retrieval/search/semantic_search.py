@@ -27,8 +27,8 @@ WINDOW: Final = "window"
 #: Weights of the turns before and after a turn in its window, by distance.
 _WINDOW_WEIGHTS = (0.5, 0.25)
 
-#: Queries whose embeddings stay in memory, since users and bots repeat queries. About 10 KB each.
-_QUERIES_MAX = 1_024
+#: Queries whose embeddings stay in memory, since users and bots repeat queries. About 25 KB each, of tokens mostly.
+_QUERIES_MAX = 256
 
 
 class QueryEmbeddings:
