@@ -51,9 +51,7 @@ def serve(
             supervisor = ProcessSupervisor(
                 settings, listener, servers=servers, has_background=workers, configure_log=configure_log
             )
-            with supervisor.running() as watch:
-                announce(supervisor.shared.local_secret)
-                watch()
+            supervisor.run(lambda: announce(supervisor.shared.local_secret))
 
 
 def _serve_here(settings: Settings, listener: socket.socket, announce: Callable[[str], None], *, workers: bool) -> None:

@@ -169,6 +169,17 @@ def any_looks_like_instructions(texts: Sequence[str]) -> bool:
     return any(map(looks_like_instructions, texts))
 
 
+def may_look_like_instructions(payload: str) -> bool:
+    """Return whether a text in a JSON payload can look like instructions; cheap, for most cannot.
+
+    JSON writes other letters than ASCII, and all words of the rules, as they are in the texts.
+    """
+    if not payload.isascii() or "&" in payload:
+        # Some letters and references stand for others.
+        return True
+    return sum(rule.weight for rule in _candidates(payload)) >= INSTRUCTIONS_MIN
+
+
 def without_instructions(text: str) -> str:
     """Return `text` with a mark in place of each sentence that has a part in its instructions."""
     parts = [part[0] for part in _SENTENCE.finditer(text)]

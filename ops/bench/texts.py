@@ -12,6 +12,17 @@ from typing import Any
 
 #: When questions are asked: after everything that was said.
 ASKED_AT = datetime(2026, 12, 1, tzinfo=UTC)
+#: Questions about the demo conversation.
+QUESTIONS = (
+    "Where does Tobias live now?",
+    "What is the name of the cat?",
+    "Which exhibition opens in March?",
+    "Who is allergic to something?",
+    "What did we put on the list?",
+    "When is the next trip?",
+    "Which job does Juniper help with?",
+    "What happened on Lark Street?",
+)
 _DEMO = Path(__file__).parents[1] / "demo" / "conversation.jsonl"
 
 

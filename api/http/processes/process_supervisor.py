@@ -26,6 +26,7 @@ from recollect.api.http.processes.process_table import ProcessTable
 from recollect.api.http.processes.server_start import Shared
 from recollect.api.settings import Settings, available_processors
 from recollect.events.errors import StorageError
+from recollect.events.storage.shared_memory import SharedMemory
 
 _logger = logging.getLogger(__name__)
 
@@ -65,17 +66,17 @@ class ProcessSupervisor:
             table=table,
             channels=Channels(table.size),
             rates=RateMemory(is_shared=True),
+            writing=SharedMemory(1),
             local_secret=new_local_secret(),
             configure_log=configure_log,
         )
         self._children = [_Child(self.shared, number) for number in range(table.size)]
 
-    @contextmanager
-    def running(self) -> Generator[Callable[[], None]]:
-        """Start the processes, and stop them when the context exits.
+    def run(self, on_serving: Callable[[], None]) -> None:
+        """Serve until SIGINT or SIGTERM, and start processes again that end.
 
-        Yields:
-            A function that starts processes again that end, until a signal arrives.
+        Parameters:
+            on_serving: called once all processes serve.
 
         Raises:
             StorageError: a process cannot start; its text is the reason.
@@ -85,22 +86,28 @@ class ProcessSupervisor:
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, available_processors() // self.shared.table.servers)))
         with _signals() as stopped:
             try:
-                for child in self._children:
-                    child.start()
-                for child in self._children:
-                    if stopped.fileno() in wait([child.started, stopped.fileno()]):
-                        break
-                    child.require_started()
-                yield lambda: self._watch(stopped)
+                if self._start(stopped):
+                    on_serving()
+                    self._watch(stopped)
             finally:
                 self._stop()
+
+    def _start(self, stopped: socket.socket) -> bool:
+        """Start the processes; return False when a signal arrives meanwhile."""
+        for child in self._children:
+            child.start()
+        for child in self._children:
+            if stopped in wait([child.started, stopped]):
+                return False
+            child.require_started()
+        return True
 
     def _watch(self, stopped: socket.socket) -> None:
         """Start processes again that end; return after a signal."""
         while True:
             sentinels = [child.process.sentinel for child in self._children if child.is_running]
-            ready = wait([*sentinels, stopped.fileno()], _next_start(self._children))
-            if stopped.fileno() in ready:
+            ready = wait([*sentinels, stopped], _next_start(self._children))
+            if stopped in ready:
                 return
             for child in self._children:
                 child.restart_if_ended()
