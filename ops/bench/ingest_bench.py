@@ -29,7 +29,7 @@ from recollect.projections.embeddings.openvino_runtime import OpenVinoRuntime
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
-MESSAGES = 3_000
+MESSAGES = 500
 #: Parts of a data set after each of which another takes its turn.
 TURNS = 4
 #: Texts of a batch, as sentence-transformers and the peers have it.
@@ -129,8 +129,14 @@ def _floors() -> list[Contender]:
         assert isinstance(runtime, OpenVinoRuntime)
         floors.append(Contender("floor: OpenVINO alone, each message once", partial(_openvino_once, runtime)))
     library: Any = import_module("sentence_transformers")
-    model = library.SentenceTransformer(model_source(DEFAULT_MODEL), device="cpu")
-    floors.append(Contender("peers: sentence-transformers, each once", partial(_peer_once, model)))
+    torch: Any = import_module("torch")
+    # As the peers load it of their own accord, and as `ops/bench/peers` does where the processor has bfloat16.
+    for precision in (torch.float32, torch.bfloat16):
+        model = library.SentenceTransformer(
+            model_source(DEFAULT_MODEL), device="cpu", model_kwargs={"dtype": precision}
+        )
+        name = f"peers: sentence-transformers, {str(precision).removeprefix('torch.')}"
+        floors.append(Contender(name, partial(_peer_once, model)))
     return floors
 
 
