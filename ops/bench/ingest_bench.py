@@ -22,9 +22,10 @@ from table import heading
 from recollect.api.assembly.memory_parts import MemoryParts, open_parts
 from recollect.api.settings import load_settings
 from recollect.events.validation import drafts
-from recollect.projections.embeddings.embedder import EMBEDDED_TEXTS, EMBEDDED_TOKENS
+from recollect.projections.embeddings.embedder import EMBEDDED_TEXTS
 from recollect.projections.embeddings.model_files import model_source
 from recollect.projections.embeddings.model_loading import load_runtime
+from recollect.projections.embeddings.model_runtime import EMBEDDED_TOKENS
 from recollect.projections.embeddings.openvino_runtime import OpenVinoRuntime
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.projection_settings import DEFAULT_MODEL
@@ -47,6 +48,13 @@ class Cost(NamedTuple):
     seconds: float
     #: Processor time of all threads.
     cpu_seconds: float
+
+
+class Reading(NamedTuple):
+    """What the model has read."""
+
+    texts: float
+    tokens: float
 
 
 class Contender(NamedTuple):
@@ -73,13 +81,15 @@ def run(folder: Path, messages: int = MESSAGES) -> None:
 
 def _compare(set_name: str, events: list[Event], contenders: list[Contender]) -> None:
     costs: dict[str, list[Cost]] = {contender.name: [] for contender in contenders}
-    read_before = _read()
+    read: dict[str, list[Reading]] = {contender.name: [] for contender in contenders}
     for turn in range(TURNS):
         share = events[len(events) * turn // TURNS : len(events) * (turn + 1) // TURNS]
         for contender in contenders:
+            before = _read()
             costs[contender.name].append(_cost(partial(contender.work, share)))
-    read = [(now - before) / len(events) for now, before in zip(_read(), read_before, strict=True)]
-    print(f"{set_name}: {len(events):,} messages; recollect reads {read[0]:.2f} texts, {read[1]:.0f} tokens a message")
+            read[contender.name].append(Reading(*(now - then for now, then in zip(_read(), before, strict=True))))
+    texts_read, tokens_read = (sum(numbers) / len(events) for numbers in zip(*read["recollect"], strict=True))
+    print(f"{set_name}: {len(events):,} messages, {texts_read:.2f} texts and {tokens_read:.0f} tokens a message")
     ours = _total(costs["recollect"])
     for name, parts in costs.items():
         total = _total(parts)
@@ -90,9 +100,8 @@ def _compare(set_name: str, events: list[Event], contenders: list[Contender]) ->
         )
 
 
-def _read() -> tuple[float, float]:
-    """Return the texts and tokens that the model has read for Recollect."""
-    return sum(EMBEDDED_TEXTS.values().values()), sum(EMBEDDED_TOKENS.values().values())
+def _read() -> Reading:
+    return Reading(sum(EMBEDDED_TEXTS.values().values()), sum(EMBEDDED_TOKENS.values().values()))
 
 
 def _total(costs: Sequence[Cost]) -> Cost:
