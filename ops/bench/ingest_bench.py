@@ -22,14 +22,15 @@ from table import heading
 from recollect.api.assembly.memory_parts import MemoryParts, open_parts
 from recollect.api.settings import load_settings
 from recollect.events.validation import drafts
-from recollect.projections.embeddings.embedder import EMBEDDED_TEXTS, EMBEDDED_TOKENS
+from recollect.projections.embeddings.embedder import EMBEDDED_TEXTS
 from recollect.projections.embeddings.model_files import model_source
 from recollect.projections.embeddings.model_loading import load_runtime
+from recollect.projections.embeddings.model_runtime import EMBEDDED_TOKENS
 from recollect.projections.embeddings.openvino_runtime import OpenVinoRuntime
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
-MESSAGES = 3_000
+MESSAGES = 500
 #: Parts of a data set after each of which another takes its turn.
 TURNS = 4
 #: Texts of a batch, as sentence-transformers and the peers have it.
@@ -47,6 +48,13 @@ class Cost(NamedTuple):
     seconds: float
     #: Processor time of all threads.
     cpu_seconds: float
+
+
+class Reading(NamedTuple):
+    """What the model has read."""
+
+    texts: float
+    tokens: float
 
 
 class Contender(NamedTuple):
@@ -73,13 +81,15 @@ def run(folder: Path, messages: int = MESSAGES) -> None:
 
 def _compare(set_name: str, events: list[Event], contenders: list[Contender]) -> None:
     costs: dict[str, list[Cost]] = {contender.name: [] for contender in contenders}
-    read_before = _read()
+    read: dict[str, list[Reading]] = {contender.name: [] for contender in contenders}
     for turn in range(TURNS):
         share = events[len(events) * turn // TURNS : len(events) * (turn + 1) // TURNS]
         for contender in contenders:
+            before = _read()
             costs[contender.name].append(_cost(partial(contender.work, share)))
-    read = [(now - before) / len(events) for now, before in zip(_read(), read_before, strict=True)]
-    print(f"{set_name}: {len(events):,} messages; recollect reads {read[0]:.2f} texts, {read[1]:.0f} tokens a message")
+            read[contender.name].append(Reading(*(now - then for now, then in zip(_read(), before, strict=True))))
+    texts_read, tokens_read = (sum(numbers) / len(events) for numbers in zip(*read["recollect"], strict=True))
+    print(f"{set_name}: {len(events):,} messages, {texts_read:.2f} texts and {tokens_read:.0f} tokens a message")
     ours = _total(costs["recollect"])
     for name, parts in costs.items():
         total = _total(parts)
@@ -90,9 +100,8 @@ def _compare(set_name: str, events: list[Event], contenders: list[Contender]) ->
         )
 
 
-def _read() -> tuple[float, float]:
-    """Return the texts and tokens that the model has read for Recollect."""
-    return sum(EMBEDDED_TEXTS.values().values()), sum(EMBEDDED_TOKENS.values().values())
+def _read() -> Reading:
+    return Reading(sum(EMBEDDED_TEXTS.values().values()), sum(EMBEDDED_TOKENS.values().values()))
 
 
 def _total(costs: Sequence[Cost]) -> Cost:
@@ -129,8 +138,14 @@ def _floors() -> list[Contender]:
         assert isinstance(runtime, OpenVinoRuntime)
         floors.append(Contender("floor: OpenVINO alone, each message once", partial(_openvino_once, runtime)))
     library: Any = import_module("sentence_transformers")
-    model = library.SentenceTransformer(model_source(DEFAULT_MODEL), device="cpu")
-    floors.append(Contender("peers: sentence-transformers, each once", partial(_peer_once, model)))
+    torch: Any = import_module("torch")
+    # As the peers load it of their own accord, and as `ops/bench/peers` does where the processor has bfloat16.
+    for precision in (torch.float32, torch.bfloat16):
+        model = library.SentenceTransformer(
+            model_source(DEFAULT_MODEL), device="cpu", model_kwargs={"dtype": precision}
+        )
+        name = f"peers: sentence-transformers, {str(precision).removeprefix('torch.')}"
+        floors.append(Contender(name, partial(_peer_once, model)))
     return floors
 
 

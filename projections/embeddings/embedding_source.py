@@ -24,8 +24,8 @@ _EMBEDDED = Counter("recollect_texts_embedded", "Texts whose vectors this proces
 
 #: Texts by the digests under which their vectors are stored.
 Stretches = Mapping[bytes, Stretch]
-#: Returns the embeddings of texts by the model.
-Compute = Callable[[Stretches], dict[bytes, StoredEmbedding]]
+#: Returns the embeddings of texts, which the model computes or another machine has made.
+Obtain = Callable[[Stretches], dict[bytes, StoredEmbedding]]
 
 
 class EmbeddingSource:
@@ -51,7 +51,7 @@ class EmbeddingSource:
         return None if self._shared is None else self._log.head(namespace).erasure_version
 
     def obtain(
-        self, namespace: str, stretches: Stretches, compute: Compute, erasure_version: int | None, *, with_codes: bool
+        self, namespace: str, stretches: Stretches, compute: Obtain, erasure_version: int | None, *, with_codes: bool
     ) -> dict[bytes, StoredEmbedding]:
         """Return the embeddings of `stretches`, by their digests.
 

@@ -163,5 +163,7 @@ def _torch() -> Any:
 
 
 def _has_bfloat16() -> bool:
-    """Return whether the processor multiplies bfloat16 in hardware (AMX)."""
-    return getattr(_torch().cpu, "_is_amx_tile_supported", lambda: False)()
+    """Return whether the processor multiplies bfloat16 in hardware: with AMX, or with AVX-512."""
+    cpu = _torch().cpu
+    checks = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
+    return any(getattr(cpu, check, lambda: False)() for check in checks)

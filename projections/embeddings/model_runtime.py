@@ -8,11 +8,14 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from recollect.events.instruments import Counter
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
 
 RuntimeName = Literal["openvino", "torch", "static", "none"]
 
+
+EMBEDDED_TOKENS = Counter("recollect_embedded_tokens", "Tokens that the embedding model has read, with their contexts")
 
 #: Returns what is held during one forward pass.
 Hold = Callable[[], AbstractContextManager[None]]

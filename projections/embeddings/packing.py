@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.projections.embeddings.model_runtime import normalised
+from recollect.projections.embeddings.model_runtime import EMBEDDED_TOKENS, normalised
 from recollect.projections.embeddings.offset_tokenizer import Encoding, OffsetTokenizer
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
@@ -102,6 +102,7 @@ class Packer:
             length = -(-max(1, len(layouts[at].ids)) // _TOKENS_STEP) * _TOKENS_STEP
             wanted = min(len(layouts) - at, max(1, _BATCH_TOKENS // length))
             count = 1 << (wanted.bit_length() - 1)
+            EMBEDDED_TOKENS.add(amount=sum(len(layout.ids) for layout in layouts[at : at + count]))
             yield self._batch(layouts[at : at + count], length)
             at += count
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from recollect.projections.embeddings.model_runtime import (
+    EMBEDDED_TOKENS,
     Hold,
     Runtime,
     RuntimeName,
@@ -68,6 +69,7 @@ class TorchRuntime:
     def _encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
         """Return the embeddings that sentence-transformers gives for texts."""
         spans = [()] * len(texts) if self._tokenizer is None else [it.spans for it in self._tokenizer.encode(texts)]
+        EMBEDDED_TOKENS.add(amount=sum(map(len, spans)))
         rows: Any = self.model.encode(
             list(texts), output_value=None, show_progress_bar=False, batch_size=len(texts), convert_to_numpy=False
         )

@@ -48,6 +48,8 @@ class VectorIndex:
         self._starts = np.empty(_INITIAL_ROWS, np.int64)
         #: Filled (rows, episodes), replaced in one assignment, so that a concurrent search sees complete episodes only.
         self._filled = (0, 0)
+        #: Vectors of later episodes, which were embedded out of turn; None: there are none.
+        self.ahead: VectorIndex | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -92,6 +94,17 @@ class VectorIndex:
             query: normalised, shape (dimensions,).
             until: the last version to search; None searches all.
         """
+        ahead, found = self.ahead, self._cosines(query, until)
+        if ahead is None:
+            return found
+        later = ahead.cosines(query, until=until)
+        # While this index is extended, it may already have some of them.
+        new = later.versions > (found.versions[-1] if len(found.versions) else 0)
+        return Cosines(
+            np.concatenate([found.versions, later.versions[new]]), np.concatenate([found.values, later.values[new]])
+        )
+
+    def _cosines(self, query: Vector, until: int | None) -> Cosines:
         rows, episodes = self._filled
         versions, starts = self._versions[:episodes], self._starts[:episodes]
         if until is not None and episodes and versions[-1] > until:

@@ -55,6 +55,7 @@ _INSERT_PASSAGE = """
 INSERT OR REPLACE INTO embeddings (model, version, part, chunk, vector_key)
 SELECT model, ?, 'turn', ?, key FROM vectors WHERE model = ? AND digest = ?
 """
+_NEWEST = "SELECT max(version) FROM embeddings WHERE model = ?"
 _HAS_VECTOR = "SELECT 1 FROM vectors WHERE model = ? AND digest = ?"
 _HAS_CODES = "SELECT 1 FROM vectors JOIN token_codes ON vector_key = key WHERE model = ? AND digest = ?"
 
@@ -116,6 +117,8 @@ class VectorStore:
         #: The index while it is loaded, up to the version `_indexed`.
         self._loaded: VectorIndex | None = None
         self._indexed = 0
+        #: The versions between which `ahead` of the index has vectors.
+        self._ahead = (0, 0)
         #: Generation of caches over this file: another number whenever episodes may have other vectors.
         self.cache_generation = next(_cache_generations)
         self._log_checked = False
@@ -181,15 +184,40 @@ class VectorStore:
             if self.checkpoint() == 0:
                 self._connection.execute("DELETE FROM embeddings WHERE model = ?", (self._model,))
             self._insert(embeddings)
-            self._connection.executemany(
-                _INSERT_PASSAGE,
-                [(version, passage.chunk, self._model, digest) for version, passage, digest in passages],
-            )
+            self._insert_passages(passages)
             self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, *last))
-        if any(version <= after for version, *_ in passages):
-            # The index is extended in order of versions, so one that has passed these sources is loaded again.
-            self._loaded = None
+        self._reload_if_passed(passages, after)
         return True
+
+    def newest(self) -> int:
+        """Return the version of the newest episode with vectors; 0 when there is none."""
+        row: tuple[Any, ...] | None = self._connection.execute(_NEWEST, (self._model,)).fetchone()
+        return 0 if row is None or row[0] is None else row[0]
+
+    def save_ahead(
+        self, embeddings: Mapping[bytes, StoredEmbedding], passages: Sequence[tuple[int, Passage, bytes]], *, after: int
+    ) -> None:
+        """Write the embeddings of episodes after the next ones; they are found from now on, and the checkpoint stays.
+
+        Nothing is written when another process has changed the checkpoint `after`, or has removed a vector.
+        """
+        with self._transaction():
+            stored = {digest for _, _, digest in passages if digest not in embeddings}
+            if self.checkpoint() != after or self.missing(stored, with_codes=True):
+                return
+            self._insert(embeddings)
+            self._insert_passages(passages)
+        self._reload_if_passed(passages, after)
+
+    def _reload_if_passed(self, passages: Sequence[tuple[int, Passage, bytes]], after: int) -> None:
+        """Load the index again when it has passed one of the episodes: it is extended in the order of versions."""
+        if any(version <= after for version, *_ in passages):
+            self._loaded = None
+
+    def _insert_passages(self, passages: Sequence[tuple[int, Passage, bytes]]) -> None:
+        self._connection.executemany(
+            _INSERT_PASSAGE, [(version, passage.chunk, self._model, digest) for version, passage, digest in passages]
+        )
 
     def save_texts(self, embeddings: Mapping[bytes, StoredEmbedding]) -> None:
         """Write the embeddings of texts that are no passages, by the sha256 of the texts."""
@@ -305,6 +333,7 @@ class VectorStore:
                         self._loaded, self._indexed = VectorIndex(dimensions), 0
                         self.cache_generation = next(_cache_generations)
                     if checkpoint == self._indexed:
+                        self._load_ahead(self._loaded, checkpoint)
                         self.index = self._loaded
                         return self.index
                     if checkpoint > self._indexed + _LOADED_VERSIONS:
@@ -318,12 +347,24 @@ class VectorStore:
 
     def _load(self, index: VectorIndex, until: int) -> None:
         """Add the vectors of the episodes up to the version `until` to `index`."""
-        rows: list[tuple[Any, ...]] = self._connection.execute(
-            _VECTORS_BETWEEN, (self._model, self._indexed, until)
-        ).fetchall()
+        self._add_between(index, self._indexed, until)
+        self._indexed = until
+
+    def _load_ahead(self, index: VectorIndex, checkpoint: int) -> None:
+        """Give `index` the vectors of the episodes after the checkpoint, which were embedded out of turn."""
+        newest = self.newest()
+        if newest <= checkpoint:
+            index.ahead = None
+        elif index.ahead is None or (checkpoint, newest) != self._ahead:
+            ahead = VectorIndex(index.dimensions)
+            self._add_between(ahead, checkpoint, newest)
+            index.ahead = ahead
+        self._ahead = (checkpoint, newest)
+
+    def _add_between(self, index: VectorIndex, after: int, until: int) -> None:
+        rows: list[tuple[Any, ...]] = self._connection.execute(_VECTORS_BETWEEN, (self._model, after, until)).fetchall()
         matrix = np.frombuffer(b"".join(vector for _, vector in rows), "<f4")
         index.add([version for version, _ in rows], matrix.reshape(len(rows), index.dimensions))
-        self._indexed = until
 
     def close(self) -> None:
         """Close the file."""

@@ -24,7 +24,8 @@ from recollect.events.progress import OnProgress
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.projections.embeddings.embedder import Embedder
-from recollect.projections.embeddings.embedding_source import EmbeddingSource, Stretches
+from recollect.projections.embeddings.embedding_source import EmbeddingSource, Obtain, Stretches
+from recollect.projections.embeddings.fair_lock import FairLock
 from recollect.projections.embeddings.passages import (
     PASSAGES_VERSION,
     Passage,
@@ -55,6 +56,8 @@ _logger = logging.getLogger(__name__)
 
 #: Episodes embedded in one transaction: a killed process loses a second or two of work.
 _BATCH_EPISODES = 256
+#: Newest events whose episodes are embedded before a backlog: what a conversation is about now, a second of work.
+_NEWEST_EVENTS = 64
 #: Namespaces whose files of vectors are open at once.
 _OPEN_MAX = 64
 #: Namespaces whose paths are cached.
@@ -107,8 +110,8 @@ class Vectors:
         self._index_bytes_max = index_bytes_max
         self._source = EmbeddingSource(data, embedder, read_models.log, shared)
         self._stores: OpenFiles[VectorStore] = OpenFiles(_OPEN_MAX, lease=read_models.disk_limit.in_use)
-        # One thread embeds at a time: two would only share the processor.
-        self._embed_lock = threading.Lock()
+        # One thread embeds at a time: two would only share the processor. Namespaces take turns after each batch.
+        self._embed_lock = FairLock()
         self._closed = False
         self._code_cache = TokenCodeCache()
         #: By namespace, the version up to which knowledge was embedded.
@@ -124,7 +127,7 @@ class Vectors:
     ) -> int:
         """Embed the episodes and the knowledge that have no vectors yet; return the number of episodes embedded.
 
-        Without a ready model it embeds nothing.
+        Without a ready model it embeds nothing. While much is missing, what was said last comes first.
 
         Parameters:
             on_progress: called with (episodes embedded, episodes in all) after each batch.
@@ -133,26 +136,26 @@ class Vectors:
                 another thread that embeds.
         """
         done = 0
-        if not self._embed_lock.acquire(timeout=-1 if math.isinf(deadline) else max(0.0, deadline - time.monotonic())):
-            return 0
-        try:
-            while self.embedder.state == "ready" and time.monotonic() < deadline:
-                if self._closed or (stop is not None and stop.is_set()):
-                    break
+        while self.embedder.state == "ready" and time.monotonic() < deadline:
+            if self._closed or (stop is not None and stop.is_set()):
+                break
+            with self._embed_lock.held(deadline - time.monotonic()) as is_held:
+                if not is_held:
+                    return done
                 started = time.perf_counter()
                 embedded = self._embed_batch(namespace)
-                if not embedded:
-                    break
-                APPLY_SECONDS.observe(time.perf_counter() - started, "embeddings")
-                done += embedded
-                if on_progress is not None:
-                    with self._read_models.reading(namespace) as snapshot:
-                        backlog = self.backlog(namespace, snapshot)
-                    on_progress(backlog.total - backlog.missing, backlog.total)
-            if self.embedder.state == "ready" and not self._closed:
-                self._embed_knowledge(namespace)
-        finally:
-            self._embed_lock.release()
+            if not embedded:
+                break
+            APPLY_SECONDS.observe(time.perf_counter() - started, "embeddings")
+            done += embedded
+            if on_progress is not None:
+                with self._read_models.reading(namespace) as snapshot:
+                    backlog = self.backlog(namespace, snapshot)
+                on_progress(backlog.total - backlog.missing, backlog.total)
+        if self.embedder.state == "ready" and not self._closed:
+            with self._embed_lock.held(deadline - time.monotonic()) as is_held:
+                if is_held:
+                    self._embed_knowledge(namespace)
         return done
 
     @property
@@ -294,15 +297,41 @@ class Vectors:
                 while True:
                     with store.lock:
                         after = store.checkpoint()
+                    self._embed_newest(namespace, snapshot, store, after, obtain)
                     episodes = snapshot.episodes.to_embed(after, limit=_BATCH_EPISODES)
-                    windows = SessionWindows(snapshot.episodes.spoken_after)
-                    batch = [
-                        (version, passage, passage.stretch.digest)
-                        for episode in episodes
-                        for version, passage in self._passages(namespace, snapshot, store, windows, episode)
-                    ]
+                    batch = self._batch(namespace, snapshot, store, episodes)
                     if not episodes or self._embed_passages(store, after, episodes[-1], batch, obtain):
                         return len(episodes)
+
+    def _embed_newest(self, namespace: str, snapshot: Snapshot, store: VectorStore, after: int, obtain: Obtain) -> None:
+        """Embed the newest episodes out of turn, unless their turn comes soon or they have vectors already.
+
+        Parameters:
+            after: the checkpoint. At the first one, the file may still have rows of another source.
+        """
+        if not after:
+            return
+        if snapshot.version - after <= _BATCH_EPISODES + _NEWEST_EVENTS:
+            return
+        with store.lock:
+            newest = max(store.newest(), snapshot.version - _NEWEST_EVENTS)
+        batch = self._batch(namespace, snapshot, store, snapshot.episodes.to_embed(newest, limit=_NEWEST_EVENTS))
+        if not batch:
+            return
+        new = self._missing(store, batch, obtain)
+        with store.lock:
+            store.save_ahead(new, batch, after=after)
+
+    def _batch(
+        self, namespace: str, snapshot: Snapshot, store: VectorStore, episodes: Sequence[EpisodeToEmbed]
+    ) -> list[tuple[int, Passage, bytes]]:
+        """Return the passages of episodes, each with its version and the digest of its stretch."""
+        windows = SessionWindows(snapshot.episodes.spoken_after)
+        return [
+            (version, passage, passage.stretch.digest)
+            for episode in episodes
+            for version, passage in self._passages(namespace, snapshot, store, windows, episode)
+        ]
 
     def _passages(
         self,
@@ -338,23 +367,28 @@ class Vectors:
         after: int,
         last: EpisodeToEmbed,
         batch: Sequence[tuple[int, Passage, bytes]],
-        obtain: Callable[[Stretches], dict[bytes, StoredEmbedding]],
+        obtain: Obtain,
     ) -> bool:
         """Embed the passages of the episodes after the checkpoint `after` up to `last`; store vectors and checkpoint.
 
         Parameters:
             batch: (version of the episode or of an expired source, passage, digest of its stretch).
-            obtain: returns the embeddings of stretches by their digests.
 
         Returns:
             False when nothing was stored: another process has reset the checkpoint or removed a vector meanwhile.
         """
+        new = self._missing(store, batch, obtain)
+        with store.lock:
+            return store.save(new, batch, after=after, last=(last.version, last.id))
+
+    def _missing(
+        self, store: VectorStore, batch: Sequence[tuple[int, Passage, bytes]], obtain: Obtain
+    ) -> dict[bytes, StoredEmbedding]:
+        """Return the embeddings of the stretches of a batch that are not stored, by their digests."""
         stretches = {digest: passage.stretch for _, passage, digest in batch}
         with store.lock:
             missing = store.missing(stretches, with_codes=True)
-        new = obtain({digest: stretch for digest, stretch in stretches.items() if digest in missing})
-        with store.lock:
-            return store.save(new, batch, after=after, last=(last.version, last.id))
+        return obtain({digest: stretch for digest, stretch in stretches.items() if digest in missing})
 
     def _embedded_texts(self, stretches: Stretches) -> dict[bytes, StoredEmbedding]:
         """Return the embeddings of texts that are no passages, by their digests."""

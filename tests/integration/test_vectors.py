@@ -233,6 +233,59 @@ def test_a_stop_ends_the_work_between_batches_and_the_rest_is_done_later(
     assert vectors.embed_new("a") == 400 - first
 
 
+def test_of_a_backlog_the_newest_messages_are_found_first(
+    log: SqliteLog, models: ReadModels, open_vectors: Open
+) -> None:
+    embedder = HashingEmbedder()
+    vectors = open_vectors(embedder)
+    texts = [f"text {number}" for number in range(900)]
+    say(log, models, *texts)
+    seen: list[tuple[int, int]] = []
+    stop = threading.Event()
+
+    def progress(_done: int, _total: int) -> None:
+        with models.reading("a") as snapshot:
+            versions = vectors.index("a", snapshot).cosines(embedder.embed_query("text").vector).versions.tolist()
+            seen.append((versions[-1], vectors.backlog("a", snapshot).missing))
+        assert versions == sorted(set(versions))
+        if len(seen) == 1:
+            say(log, models, "the newest of all")
+        else:
+            stop.set()
+
+    vectors.embed_new("a", on_progress=progress, stop=stop)
+    # After the first batch the last messages are not found yet; after the second one they are.
+    assert seen == [(256, 644), (901, 389)]
+    assert vectors.embed_new("a") == 389
+    assert_holds(models, vectors, [*texts, "the newest of all"])
+    again = open_vectors(HashingEmbedder())
+    assert_holds(models, again, [*texts, "the newest of all"])
+
+
+def test_namespaces_take_turns_when_both_have_a_backlog(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
+    vectors = open_vectors(HashingEmbedder())
+    for namespace in ("a", "b"):
+        for start in range(0, 1_500, 500):
+            log.append(namespace, drafts([message(f"text {number}") for number in range(start, start + 500)]))
+        models.catch_up(namespace)
+    threads: list[threading.Thread] = []
+    order: list[str] = []
+
+    def progress(_done: int, _total: int) -> None:
+        order.append("a")
+        if not threads:
+            threads.append(threading.Thread(target=vectors.embed_new, args=("b",), kwargs={"on_progress": other}))
+            threads[0].start()
+
+    def other(_done: int, _total: int) -> None:
+        order.append("b")
+
+    vectors.embed_new("a", on_progress=progress)
+    threads[0].join()
+    # Six batches each; the second one begins before the first one is done.
+    assert order.index("b") < max(place for place, namespace in enumerate(order) if namespace == "a")
+
+
 def test_a_damaged_file_of_vectors_is_made_anew(
     tmp_path: Path, log: SqliteLog, models: ReadModels, open_vectors: Open
 ) -> None:
