@@ -36,6 +36,7 @@ from recollect.api.retrieval.answer.answer_guidance import answer_guidance
 from recollect.api.retrieval.answer.expansion import expand_summaries
 from recollect.api.retrieval.answer.explanation import explanation
 from recollect.api.retrieval.answer.fence_names import random_part
+from recollect.api.retrieval.answer.long_texts import cut_long_text
 from recollect.api.retrieval.answer.prompt_context import PASSIVE_LINE_TOKENS, Line, fit_to_budget, render_within_budget
 from recollect.api.retrieval.answer.rendered_dates import Occasion
 from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
@@ -400,9 +401,8 @@ class Retriever:
         ranked = ranked[: request.limit]
         ranked_ids = {(item.namespace, item.id) for item in ranked}
         secret_filter = SecretFilter(self._privacy.policies(context.namespace), request.query)
-        items = secret_filter.items(
-            [*ranked, *(item for item in standing if (item.namespace, item.id) not in ranked_ids)]
-        )
+        candidates = [*ranked, *(item for item in standing if (item.namespace, item.id) not in ranked_ids)]
+        items = secret_filter.items([cut_long_text(item, context.query.words) for item in candidates])
         answer.selected = tuple(items)
         occasion = Occasion(now_us=context.asked_at_us, channel=answer.state.channel)
         line_tokens_max = PASSIVE_LINE_TOKENS if request.mode == "passive" else None

@@ -23,7 +23,7 @@ _TEXT_START = KID_BYTES + NONCE_BYTES
 def nonces(total: int) -> Iterator[bytes]:
     """Yield random nonces, each once; they are drawn together, since a call of the system takes 1 µs."""
     drawn = os.urandom(NONCE_BYTES * total)
-    return (drawn[at : at + NONCE_BYTES] for at in range(0, len(drawn), NONCE_BYTES))
+    return (drawn[start : start + NONCE_BYTES] for start in range(0, len(drawn), NONCE_BYTES))
 
 
 def seal(

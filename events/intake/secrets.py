@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from recollect.events.intake.secret_formats import Secret, secrets_by_format
@@ -17,9 +18,13 @@ def find_secrets(text: str) -> list[Secret]:
     """Return the secrets of `text` in order, without overlaps: a form outweighs the words around it."""
     secrets: list[Secret] = []
     for secret in (*secrets_by_format(text), *stated_secrets(text)):
-        if all(secret.end <= other.start or secret.start >= other.end for other in secrets):
-            secrets.append(secret)
-    return sorted(secrets)
+        # In order and without overlaps, so only the two neighbours of its place can overlap it.
+        place = bisect_left(secrets, secret)
+        if (place == 0 or secrets[place - 1].end <= secret.start) and (
+            place == len(secrets) or secrets[place].start >= secret.end
+        ):
+            secrets.insert(place, secret)
+    return secrets
 
 
 def redact(text: str, secrets: Sequence[Secret], marks: Mapping[str, str]) -> str:

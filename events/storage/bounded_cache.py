@@ -50,6 +50,11 @@ class BoundedCache(Generic[Key, Value]):
         with self._lock:
             return list(self._values.values())
 
+    def keys(self) -> set[Key]:
+        """Return the keys of all cached values."""
+        with self._lock:
+            return set(self._values)
+
     def get(self, key: Key) -> Value | None:
         """Return the value of `key` and mark it as the most recently used value; None when it is not cached."""
         with self._lock:

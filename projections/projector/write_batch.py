@@ -33,6 +33,10 @@ from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.tokens import estimate_tokens
 
+#: Characters of an episode in which names and the words of languages other than English are looked for: 20 pages. More
+#: is a pasted file, whose stems would take 10 s for 1 MiB; its other words are in the keyword index.
+READ_CHARS_MAX = 32_768
+
 # Bound by tuples, which is faster than by names: a replay writes this row once per event. See `add_episode`.
 _ADD_EPISODE = """
 INSERT INTO episodes (
@@ -232,7 +236,7 @@ class WriteBatch:
                 for name, value in episode.metadata.items()
                 if not isinstance(value, dict | list)
             ]
-        names = mentioned_names(text, self._names)
+        names = mentioned_names(text[:READ_CHARS_MAX], self._names)
         if names:
             for entity_id in {self._entity(event, name) for name in names}:
                 self._count(event, entity_id).mentions += 1
@@ -413,8 +417,8 @@ class WriteBatch:
 def _search_terms(episode: Episode) -> str | None:
     """Return the search terms of an episode: its own, and the segments of its texts; None without any."""
     if not episode.caption and not episode.terms:
-        return " ".join(search_segments(episode.text)) or None
-    text = " ".join(part for part in (episode.text, episode.caption, episode.terms) if part)
+        return " ".join(search_segments(episode.text[:READ_CHARS_MAX])) or None
+    text = " ".join(part for part in (episode.text[:READ_CHARS_MAX], episode.caption, episode.terms) if part)
     return " ".join([*([episode.terms] if episode.terms else []), *search_segments(text)]) or None
 
 

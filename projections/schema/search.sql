@@ -3,7 +3,8 @@
 CREATE VIEW episodes_search AS
 SELECT
     episode.version, episode.text, concat_ws(' ', episode.caption, episode.terms) AS caption,
-    concat_ws(' ', previous.text, previous.caption, previous.terms) AS previous
+    -- Of a message of 1 MiB, the text is not indexed a second time.
+    concat_ws(' ', substr(previous.text, 1, 32768), previous.caption, previous.terms) AS previous
 FROM episodes AS episode LEFT JOIN episodes AS previous ON previous.version = episode.previous
 WHERE episode.status = 'active';
 

@@ -120,6 +120,6 @@ def _has_number(text: str) -> bool:
 def _sign_words(text: str) -> Collection[str]:
     """Return the words of signs that a text in lower case has."""
     if text.isascii():
-        found = _SIGN_WORDS_ASCII.intersection(text.encode().translate(_LOWER_WORDS).split())
-        return [word.decode() for word in found]
+        words = _SIGN_WORDS_ASCII.intersection(text.encode().translate(_LOWER_WORDS).split())
+        return [word.decode() for word in words]
     return _SIGN_WORDS.intersection(_WORD.findall(text))

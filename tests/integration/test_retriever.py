@@ -214,6 +214,19 @@ def test_a_pasted_log_of_50_000_characters_is_answered_by_its_rare_words(ask: As
     assert ids(result)[0] in {"e4", "e5"}
 
 
+def test_a_message_of_1_mib_is_found_and_comes_as_the_part_with_the_words_of_the_question(
+    ask: Ask, log: SqliteLog
+) -> None:
+    before, after = "Some words of a pasted file. " * 9_000, "Других слов больше здесь нет. " * 9_000
+    ask("warm")
+    log.append("a", drafts([message(f"{before}The zebra Ulla eats marigolds. {after}", id="long", session_id="s3")]))
+    result = ask("What does the zebra Ulla eat?")
+    [item] = [item for item in result.items if item.id == "long"]
+    assert len(item.text) <= 32_768 + 4
+    assert "The zebra Ulla eats marigolds" in item.text
+    assert "marigolds" in result.context
+
+
 def test_a_budget_that_is_over_at_once_still_gives_an_answer(
     tmp_path: Path, log: SqliteLog, models: ReadModels, history: History
 ) -> None:

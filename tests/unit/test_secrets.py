@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import orjson
@@ -118,3 +119,11 @@ def test_a_question_names_the_kinds_that_it_asks_for() -> None:
 @pytest.mark.parametrize("name", ["pw", "pwd", "mdp"])
 def test_a_secret_at_the_beginning_of_a_line_is_found_in_the_json_of_its_event(before: str, name: str) -> None:
     assert _text(f"{before}{name}: s3cretX!")[0].endswith("[redacted: password]")
+
+
+def test_a_message_full_of_secrets_takes_time_by_its_length_and_each_is_found_once() -> None:
+    # 8,000 secrets that were compared in pairs took 4 s.
+    text = "the door code 4711 is x, " * 8_000
+    secrets = find_secrets(text)
+    assert len(secrets) == 8_000
+    assert all(before.end <= after.start for before, after in pairwise(secrets))

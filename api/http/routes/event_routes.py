@@ -14,7 +14,7 @@ from recollect.api.http.routes.json_bodies import json_response, read_body
 from recollect.api.http.routes.query_parameters import METADATA_PREFIX, read_metadata, refuse_unknown
 from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
 from recollect.api.importers.jsonl_import import import_jsonl
-from recollect.api.memory.async_recollect import AsyncRecollect
+from recollect.api.memory.async_recollect import AsyncRecollect, screened_off_loop
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS
 from recollect.api.retrieval.append_retrieval import turn_request
@@ -54,7 +54,7 @@ async def append_response(
     memory = AsyncRecollect.over(synchronous)
     if request.query_params:
         # The query of a retrieval is the text of the last message. The append screens all of them again.
-        drafts = synchronous.parts.screened(namespace, drafts)
+        drafts = await screened_off_loop(synchronous.parts.screened, namespace, drafts)
     is_retrieval_wanted, is_waiting, retrieve_request = _parse_retrieval(request, drafts)
     if is_retrieval_wanted:
         caller = caller_of(request)

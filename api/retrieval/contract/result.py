@@ -56,7 +56,8 @@ class Item:
     kind: Kind
     #: The namespace that it is from.
     namespace: str
-    #: Its text; the message itself for an episode.
+    #: Its text; the message itself for an episode. Of a text over 32,768 characters, the part with most of the query's
+    #: words; the event has all of it.
     text: str
     #: The probability that it belongs to the answer, 0 to 1 (see `gate`); with a ranking other than ``weighted``, the
     #: sum of its reciprocal ranks, which only orders items.
