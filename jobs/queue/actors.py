@@ -14,7 +14,7 @@ from typing import Any
 import dramatiq
 
 from recollect.events.envelope import now_us
-from recollect.events.errors import LogUnreachable, RecollectError, short_text
+from recollect.events.errors import DiskFull, LogUnreachable, ReadOnly, RecollectError, short_text
 from recollect.events.log_context import log_context
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import hidden_namespace
@@ -57,6 +57,26 @@ _BACKGROUND_QUEUE = "think"
 QUEUES = ("project", "embed", _BACKGROUND_QUEUE)
 
 
+#: Errors of the machine, not of a message. The sweep sends the message again when they are over; retries would use up
+#: the attempts of every message during an outage, and leave as many dead letters.
+_OUTAGES = (LogUnreachable, DiskFull, ReadOnly)
+#: Seconds between two log lines about an outage, which concerns all messages alike.
+_OUTAGE_LOG_SECONDS = 5.0
+
+
+class _OutageLog:
+    """Logs an outage, and not each message that meets it."""
+
+    def __init__(self) -> None:
+        self._logged_at = -_OUTAGE_LOG_SECONDS
+
+    def add(self, actor: str, error: RecollectError) -> None:
+        """Log that a message is left to the sweep, unless another one was logged a short while ago."""
+        if time.monotonic() - self._logged_at >= _OUTAGE_LOG_SECONDS:
+            self._logged_at = time.monotonic()
+            _logger.warning("%s and what follows is left to the next sweep: %s", actor, short_text(error))
+
+
 class _Stopping(dramatiq.RateLimitExceeded):
     """The worker is stopping, and the message is processed again later.
 
@@ -90,7 +110,7 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
     def run(job: str, scheduled_at_us: int, after: str) -> None:
         try:
             run_batch(job, scheduled_at_us, after)
-        except LogUnreachable as error:
+        except _OUTAGES as error:
             _logger.warning("a batch of %s is tried again in %d s: %s", job, _AWAY_MS // 1_000, short_text(error))
             again: Any = actors.run
             again.send_with_options(args=(job, scheduled_at_us, after), delay=_AWAY_MS)
@@ -109,11 +129,12 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
         if not names:
             run_store.end(job, scheduled_at_us, now_us())
 
+    outage_log = _OutageLog()
     actors = Actors(
-        project=_actor(project, broker, name="project", queue="project"),
-        embed=_actor(embed, broker, name="embed", queue="embed"),
-        process_background=_actor(process_background, broker, name="think", queue=_BACKGROUND_QUEUE),
-        run=_actor(run, broker, name="run", queue=_BACKGROUND_QUEUE, priority=_NIGHTLY),
+        project=_actor(project, broker, outage_log, name="project", queue="project"),
+        embed=_actor(embed, broker, outage_log, name="embed", queue="embed"),
+        process_background=_actor(process_background, broker, outage_log, name="think", queue=_BACKGROUND_QUEUE),
+        run=_actor(run, broker, outage_log, name="run", queue=_BACKGROUND_QUEUE, priority=_NIGHTLY),
     )
     return actors
 
@@ -125,7 +146,7 @@ def _process_namespace(
     try:
         events = SCHEDULED_JOBS[job].work(context, namespace, scheduled_at_us)
         run_store.record_progress(job, scheduled_at_us, now_us(), events=events)
-    except LogUnreachable:
+    except _OUTAGES:
         # It is the same for the other namespaces of the batch.
         raise
     except RecollectError as error:
@@ -134,7 +155,13 @@ def _process_namespace(
 
 
 def _actor(
-    work: Callable[..., None], broker: dramatiq.Broker, *, name: str, queue: str, priority: int = _LIVE
+    work: Callable[..., None],
+    broker: dramatiq.Broker,
+    outage_log: _OutageLog,
+    *,
+    name: str,
+    queue: str,
+    priority: int = _LIVE,
 ) -> dramatiq.Actor[..., Any]:
     def in_context(*arguments: Any) -> None:
         # The first argument of a run is the job, that of the others the namespace.
@@ -142,10 +169,8 @@ def _actor(
         with log_context({**fields}):
             try:
                 work(*arguments)
-            except LogUnreachable as error:
-                # The sweep sends the message again when the log is back. Retries would use up the attempts of every
-                # message during an outage, which would leave as many dead letters.
-                _logger.warning("%s is left to the next sweep: %s", name, short_text(error))
+            except _OUTAGES as error:
+                outage_log.add(name, error)
 
     actor = dramatiq.Actor(in_context, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})
     # At the level debug it logs the arguments, and so the names of namespaces.
