@@ -6,6 +6,7 @@ A message only says that a namespace may have work, so it may arrive twice, late
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,13 +65,22 @@ _OUTAGES = (LogUnreachable, DiskFull, ReadOnly)
 _OUTAGE_LOG_SECONDS = 5.0
 
 
+def _is_outage(error: Exception) -> bool:
+    """Return whether an error is that of the log's server, the disk or the broker, and not of the message."""
+    if isinstance(error, (*_OUTAGES, dramatiq.BrokerConnectionError)):
+        return True
+    # Imported by the broker, where that is Redis.
+    redis_errors: Any = sys.modules.get("redis.exceptions")
+    return redis_errors is not None and isinstance(error, redis_errors.RedisError)
+
+
 class _OutageLog:
     """Logs an outage, and not each message that meets it."""
 
     def __init__(self) -> None:
         self._logged_at = -_OUTAGE_LOG_SECONDS
 
-    def add(self, actor: str, error: RecollectError) -> None:
+    def add(self, actor: str, error: Exception) -> None:
         """Log that a message is left to the sweep, unless another one was logged a short while ago."""
         if time.monotonic() - self._logged_at >= _OUTAGE_LOG_SECONDS:
             self._logged_at = time.monotonic()
@@ -169,7 +179,9 @@ def _actor(
         with log_context({**fields}):
             try:
                 work(*arguments)
-            except _OUTAGES as error:
+            except Exception as error:
+                if not _is_outage(error):
+                    raise
                 outage_log.add(name, error)
 
     actor = dramatiq.Actor(in_context, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})
