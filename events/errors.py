@@ -172,7 +172,7 @@ class DiskFull(StorageError):
 
 
 class ReadOnly(StorageError):
-    """The data folder, or a file in it, cannot be written. Check its owner, mode and mount."""
+    """The data folder or the log's database cannot be written. Check owner, mode and mount, or the database's role."""
 
 
 class ForeignFile(StorageError):

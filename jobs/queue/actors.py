@@ -6,6 +6,7 @@ A message only says that a namespace may have work, so it may arrive twice, late
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,13 +15,13 @@ from typing import Any
 import dramatiq
 
 from recollect.events.envelope import Head, now_us
-from recollect.events.errors import LogUnreachable, short_text
+from recollect.events.errors import short_text
 from recollect.events.log_context import log_context
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import hidden_namespace
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.due_namespaces import BATCH_NAMESPACES, next_batch
-from recollect.jobs.queue.night_processes import NightProcesses, Outcome, run_job
+from recollect.jobs.queue.night_processes import OUTAGES, NightProcesses, Outcome, run_job
 from recollect.jobs.queue.registry import LIVE_JOBS
 from recollect.jobs.queue.run_store import Finished, RunStore
 
@@ -55,6 +56,32 @@ class Actors:
 _BACKGROUND_QUEUE = "think"
 #: The queues: first the two live ones, then the background queue.
 QUEUES = ("project", "embed", _BACKGROUND_QUEUE)
+
+
+#: Seconds between two log lines about an outage, which concerns all messages alike.
+_OUTAGE_LOG_SECONDS = 5.0
+
+
+def _is_outage(error: Exception) -> bool:
+    """Return whether an error is that of the log's server, the disk or the broker, and not of the message."""
+    if isinstance(error, (*OUTAGES, dramatiq.BrokerConnectionError)):
+        return True
+    # Imported by the broker, where that is Redis.
+    redis_errors: Any = sys.modules.get("redis.exceptions")
+    return redis_errors is not None and isinstance(error, redis_errors.RedisError)
+
+
+class _OutageLog:
+    """Logs an outage, and not each message that meets it."""
+
+    def __init__(self) -> None:
+        self._logged_at = -_OUTAGE_LOG_SECONDS
+
+    def add(self, actor: str, error: Exception) -> None:
+        """Log that a message is left to the sweep, unless another one was logged a short while ago."""
+        if time.monotonic() - self._logged_at >= _OUTAGE_LOG_SECONDS:
+            self._logged_at = time.monotonic()
+            _logger.warning("%s and what follows is left to the next sweep: %s", actor, short_text(error))
 
 
 class _Stopping(dramatiq.RateLimitExceeded):
@@ -98,7 +125,7 @@ def declare_actors(
     def run(job: str, scheduled_at_us: int, after: str) -> None:
         try:
             run_batch(job, scheduled_at_us, after)
-        except LogUnreachable as error:
+        except OUTAGES as error:
             _logger.warning("a batch of %s is tried again in %d s: %s", job, _AWAY_MS // 1_000, short_text(error))
             again: Any = actors.run
             again.send_with_options(args=(job, scheduled_at_us, after), delay=_AWAY_MS)
@@ -123,11 +150,12 @@ def declare_actors(
         if batch.last is None:
             run_store.end(job, scheduled_at_us, now_us())
 
+    outage_log = _OutageLog()
     actors = Actors(
-        project=_actor(project, broker, name="project", queue="project"),
-        embed=_actor(embed, broker, name="embed", queue="embed"),
-        process_background=_actor(process_background, broker, name="think", queue=_BACKGROUND_QUEUE),
-        run=_actor(run, broker, name="run", queue=_BACKGROUND_QUEUE, priority=_NIGHTLY),
+        project=_actor(project, broker, outage_log, name="project", queue="project"),
+        embed=_actor(embed, broker, outage_log, name="embed", queue="embed"),
+        process_background=_actor(process_background, broker, outage_log, name="think", queue=_BACKGROUND_QUEUE),
+        run=_actor(run, broker, outage_log, name="run", queue=_BACKGROUND_QUEUE, priority=_NIGHTLY),
     )
     return actors
 
@@ -159,7 +187,13 @@ def _record(run_store: RunStore, job: str, scheduled_at_us: int, outcome: Outcom
 
 
 def _actor(
-    work: Callable[..., None], broker: dramatiq.Broker, *, name: str, queue: str, priority: int = _LIVE
+    work: Callable[..., None],
+    broker: dramatiq.Broker,
+    outage_log: _OutageLog,
+    *,
+    name: str,
+    queue: str,
+    priority: int = _LIVE,
 ) -> dramatiq.Actor[..., Any]:
     def in_context(*arguments: Any) -> None:
         # The first argument of a run is the job, that of the others the namespace.
@@ -167,10 +201,10 @@ def _actor(
         with log_context({**fields}):
             try:
                 work(*arguments)
-            except LogUnreachable as error:
-                # The sweep sends the message again when the log is back. Retries would use up the attempts of every
-                # message during an outage, which would leave as many dead letters.
-                _logger.warning("%s is left to the next sweep: %s", name, short_text(error))
+            except Exception as error:
+                if not _is_outage(error):
+                    raise
+                outage_log.add(name, error)
 
     actor = dramatiq.Actor(in_context, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})
     # At the level debug it logs the arguments, and so the names of namespaces.

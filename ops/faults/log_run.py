@@ -9,8 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from append_history import Append, Outcome, Read, violations
-
+from recollect.events.backends.log import each_head
 from recollect.events.backends.postgres_log import PostgresLog
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import AppendUnknown, Conflict, StorageError
@@ -18,9 +17,12 @@ from recollect.events.validation import draft
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
+from support.append_history import Append, Outcome, Read, violations
 from support.postgres import PostgresServer, new_database
 
-NAMESPACES = ("a", "b", "c")
+#: Namespaces at a time, and the seconds after which the clients go on to others, so that whole reads stay short.
+NAMESPACES = 3
+_EPOCH_SECONDS = 20.0
 #: Clients, each with connections of its own, as in a process of its own.
 CLIENTS = 6
 #: Pauses of the server in seconds: shorter and longer than the log waits for an answer.
@@ -34,12 +36,13 @@ OPERATION_SECONDS_MAX = 30.0
 class LogClient(threading.Thread):
     """One client: appends and reads at random until it is stopped, and records each operation."""
 
-    def __init__(self, number: int, url: str, seed: int, stop: threading.Event) -> None:
+    def __init__(self, number: int, url: str, seed: int, started_at: float, stop: threading.Event) -> None:
         super().__init__(name=f"client-{number}")
         self._number = number
         self._chance = random.Random(seed * 1_000 + number)
         self._stop_asked = stop
         self._log = PostgresLog(url)
+        self._started_at = started_at
         self._sent = 0
         self.appends: list[Append] = []
         self.reads: list[Read] = []
@@ -51,7 +54,8 @@ class LogClient(threading.Thread):
     def run(self) -> None:
         """Work until the stop."""
         while not self._stop_asked.is_set():
-            namespace = self._chance.choice(NAMESPACES)
+            epoch = int((time.monotonic() - self._started_at) / _EPOCH_SECONDS)
+            namespace = f"{epoch:04}-{self._chance.randrange(NAMESPACES)}"
             try:
                 if self._chance.random() < 0.7:
                     self._append(namespace)
@@ -104,16 +108,8 @@ class LogClient(threading.Thread):
 
 
 def read_ids(log: PostgresLog, namespace: str) -> tuple[str, ...]:
-    """Return the ids of all events of a namespace; they are of one moment only if nothing is appended meanwhile.
-
-    A read in pages is as of its last page, since events never change: it has all events up to the last one it has.
-    """
-    ids: list[str] = []
-    while page := log.read(namespace, after=len(ids), limit=10_000):
-        ids += [event.id for event in page]
-        if len(page) < 10_000:
-            break
-    return tuple(ids)
+    """Return the ids of all events of a namespace, which fit in one page and so are of one moment."""
+    return tuple(event.id for event in log.read(namespace, limit=100_000))
 
 
 def disturb(server: PostgresServer, chance: random.Random) -> str:
@@ -140,7 +136,8 @@ def run_linearizable(seconds: float, seed: int) -> bool:
     server = PostgresServer()
     url = new_database(server.url)
     stop = threading.Event()
-    clients = [LogClient(number, url, seed, stop) for number in range(CLIENTS)]
+    started_at = time.monotonic()
+    clients = [LogClient(number, url, seed, started_at, stop) for number in range(CLIENTS)]
     faults: Counter[str] = Counter()
     for client in clients:
         client.start()
@@ -155,7 +152,7 @@ def run_linearizable(seconds: float, seed: int) -> bool:
         if client.is_alive():
             hanging.append(client.name)
     log = PostgresLog(url)
-    final = {namespace: read_ids(log, namespace) for namespace in NAMESPACES}
+    final = {head.namespace: read_ids(log, head.namespace) for head in each_head(log)}
     log.close()
     appends = [append for client in clients for append in client.appends]
     reads = [read for client in clients for read in client.reads]

@@ -27,7 +27,7 @@ _CALM = (2.0, 8.0)
 _FAULT = (0.5, 6.0)
 #: Seconds that a cluster may take to be well again, and to do all work that is left.
 _RECOVER_SECONDS_MAX = 120.0
-_SETTLE_SECONDS_MAX = 120.0
+_SETTLE_SECONDS_MAX = 300.0
 
 
 @dataclass(slots=True)
@@ -256,8 +256,10 @@ def report(running: Cluster, promises: Sequence[Promises], faults: Faults, settl
             f"recovery of {name:9} p50 {statistics.median(values):.1f} s, max {max(values):.1f} s, {len(values)} times"
         )
     print(f"all work done {settle_seconds:.0f} s after the last fault")
-    tracebacks = {part.name: part.tracebacks() for part in running.parts() if part.tracebacks()}
-    print(f"tracebacks in the logs: {tracebacks or 'none'}")
+    tracebacks: Counter[str] = Counter()
+    for part in running.parts():
+        tracebacks.update(part.tracebacks())
+    print(f"tracebacks in the logs: {dict(tracebacks) or 'none'}")
 
 
 def percentiles(seconds: Sequence[float]) -> str:

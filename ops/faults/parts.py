@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import orjson
 
 from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import open_log
@@ -88,12 +90,17 @@ class Part:
         """Return whether the process runs."""
         return self._process is not None and self._process.poll() is None
 
-    def tracebacks(self) -> int:
-        """Return the number of tracebacks in its standard error."""
-        if not self.errors.exists():
-            return 0
-        with self.errors.open(errors="replace") as lines:
-            return sum("Traceback (most recent call last)" in line or '"exception":' in line for line in lines)
+    def tracebacks(self) -> Counter[str]:
+        """Return the tracebacks in its standard error, by the error and the line that was logged with it."""
+        found: Counter[str] = Counter()
+        for line in self.errors.read_text(errors="replace").splitlines() if self.errors.exists() else ():
+            if '"exception":' in line:
+                record = orjson.loads(line)
+                error = str(record["exception"]).partition(" at\n")[0]
+                found[f"{error}: {record['event'].splitlines()[0][:80]}"] += 1
+            elif line.startswith("Traceback (most recent call last)"):
+                found["plain"] += 1
+        return found
 
     def _signal(self, number: int) -> None:
         if self._process is not None and self._process.poll() is None:
