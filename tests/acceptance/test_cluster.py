@@ -1,4 +1,4 @@
-"""Two nodes, two workers and two schedulers behind the proxy, as ops/deploy/compose.yaml runs them, but for containers."""
+"""The services of ops/deploy/compose.yaml behind the proxy: two nodes, workers and schedulers, not in containers."""
 
 from __future__ import annotations
 
