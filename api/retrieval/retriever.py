@@ -42,7 +42,7 @@ from recollect.api.retrieval.answer.rendered_dates import Occasion
 from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
-from recollect.api.retrieval.contract.time_budget import TimeBudget
+from recollect.api.retrieval.contract.time_budget import BEHIND_SUFFIX, TimeBudget
 from recollect.api.retrieval.namespace_search import NamespaceSearch, Thresholds
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.reranker import Reranker
@@ -115,7 +115,7 @@ class Retriever:
         fence_key: of the random names of the tags around contexts; a key of this object when None.
         reranker: reorders the first episodes; None leaves their order.
         clock: returns the present time, for queries without `as_of` and `until`.
-        on_degraded: called with each namespace whose retrieval lacked a part.
+        on_degraded: called with the namespaces of a retrieval that lacked events, or their vectors.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Retriever:
             # A bot's turn must not fail because of its memory (`001`); `degraded` and the log name the error.
             _logger.exception("a retrieval from namespace %.12s failed by an internal error", folder_name(namespace))
             budget.record_missing("retrieval", error)
-        if budget.degraded and request.as_of is None and self._on_degraded is not None:
+        if self._on_degraded is not None and request.as_of is None and budget.is_behind:
             for name in (namespace, *request.also):
                 self._on_degraded(name)
         return RetrieveResult(
@@ -307,7 +307,7 @@ class Retriever:
         if progress.parked is not None:
             budget.record_missing("projection", f"parked at version {progress.parked.version}: {progress.parked.error}")
         elif progress.behind:
-            budget.record_missing("projection", f"{progress.behind} of {progress.head} events not folded yet")
+            budget.record_missing("projection", f"{progress.behind} of {progress.head} events {BEHIND_SUFFIX}")
 
     def _search_context(
         self,

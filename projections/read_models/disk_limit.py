@@ -50,6 +50,10 @@ _SCAN_SECONDS_MIN = 10.0
 _SCAN_PAUSE_FACTOR = 20.0
 
 
+#: Namespaces whose events cannot be read, after which the log counts as unavailable.
+_FAILURES_MAX = 3
+
+
 class _Folder(NamedTuple):
     """The folder of a namespace with files that can be removed."""
 
@@ -119,13 +123,19 @@ class DiskLimit:
         if excess <= self.bytes_max:
             return 0
         excess -= int(_KEPT_SHARE * self.bytes_max)
-        removed = 0
+        removed = failures = 0
         for folder in folders:
             if excess <= 0:
                 break
-            if self._remove(folder.path):
-                removed += 1
-                excess -= folder.size_bytes
+            try:
+                if self._remove(folder.path):
+                    removed += 1
+                    excess -= folder.size_bytes
+            except RecollectError:
+                # One namespace of the log may be damaged; its files stay.
+                failures += 1
+                if failures >= _FAILURES_MAX:
+                    raise
         return removed
 
     def _trim_when_due(self) -> None:

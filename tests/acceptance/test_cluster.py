@@ -1,4 +1,4 @@
-"""Two nodes, two workers and two schedulers behind the proxy: ops/deploy/compose.yaml without containers."""
+"""The services of ops/deploy/compose.yaml behind the proxy: two nodes, workers and schedulers, not in containers."""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ from support.waiting import eventually
 from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.events.envelope import RecordedEvent
+from recollect.events.errors import StorageError
 from recollect.events.validation import drafts
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.sqlite_run_store import SqliteRunStore
@@ -148,3 +150,21 @@ def test_without_a_limit_no_lock_is_made_and_nothing_is_removed(tmp_path: Path, 
     models.close()
     assert models.disk_limit.trim() == 0
     assert files_of(tmp_path, "a") == {"000001.db"}
+
+
+def test_a_namespace_whose_events_are_damaged_keeps_its_files_and_the_others_are_removed(tmp_path: Path) -> None:
+    class OneDamaged(SqliteLog):
+        def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
+            if namespace == "a" and damaged:
+                raise StorageError("an event is missing")
+            return super().read(namespace, after=after, limit=limit)
+
+    damaged: list[str] = []
+    with closing(OneDamaged(tmp_path / "log.db")) as log:
+        models = ReadModels(tmp_path, log)
+        build(models, "a", "b")
+        models.close()
+        damaged.append("a")
+        assert ReadModels(tmp_path, log, disk_bytes_max=1).disk_limit.trim() == 1
+    assert generations(namespace_folder(tmp_path, "a"))
+    assert not generations(namespace_folder(tmp_path, "b"))

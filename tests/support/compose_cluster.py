@@ -1,4 +1,4 @@
-"""Compose cluster: the services of ops/deploy/compose.yaml as processes, with its commands and settings.
+"""Compose cluster: the services of ops/deploy/compose.yaml as processes of this machine, with its commands, settings.
 
 PostgreSQL and Redis are those of the tests; a volume is a folder; a port is a free one. There is no container, so that
 images, networks and health checks by Docker are not tested.
