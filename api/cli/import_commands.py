@@ -50,7 +50,7 @@ def import_file(
         str,
         typer.Option(
             "--format",
-            help="auto, chatgpt, claude, kira, mem0, letta, graphiti, mcp-memory, telegram, discord, slack, jsonl, "
+            help="auto, chatgpt, claude, kira, mem0, letta, graphiti, mcp-memory, telegram, discord, slack, okf, jsonl, "
             "locomo, or memory-md for the edits of an export.",
         ),
     ] = "auto",

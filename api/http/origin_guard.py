@@ -6,7 +6,7 @@ so that both are compared with the names of this server. Programs send neither `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
 
@@ -77,13 +77,23 @@ class OriginGuard:
         origin = headers.get(b"origin")
         if origin is not None and not self._is_own(origin, host):
             raise ForeignOrigin("a page of another site sent this request; add its host to RECOLLECT_ALLOWED_HOSTS")
-        if headers.get(b"sec-fetch-site", "").lower() == "cross-site":
+        if headers.get(b"sec-fetch-site", "").lower() == "cross-site" and not _is_visit(scope, headers):
             raise ForeignOrigin("a page of another site sent this request; open the address itself")
 
     def _is_own(self, origin: str, host: str) -> bool:
         """Return whether a page of `origin` may send requests: one of this server, or of an allowed host."""
         authority = origin.partition("://")[2].lower()
         return authority == host.lower() or _host_name(authority) in self._allowed
+
+
+def _is_visit(scope: Scope, headers: Mapping[bytes, str]) -> bool:
+    """Return whether a user follows a link of another site to the page of the viewer, in a tab of its own.
+
+    The page has no memory, its route changes nothing, no frame shows it, and `Cross-Origin-Opener-Policy` takes the tab
+    from the other site. What the page then asks for comes from the page itself.
+    """
+    mode, place = headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")
+    return (scope["method"], scope["path"], mode, place) == ("GET", "/", "navigate", "document")
 
 
 @lru_cache(_NAMES_MAX)

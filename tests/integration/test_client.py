@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import logging
+import re
 import subprocess
 import sys
 from collections.abc import Generator
@@ -186,6 +188,15 @@ def test_lists_and_the_graph_are_paged_and_filtered(client: Client, ns: str) -> 
             client.facts(ns, filters=wrong)
     with pytest.raises(InvalidInput, match="no list is called"):
         client.list(ns, "receipts")
+
+
+def test_the_log_of_a_bot_has_no_names(client: Client, ns: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="httpx2")
+    client.graph(ns, "Ann")
+    with pytest.raises(NotFound):
+        client.get(ns, "the diary")
+    assert re.findall(r"namespaces/[0-9a-f]{12}/(\w+) ", caplog.text) == ["graph", "memories"]
+    assert [text for text in (ns, "Ann", "diary") if text in caplog.text] == []
 
 
 def test_work_on_a_namespace(client: Client, ns: str) -> None:
