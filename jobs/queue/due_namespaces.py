@@ -54,8 +54,7 @@ def next_batch(context: JobContext, run_store: RunStore, job: str, at_us: int, a
                 if len(due) == BATCH_NAMESPACES:
                     return Batch(due=due, last=head.namespace)
         last = page[-1].namespace if page else last
-        if due or len(page) < _PAGE_HEADS:
-            # A page with some work is a batch: the heads after it are compared by the next message.
+        if len(page) < _PAGE_HEADS:
             break
     return Batch(due=due, last=last)
 

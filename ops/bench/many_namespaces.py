@@ -83,6 +83,7 @@ def fill(folder: Path, namespaces: int) -> dict[str, float]:
             # Closes the file, so that nothing is left in its WAL.
             memory.parts.vectors.drop(name_of(template.number))
             template.model = _model_bytes(folder, template.number)
+        _record_nights(memory, made, range(TEMPLATES))
         started, cpu = time.perf_counter(), time.process_time()
         with ThreadPoolExecutor(_WRITERS) as writers:
             for first in range(TEMPLATES, namespaces, 1_000):

@@ -36,7 +36,6 @@ def run_night(folder: Path, job: str = "compact", at_us: int | None = None, proc
     """Run `job` at `at_us`, now by default; the worker is this process."""
     settings = load_settings(data=folder, **({} if processes is None else {"night_processes": processes}))
     scheduled_at_us = at_us or now_us()
-    before = _cpu_seconds()
     with open_parts(settings, workers=False) as parts:
         parts.vectors.embedder.start()
         parts.vectors.embedder.wait_ready(600)
@@ -47,7 +46,7 @@ def run_night(folder: Path, job: str = "compact", at_us: int | None = None, proc
         background = workers._workers[-1]  # pyright: ignore[reportPrivateUsage]
         background.start()
         parts.run_store.claim(job, scheduled_at_us, now_us(), 1)
-        started = time.perf_counter()
+        started, before = time.perf_counter(), _cpu_seconds()
         workers.actors.run.send(job, scheduled_at_us, "")
         while not (run := next(run for run in parts.run_store.runs() if run.job == job)).ended_at_us:
             time.sleep(0.02)
