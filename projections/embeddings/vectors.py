@@ -10,7 +10,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -24,29 +24,24 @@ from recollect.events.progress import OnProgress
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.projections.embeddings.embedder import Embedder
-from recollect.projections.embeddings.embedding_source import EmbeddingSource, Obtain, Stretches
+from recollect.projections.embeddings.embedding_source import EmbeddingSource, Stretches
+from recollect.projections.embeddings.episode_embedding import BATCH_EPISODES, EpisodeEmbedding
 from recollect.projections.embeddings.fair_lock import FairLock
 from recollect.projections.embeddings.passages import (
     PASSAGES_VERSION,
-    Passage,
-    passages,
-    summary_passages,
 )
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.token_codes import TokenCodeCache, Vector, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
-from recollect.projections.embeddings.vector_pruning import digests_in_use, prune_vectors, source_turns
+from recollect.projections.embeddings.vector_pruning import digests_in_use, prune_vectors
 from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
-from recollect.projections.embeddings.windows import SessionWindows
 from recollect.projections.projection_settings import INDEX_BYTES_MAX
 from recollect.projections.projector.projector import APPLY_SECONDS
-from recollect.projections.queries.episode_queries import EpisodeToEmbed
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import namespace_folder, remove_database
 from recollect.projections.read_models.open_files import OpenFiles
 from recollect.projections.read_models.purges import Target
 from recollect.projections.read_models.read_models import ReadModels
-from recollect.projections.read_models.summary_sources import read_turns
 from recollect.projections.schema.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -54,10 +49,6 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-#: Episodes embedded in one transaction: a killed process loses a second or two of work.
-_BATCH_EPISODES = 256
-#: Newest events whose episodes are embedded before a backlog: what a conversation is about now, a second of work.
-_NEWEST_EVENTS = 64
 #: Namespaces whose files of vectors are open at once.
 _OPEN_MAX = 64
 #: Namespaces whose paths are cached.
@@ -243,8 +234,8 @@ class Vectors:
             knowledge_version = snapshot.progress.state().knowledge_version if snapshot.version else 0
             if self._knowledge_versions.get(namespace, 0) < knowledge_version:
                 texts = [item.text for item in snapshot.knowledge.items()]
-                for start in range(0, len(texts), _BATCH_EPISODES):
-                    batch = texts[start : start + _BATCH_EPISODES]
+                for start in range(0, len(texts), BATCH_EPISODES):
+                    batch = texts[start : start + BATCH_EPISODES]
                     self.vectors_of_texts(namespace, snapshot, batch, erasure_version=erasure_version)
                 self._knowledge_versions[namespace] = knowledge_version
 
@@ -294,101 +285,7 @@ class Vectors:
             if snapshot.version == 0:
                 return 0
             with self._using(namespace, snapshot) as store:
-                while True:
-                    with store.lock:
-                        after = store.checkpoint()
-                    self._embed_newest(namespace, snapshot, store, after, obtain)
-                    episodes = snapshot.episodes.to_embed(after, limit=_BATCH_EPISODES)
-                    batch = self._batch(namespace, snapshot, store, episodes)
-                    if not episodes or self._embed_passages(store, after, episodes[-1], batch, obtain):
-                        return len(episodes)
-
-    def _embed_newest(self, namespace: str, snapshot: Snapshot, store: VectorStore, after: int, obtain: Obtain) -> None:
-        """Embed the newest episodes out of turn, unless their turn comes soon or they have vectors already.
-
-        Parameters:
-            after: the checkpoint. At the first one, the file may still have rows of another source.
-        """
-        if not after:
-            return
-        if snapshot.version - after <= _BATCH_EPISODES + _NEWEST_EVENTS:
-            return
-        with store.lock:
-            newest = max(store.newest(), snapshot.version - _NEWEST_EVENTS)
-        batch = self._batch(namespace, snapshot, store, snapshot.episodes.to_embed(newest, limit=_NEWEST_EVENTS))
-        if not batch:
-            return
-        new = self._missing(store, batch, obtain)
-        with store.lock:
-            store.save_ahead(new, batch, after=after)
-
-    def _batch(
-        self, namespace: str, snapshot: Snapshot, store: VectorStore, episodes: Sequence[EpisodeToEmbed]
-    ) -> list[tuple[int, Passage, bytes]]:
-        """Return the passages of episodes, each with its version and the digest of its stretch."""
-        windows = SessionWindows(snapshot.episodes.spoken_after)
-        return [
-            (version, passage, passage.stretch.digest)
-            for episode in episodes
-            for version, passage in self._passages(namespace, snapshot, store, windows, episode)
-        ]
-
-    def _passages(
-        self,
-        namespace: str,
-        snapshot: Snapshot,
-        store: VectorStore,
-        windows: SessionWindows,
-        episode: EpisodeToEmbed,
-    ) -> Iterator[tuple[int, Passage]]:
-        """Yield the passages of an episode, each with its version; for a summary, also those of its sources.
-
-        An expired source has its passages under its own version as well, since retrieval ranks the sources of the
-        summaries that it finds. Only a file that is embedded again lacks them: expiry removes no vectors.
-        """
-        if episode.tier == "raw":
-            context = windows.context(episode.version, episode.spoken, episode.previous)
-            yield from ((episode.version, passage) for passage in passages(episode.spoken, context))
-            return
-        turns = read_turns(self._read_models.log, namespace, snapshot.episodes.source_versions(episode.version))
-        versions = [turn.version for turn in turns]
-        sources = source_turns(turns, snapshot, windows)
-        yield from ((episode.version, passage) for passage in summary_passages(episode.spoken, sources))
-        with store.lock:
-            embedded = store.embedded_among(versions)
-        live = snapshot.episodes.texts(versions)
-        for version, source in zip(versions, sources, strict=True):
-            if version not in embedded and version not in live:
-                yield from ((version, passage) for passage in passages(source.spoken, source.context))
-
-    def _embed_passages(
-        self,
-        store: VectorStore,
-        after: int,
-        last: EpisodeToEmbed,
-        batch: Sequence[tuple[int, Passage, bytes]],
-        obtain: Obtain,
-    ) -> bool:
-        """Embed the passages of the episodes after the checkpoint `after` up to `last`; store vectors and checkpoint.
-
-        Parameters:
-            batch: (version of the episode or of an expired source, passage, digest of its stretch).
-
-        Returns:
-            False when nothing was stored: another process has reset the checkpoint or removed a vector meanwhile.
-        """
-        new = self._missing(store, batch, obtain)
-        with store.lock:
-            return store.save(new, batch, after=after, last=(last.version, last.id))
-
-    def _missing(
-        self, store: VectorStore, batch: Sequence[tuple[int, Passage, bytes]], obtain: Obtain
-    ) -> dict[bytes, StoredEmbedding]:
-        """Return the embeddings of the stretches of a batch that are not stored, by their digests."""
-        stretches = {digest: passage.stretch for _, passage, digest in batch}
-        with store.lock:
-            missing = store.missing(stretches, with_codes=True)
-        return obtain({digest: stretch for digest, stretch in stretches.items() if digest in missing})
+                return EpisodeEmbedding(self._read_models.log, namespace, snapshot, store, obtain).embed_next()
 
     def _embedded_texts(self, stretches: Stretches) -> dict[bytes, StoredEmbedding]:
         """Return the embeddings of texts that are no passages, by their digests."""

@@ -324,7 +324,7 @@ def _holds(row: Any) -> bool:
 _TEXTS = st.one_of(_NAME, st.sampled_from(["Porto", "a cat", "tea: green"]))
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(facts=st.lists(st.tuples(_NAME, _TEXTS), max_size=3, unique_by=lambda pair: pair[0].casefold()), value=_TEXTS)
 def test_a_bundle_comes_back_as_the_same_knowledge(facts: list[tuple[str, str]], value: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
