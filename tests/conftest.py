@@ -33,7 +33,7 @@ def _has_room(folder: Path) -> bool:
 
 
 # An example takes as long as the machine is busy: without a profile, hypothesis fails one that takes 200 ms.
-hypothesis.settings.register_profile("busy")
+hypothesis.settings.register_profile("busy", deadline=None)
 hypothesis.settings.load_profile("busy")
 
 #: A folder in memory, and the bytes that have to be free there: three times what the tests have used at once.

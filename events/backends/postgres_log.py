@@ -22,11 +22,11 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from recollect.events.backends.answer_deadline import answers_by, seconds_left
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.backends.postgres_append import COLUMNS, lock_heads, write_and_commit
 from recollect.events.backends.postgres_connection import Outage, TimedConnection
 from recollect.events.backends.postgres_erasure import PostgresErasure
 from recollect.events.backends.postgres_schema import connection_string, migrate, storage_error
-from recollect.events.backends.staged_encryption import StagedEncryption
-from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
+from recollect.events.backends.staging import StagedHead, Staging, StoredEvent
 from recollect.events.chain import GENESIS
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent, now_us
@@ -52,44 +52,10 @@ _AWAY_SECONDS = 1.0
 #: Connections for reading, and so the number of concurrent reads.
 _READERS_MAX = 8
 
-_COLUMNS = (
-    "namespace, version, id, type, schema_version, occurred_at_us, recorded_at_us, session_id, actor, causation_id, "
-    "correlation_id, encoding, payload, leaf, hash"
-)
-_ARRAYS = (
-    "%b::text[], %b::bigint[], %b::text[], %b::text[], %b::integer[], %b::bigint[], %b::bigint[], %b::text[], "
-    "%b::text[], %b::text[], %b::text[], %b::text[], %b::bytea[], %b::bytea[], %b::bytea[]"
-)
-_INSERT = f"INSERT INTO events ({_COLUMNS}) SELECT * FROM unnest({_ARRAYS})"
-_READ = f"SELECT {_COLUMNS} FROM events WHERE namespace = %s AND version > %s ORDER BY version LIMIT %s"
-_FIND = f"SELECT {_COLUMNS} FROM events WHERE namespace = %s AND id = %s"
-_FIND_ALL = (
-    f"SELECT {_COLUMNS} FROM events JOIN unnest(%s::text[], %s::text[]) AS wanted (namespace, id) USING (namespace, id)"
-)
+_READ = f"SELECT {COLUMNS} FROM events WHERE namespace = %s AND version > %s ORDER BY version LIMIT %s"
+_FIND = f"SELECT {COLUMNS} FROM events WHERE namespace = %s AND id = %s"
 _HEAD = "SELECT version, hash, erasure_version FROM heads WHERE namespace = %s"
 _HEADS = "SELECT namespace, version, hash, erasure_version FROM heads WHERE namespace > %s ORDER BY namespace LIMIT %s"
-#: Locks in the order of names, so that two writers with the same namespaces cannot deadlock.
-_LOCK_HEADS = (
-    "SELECT namespace, namespace, version, hash, recorded_at_us, erasure_version FROM heads "
-    "WHERE namespace = ANY(%s) ORDER BY namespace FOR UPDATE"
-)
-_BEGIN_HEADS = (
-    "INSERT INTO heads (namespace, version, hash, recorded_at_us) "
-    "SELECT name, 0, %s, 0 FROM unnest(%s::text[]) AS name ORDER BY name ON CONFLICT DO NOTHING"
-)
-#: Compare and set: a head moves only from the version that this transaction has read. Otherwise the statement fails by
-#: a division by zero, since a pipeline sends the COMMIT before the client has read the count of this statement.
-_MOVE_HEADS = """
-WITH moved AS (
-    UPDATE heads SET version = new.version, hash = new.hash, recorded_at_us = new.recorded_at_us
-    FROM unnest(%b::text[], %b::bigint[], %b::bytea[], %b::bigint[], %b::bigint[])
-        AS new (namespace, version, hash, recorded_at_us, before)
-    WHERE heads.namespace = new.namespace AND heads.version = new.before
-    RETURNING 1
-)
-SELECT 1 / (count(*) = %b)::integer FROM moved
-"""
-_DROP_UNUSED_HEADS = "DELETE FROM heads WHERE namespace = ANY(%s) AND version = 0"
 
 
 class PostgresLog(GroupCommitLog):
@@ -297,7 +263,7 @@ class PostgresLog(GroupCommitLog):
         try:
             # One pipeline: leaving one for the locks and one for the rows would wait for the server once more.
             with connection.pipeline():
-                heads, recorded = _lock_heads(connection, requests, new_ids, self._encryption)
+                heads, recorded = lock_heads(connection, requests, new_ids, self._encryption)
                 if self._encryption is not None:
                     # Under the lock, which an erasure takes too: a key that it has destroyed is not used.
                     self._encryption.prepare(requests)
@@ -307,7 +273,7 @@ class PostgresLog(GroupCommitLog):
                 staging.stage(requests)
                 moved = staging.moved_heads()
                 committing = bool(moved)
-                _write_and_commit(connection, staging, moved, versions_before)
+                write_and_commit(connection, staging, moved, versions_before)
             return moved
         except (pg.DeadlockDetected, pg.SerializationFailure) as error:
             connection.rollback()
@@ -371,81 +337,6 @@ class _TransactionLost(Exception):
         self.why = why
         #: Whether COMMIT was sent, after which the events may be recorded.
         self.committing = committing
-
-
-def _lock_heads(
-    connection: psycopg.Connection[StoredEvent],
-    requests: Sequence[AppendRequest],
-    new_ids: set[str],
-    encryption: StagedEncryption | None,
-) -> tuple[list[StagedHead], dict[tuple[Key, StoredId], StoredEvent]]:
-    """Begin a transaction; return the heads of `requests`, locked, and the recorded events by (namespace, id).
-
-    New namespaces get their heads only when they are missing, which saves a statement of each other append.
-    """
-    names = sorted({request.namespace for request in requests})
-    pairs = {
-        (request.namespace, draft.id)
-        for request in requests
-        for draft in request.drafts
-        if draft.id is not None and draft.id not in new_ids
-    }
-    if encryption is not None and encryption.keys.exists:
-        pairs |= {(namespace, encryption.keys.erased_id(namespace, id)) for namespace, id in pairs}
-    locked, recorded = _locked(connection, names, sorted(pairs), with_new=False)
-    if len(locked) < len(names):
-        # Begun again, since the locks of the others were taken before that of a new name between them.
-        connection.execute("ROLLBACK")
-        locked, recorded = _locked(connection, names, sorted(pairs), with_new=True)
-    return [StagedHead(*row) for row in locked], {(row[0], row[2]): row for row in recorded}
-
-
-def _locked(
-    connection: psycopg.Connection[StoredEvent], names: list[str], pairs: list[tuple[str, str]], *, with_new: bool
-) -> tuple[list[StoredEvent], list[StoredEvent]]:
-    """Begin a transaction; return the rows of the heads `names`, locked, and of the events `pairs` (namespace, id).
-
-    Parameters:
-        with_new: add the heads that are missing.
-    """
-    connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-    if with_new:
-        connection.execute(_BEGIN_HEADS, (GENESIS, names))
-    locked = connection.execute(_LOCK_HEADS, (names,), binary=True)
-    if not pairs:
-        return locked.fetchall(), []
-    # READ COMMITTED takes a new snapshot after the lock, which has the events of the writer before.
-    wanted = ([name for name, _ in pairs], [event_id for _, event_id in pairs])
-    recorded = connection.execute(_FIND_ALL, wanted, binary=True)
-    return locked.fetchall(), recorded.fetchall()
-
-
-def _write_and_commit(
-    connection: psycopg.Connection[StoredEvent],
-    staging: Staging,
-    moved: Sequence[StagedHead],
-    versions_before: dict[str, int],
-) -> None:
-    """Write what was staged, move the heads and commit; the caller's pipeline waits for the outcome."""
-    if not moved:
-        connection.execute("ROLLBACK")
-        return
-    unused_heads = [name for name, version in versions_before.items() if version == 0 and not staging.heads[name].moved]
-    connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
-    connection.execute(
-        _MOVE_HEADS,
-        (
-            [head.namespace for head in moved],
-            [head.version for head in moved],
-            [head.hash for head in moved],
-            [head.recorded_at_us for head in moved],
-            [versions_before[head.namespace] for head in moved],
-            len(moved),
-        ),
-    )
-    if unused_heads:
-        connection.execute(_DROP_UNUSED_HEADS, (unused_heads,))
-    connection.execute("COMMIT")
 
 
 def _assign_ids(requests: Sequence[AppendRequest]) -> set[str]:

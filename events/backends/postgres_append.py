@@ -1,0 +1,126 @@
+"""PostgreSQL append: the statements of the transaction of an append, in one pipeline.
+
+The heads of the namespaces are locked first, in the order of their names; the commit is sent with the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import psycopg
+
+from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.backends.staged_encryption import StagedEncryption
+from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
+from recollect.events.chain import GENESIS
+
+#: The columns of an event, in the order of `StoredEvent`.
+COLUMNS = (
+    "namespace, version, id, type, schema_version, occurred_at_us, recorded_at_us, session_id, actor, causation_id, "
+    "correlation_id, encoding, payload, leaf, hash"
+)
+_ARRAYS = (
+    "%b::text[], %b::bigint[], %b::text[], %b::text[], %b::integer[], %b::bigint[], %b::bigint[], %b::text[], "
+    "%b::text[], %b::text[], %b::text[], %b::text[], %b::bytea[], %b::bytea[], %b::bytea[]"
+)
+_INSERT = f"INSERT INTO events ({COLUMNS}) SELECT * FROM unnest({_ARRAYS})"
+_FIND_ALL = (
+    f"SELECT {COLUMNS} FROM events JOIN unnest(%s::text[], %s::text[]) AS wanted (namespace, id) USING (namespace, id)"
+)
+#: Locks in the order of names, so that two writers with the same namespaces cannot deadlock.
+_LOCK_HEADS = (
+    "SELECT namespace, namespace, version, hash, recorded_at_us, erasure_version FROM heads "
+    "WHERE namespace = ANY(%s) ORDER BY namespace FOR UPDATE"
+)
+_BEGIN_HEADS = (
+    "INSERT INTO heads (namespace, version, hash, recorded_at_us) "
+    "SELECT name, 0, %s, 0 FROM unnest(%s::text[]) AS name ORDER BY name ON CONFLICT DO NOTHING"
+)
+#: Compare and set: a head moves only from the version that this transaction has read. Otherwise the statement fails by
+#: a division by zero, since a pipeline sends the COMMIT before the client has read the count of this statement.
+_MOVE_HEADS = """
+WITH moved AS (
+    UPDATE heads SET version = new.version, hash = new.hash, recorded_at_us = new.recorded_at_us
+    FROM unnest(%b::text[], %b::bigint[], %b::bytea[], %b::bigint[], %b::bigint[])
+        AS new (namespace, version, hash, recorded_at_us, before)
+    WHERE heads.namespace = new.namespace AND heads.version = new.before
+    RETURNING 1
+)
+SELECT 1 / (count(*) = %b)::integer FROM moved
+"""
+_DROP_UNUSED_HEADS = "DELETE FROM heads WHERE namespace = ANY(%s) AND version = 0"
+
+
+def lock_heads(
+    connection: psycopg.Connection[StoredEvent],
+    requests: Sequence[AppendRequest],
+    new_ids: set[str],
+    encryption: StagedEncryption | None,
+) -> tuple[list[StagedHead], dict[tuple[Key, StoredId], StoredEvent]]:
+    """Begin a transaction; return the heads of `requests`, locked, and the recorded events by (namespace, id).
+
+    New namespaces get their heads only when they are missing, which saves a statement of each other append.
+    """
+    names = sorted({request.namespace for request in requests})
+    pairs = {
+        (request.namespace, draft.id)
+        for request in requests
+        for draft in request.drafts
+        if draft.id is not None and draft.id not in new_ids
+    }
+    if encryption is not None and encryption.keys.exists:
+        pairs |= {(namespace, encryption.keys.erased_id(namespace, id)) for namespace, id in pairs}
+    locked, recorded = _locked(connection, names, sorted(pairs), with_new=False)
+    if len(locked) < len(names):
+        # Begun again, since the locks of the others were taken before that of a new name between them.
+        connection.execute("ROLLBACK")
+        locked, recorded = _locked(connection, names, sorted(pairs), with_new=True)
+    return [StagedHead(*row) for row in locked], {(row[0], row[2]): row for row in recorded}
+
+
+def _locked(
+    connection: psycopg.Connection[StoredEvent], names: list[str], pairs: list[tuple[str, str]], *, with_new: bool
+) -> tuple[list[StoredEvent], list[StoredEvent]]:
+    """Begin a transaction; return the rows of the heads `names`, locked, and of the events `pairs` (namespace, id).
+
+    Parameters:
+        with_new: add the heads that are missing.
+    """
+    connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+    if with_new:
+        connection.execute(_BEGIN_HEADS, (GENESIS, names))
+    locked = connection.execute(_LOCK_HEADS, (names,), binary=True)
+    if not pairs:
+        return locked.fetchall(), []
+    # READ COMMITTED takes a new snapshot after the lock, which has the events of the writer before.
+    wanted = ([name for name, _ in pairs], [event_id for _, event_id in pairs])
+    recorded = connection.execute(_FIND_ALL, wanted, binary=True)
+    return locked.fetchall(), recorded.fetchall()
+
+
+def write_and_commit(
+    connection: psycopg.Connection[StoredEvent],
+    staging: Staging,
+    moved: Sequence[StagedHead],
+    versions_before: dict[str, int],
+) -> None:
+    """Write what was staged, move the heads and commit; the caller's pipeline waits for the outcome."""
+    if not moved:
+        connection.execute("ROLLBACK")
+        return
+    unused_heads = [name for name, version in versions_before.items() if version == 0 and not staging.heads[name].moved]
+    connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
+    connection.execute(
+        _MOVE_HEADS,
+        (
+            [head.namespace for head in moved],
+            [head.version for head in moved],
+            [head.hash for head in moved],
+            [head.recorded_at_us for head in moved],
+            [versions_before[head.namespace] for head in moved],
+            len(moved),
+        ),
+    )
+    if unused_heads:
+        connection.execute(_DROP_UNUSED_HEADS, (unused_heads,))
+    connection.execute("COMMIT")
