@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.events import errors
-from recollect.events.errors import InvalidInput, RecollectError, StorageError, TooManyRequests
+from recollect.events.errors import InvalidInput, RecollectError, StorageError, TooManyBuilds, TooManyRequests
 
 #: The header of every answer of a server with the number of its contract.
 CONTRACT_HEADER = "recollect-contract"
@@ -40,7 +40,7 @@ def error_of(problem: dict[str, Any]) -> RecollectError | None:
         error.field = str(problem.get("field", ""))
         error.reason = detail.removeprefix(f"{error.field}: ")
         return error
-    if isinstance(error, TooManyRequests):
+    if isinstance(error, TooManyRequests | TooManyBuilds):
         error.retry_seconds = 1
     for name in _ATTRIBUTES:
         if name in problem:

@@ -1,16 +1,17 @@
 """Result types: the fields of what `Recollect`, the clients and HTTP return as mappings.
 
-Times are texts in RFC 3339. A memory of any kind (`get`, `update` …) and a receipt stay mappings without a fixed type:
-their fields depend on the kind and on the scope.
+Times are texts in RFC 3339. `knowledge_types` has the rows of the other lists, `receipt_types` the results of erasures.
 """
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import Any, Generic, Literal
 
 from typing_extensions import TypedDict, TypeVar
 
-#: The items of a page; mappings where the list is named by a variable.
+from recollect.api.knowledge_types import Document, Observation, Preference, Procedure, Relationship
+
+#: The items of a page.
 Row = TypeVar("Row", default=dict[str, Any])
 
 
@@ -233,6 +234,62 @@ class Neighbourhood(TypedDict):
     edges: list[GraphEdge]
 
 
+class EpisodeMemory(Episode):
+    """A message, an action, an observation or a summary, as a memory."""
+
+    kind: Literal["episode"]
+
+
+class FactMemory(Fact):
+    """A fact, as a memory."""
+
+    kind: Literal["fact"]
+
+
+class PreferenceMemory(Preference):
+    """A preference, as a memory."""
+
+    kind: Literal["preference"]
+
+
+class ProcedureMemory(Procedure):
+    """A procedure, as a memory."""
+
+    kind: Literal["procedure"]
+
+
+class RelationshipMemory(Relationship):
+    """A relationship, as a memory."""
+
+    kind: Literal["relationship"]
+
+
+class DocumentMemory(Document):
+    """A document, as a memory."""
+
+    kind: Literal["document"]
+
+
+class ObservationMemory(Observation):
+    """A line about a conversation, as a memory."""
+
+    kind: Literal["observation"]
+
+
+class EntityMemory(Entity):
+    """An entity, as a memory."""
+
+    kind: Literal["entity"]
+
+
+#: A memory that can end.
+EndableMemory = FactMemory | PreferenceMemory | ProcedureMemory | RelationshipMemory
+#: A memory that can be pinned.
+PinnableMemory = EpisodeMemory | EndableMemory
+#: A memory of any kind: the fields of an item of its list, and `kind`, by which a type checker knows the others.
+MemoryItem = PinnableMemory | DocumentMemory | ObservationMemory | EntityMemory
+
+
 class QuarantineItem(TypedDict):
     """A memory that looks like instructions by others than the user."""
 
@@ -244,7 +301,7 @@ class QuarantineItem(TypedDict):
     version: int
     occurred_at: str
     #: The memory, with its `kind`; None when it is forgotten.
-    memory: dict[str, Any] | None
+    memory: MemoryItem | None
 
 
 class QuarantinePage(TypedDict):
@@ -270,11 +327,11 @@ class SubjectExport(TypedDict):
     sessions: list[Session]
     entities: list[Entity]
     facts: list[Fact]
-    preferences: list[dict[str, Any]]
-    relationships: list[dict[str, Any]]
-    procedures: list[dict[str, Any]]
-    observations: list[dict[str, Any]]
-    documents: list[dict[str, Any]]
+    preferences: list[Preference]
+    relationships: list[Relationship]
+    procedures: list[Procedure]
+    observations: list[Observation]
+    documents: list[Document]
     episodes: list[Episode]
     traces: list[Trace]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -46,6 +47,9 @@ DISK_FREE_BYTES_MIN = 256 << 20
 REQUESTS_PER_MINUTE = 6_000
 #: Bytes of the audit log: about 80,000 requests.
 AUDIT_BYTES_MAX = 16 << 20
+
+#: Server processes. Each has some 200 MB, and every two of them share a channel.
+PROCESSES_MAX = 64
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
@@ -129,7 +133,11 @@ class ServerSettings(BaseModel):
     host: str = "127.0.0.1"
     #: Port of the server; 0 takes a free port.
     port: Annotated[int, Field(ge=0, le=65_535)] = 8787
-    #: Connections at a time; further ones get 503. Half of the 1,024 files that a process may open on many systems.
+    #: Processes that answer requests; `auto`: one for each processor. With several, each namespace is kept in the
+    #: memory of one of them, worker and scheduler run in one more, and each loads the embedding model.
+    processes: Annotated[int, Field(ge=1, le=PROCESSES_MAX)] | Literal["auto"] = 1
+    #: Connections of a process at a time; further ones get 503. Half of the 1,024 files that a process may open on
+    #: many systems.
     connections_max: Annotated[int, Field(ge=1)] = 512
     #: Bytes of the request line and the headers.
     header_bytes_max: Annotated[int, Field(ge=1_024)] = HEADER_BYTES_MAX
@@ -139,6 +147,11 @@ class ServerSettings(BaseModel):
     body_seconds_max: Annotated[float, Field(gt=0)] = 30
     #: Whether MCP also offers the tools `search` and `fetch`, which connectors of ChatGPT look for.
     mcp_connector_tools: bool = False
+
+    @property
+    def process_count(self) -> int:
+        """Return the number of processes that answer requests."""
+        return min(PROCESSES_MAX, available_processors()) if self.processes == "auto" else self.processes
 
 
 class LogSettings(BaseModel):
@@ -273,6 +286,11 @@ class Settings(JobSettings):
     def tokens_path(self) -> Path:
         """Return the file of the tokens."""
         return self.access.tokens or self.storage.data / "tokens.json"
+
+
+def available_processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def setting_groups() -> dict[str, type[BaseModel]]:

@@ -19,6 +19,7 @@ RecollectError
 │   └── TooManyRequests     over the rate of a token or an address         HTTP 429
 ├── StorageError            the disk or a file on it                       HTTP 503, exit 2
 │   ├── AppendUnknown       the append failed, but may be recorded all the same
+│   ├── LogUnreachable      the database server of the log does not answer; nothing was recorded
 │   ├── DiskFull            no space left                                  HTTP 507
 │   ├── ReadOnly            the folder or file cannot be written
 │   ├── ForeignFile         a file is damaged, or another program wrote it
@@ -28,6 +29,7 @@ RecollectError
 │   ├── KeyMissing          the key of an encrypted event cannot be read
 │   └── FolderInUse         another process holds the lock of the data folder
 ├── StillBuilding           a read model of the past is not built yet; in `degraded` of a retrieval
+│   └── TooManyBuilds       too many others are being built                HTTP 429
 ├── ServerUnavailable       a remote server is not reached, or not in time exit 2
 ├── ContractMismatch        an answer is not that of this version          exit 2
 ├── NotSettled              background work of a namespace is unfinished   HTTP 500, exit 1
@@ -161,12 +163,16 @@ class AppendUnknown(StorageError):
     event_ids: tuple[str, ...] = ()
 
 
+class LogUnreachable(StorageError):
+    """The database server of the log does not answer: nothing was recorded, nothing new was read. Try again soon."""
+
+
 class DiskFull(StorageError):
     """The disk is full; free some space. No acknowledged event was lost."""
 
 
 class ReadOnly(StorageError):
-    """The data folder, or a file in it, cannot be written. Check its owner, mode and mount."""
+    """The data folder or the log's database cannot be written. Check owner, mode and mount, or the database's role."""
 
 
 class ForeignFile(StorageError):
@@ -218,6 +224,18 @@ class ContractMismatch(RecollectError):
 
 class StillBuilding(RecollectError):
     """A read model of the past was not built in time. It is being built in the background; send the request again."""
+
+
+class TooManyBuilds(StillBuilding):
+    """Too many read models of the past are being built at a time. Ask for this one when some of them are done.
+
+    Parameters:
+        retry_seconds: the seconds after which some of them are probably done.
+    """
+
+    def __init__(self, message: str, *, retry_seconds: int) -> None:
+        super().__init__(message)
+        self.retry_seconds = retry_seconds
 
 
 class NotSettled(RecollectError):

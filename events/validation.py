@@ -30,6 +30,9 @@ from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, E
 _DERIVED_TYPES = frozenset(type_of(event_class) for event_class in DERIVED_EVENTS)
 #: Fields of payloads that the server sets.
 SERVER_FIELDS = ("labels",)
+_SERVER_FIELDS_JSON = tuple(f'"{name}"'.encode() for name in SERVER_FIELDS)
+#: The types of the event classes. `type_of` takes 0.4 µs, and each event needs it twice.
+_TYPES = {event_class: name for name, event_class in EVENT_CLASSES.items()}
 
 
 def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> EventDraft:
@@ -52,7 +55,7 @@ def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> Event
         )
     return EventDraft(
         valid.id,
-        type_of(type(valid)),
+        _type_of(valid),
         valid.schema_version,
         _occurred_at_us(valid, field),
         valid.session_id,
@@ -134,7 +137,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 def _without_server_fields(event: EventDraft, field: str) -> EventDraft:
     """Return the draft; raise `InvalidEvent` when it has a field of the payload that the server alone sets."""
-    if any(f'"{name}"'.encode() in event.payload for name in SERVER_FIELDS):
+    if any(map(event.payload.__contains__, _SERVER_FIELDS_JSON)):
         payload: dict[str, Any] = from_json(event.payload)
         for name in SERVER_FIELDS:
             if name in payload:
@@ -158,7 +161,7 @@ def _check_batch(events: Sequence[object], field: str) -> None:
 
 def _given_type(event: object) -> str | None:
     """Return the type of an event that is a mapping; None when it is missing, which `draft` refuses."""
-    name: object = cast(Mapping[str, Any], event).get("type") if isinstance(event, Mapping) else None
+    name: object = cast(Mapping[str, Any], event).get("type") if isinstance(event, dict | Mapping) else None
     return name if isinstance(name, str) else None
 
 
@@ -173,7 +176,8 @@ def _encoded(payload: Any, field: str) -> bytes:
 
 def _validated(event: object, field: str) -> Envelope:
     """Return `event` as an instance of its event class; raise `InvalidEvent` when it is not valid."""
-    if not isinstance(event, Mapping):
+    # Most events are of a request's JSON; asking for `Mapping` takes 0.4 µs.
+    if not isinstance(event, dict | Mapping):
         raise InvalidEvent("an event is an object with a type and a payload", field=field)
     fields = cast(Mapping[str, Any], event)
     name = fields.get("type")
@@ -226,7 +230,13 @@ def _subject(event: Envelope) -> str | None:
         case SessionStarted():
             return event.payload.user_id or event.actor
         case _:
-            return None if type_of(type(event)) in _DERIVED_TYPES else event.actor
+            return None if _type_of(event) in _DERIVED_TYPES else event.actor
+
+
+def _type_of(event: Envelope) -> str:
+    """Return the dotted type of an event."""
+    # A caller may have made a class of its own from one of the catalogue.
+    return _TYPES.get(type(event)) or type_of(type(event))
 
 
 def _expected_version(value: object) -> int | None:

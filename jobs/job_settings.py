@@ -13,6 +13,9 @@ from recollect.projections.schema.time_to_live import TTL_DAYS
 #: The share of a context window from which it counts as full (`000`).
 WINDOW_FULL_SHARE = 0.75
 
+#: Microseconds after its last message at which a conversation counts as quiet.
+QUIET_US = 300_000_000
+
 #: Days until an unconfirmed memory becomes stale.
 TtlDays = Annotated[int, Field(ge=1, le=36_500)]
 
@@ -43,6 +46,9 @@ class QueueSettings(BaseModel):
     worker_threads: Annotated[int, Field(ge=1, le=64)] = 2
     #: Threads of a worker for the background queue, which extract and compact; the other threads never do this work.
     think_threads: Annotated[int, Field(ge=1, le=64)] = 1
+    #: Processes of a low priority, at most one for each core, that a worker starts for a scheduled run while 20
+    #: namespaces or more have work; each has an embedding model in memory. 0: the worker's threads do it.
+    night_processes: Annotated[int, Field(ge=0, le=64)] = 2
     #: Port at which a worker or a scheduler answers /metrics, /health/live and /health/ready; 0: none.
     worker_port: Annotated[int, Field(ge=0, le=65_535)] = 0
     #: Address of that port. All who reach it read the metrics, which have no names.

@@ -14,10 +14,15 @@ AS_OF_FILES_MAX = 16
 AS_OF_BYTES_MAX = 1 << 30
 #: Bytes of vectors in memory, over all namespaces: 1.3 million vectors of 384 dimensions, a byte each.
 INDEX_BYTES_MAX = 512 << 20
+#: Bytes of shared vectors in the database: 2 million messages, some 4 KB each.
+SHARED_VECTORS_BYTES_MAX = 8 << 30
+#: Days of shared vectors in the database: a machine that comes a month later embeds what it reads.
+SHARED_VECTORS_DAYS_MAX = 30
 #: Name of the default embedding model.
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
 RuntimeChoice = Literal["auto", "openvino", "torch"]
+DeviceChoice = Literal["auto", "cpu", "gpu"]
 
 
 class ReadModelSettings(BaseModel):
@@ -27,6 +32,9 @@ class ReadModelSettings(BaseModel):
 
     #: Namespaces whose files are open at once.
     open_models_max: Annotated[int, Field(ge=1)] = OPEN_MODELS_MAX
+    #: Bytes of read models and vectors on disk, which are then a cache of the log: those of the namespaces used least
+    #: recently are removed, and built again when asked for. 0: no limit. All processes of a folder need the same.
+    read_models_bytes_max: Annotated[int, Field(ge=0)] = 0
     #: Read models of the past (`as_of`) on disk, over all namespaces; the least recently used one is removed first.
     as_of_files_max: Annotated[int, Field(ge=1)] = AS_OF_FILES_MAX
     #: Bytes of the read models of the past on disk.
@@ -42,5 +50,12 @@ class EmbeddingSettings(BaseModel):
     embedding_model: str = DEFAULT_MODEL
     #: Runtime of the model: `auto` is OpenVINO where it is installed and supports the model, PyTorch elsewhere.
     embedding_runtime: RuntimeChoice = "auto"
+    #: Device of the model: `auto` is a GPU that PyTorch can use, else the CPU; `gpu` fails where there is none.
+    embedding_device: DeviceChoice = "auto"
+    #: Bytes of the vectors that machines on a log in PostgreSQL share in its database; the oldest are removed first.
+    #: 0: each machine embeds all texts itself.
+    shared_vectors_bytes_max: Annotated[int, Field(ge=0)] = SHARED_VECTORS_BYTES_MAX
+    #: Days after which a shared vector is removed from the database; machines that have read it keep theirs.
+    shared_vectors_days_max: Annotated[int, Field(ge=1, le=3_650)] = SHARED_VECTORS_DAYS_MAX
     #: Bytes of vectors in memory, over all namespaces; the least recently used index is dropped first.
     index_bytes_max: Annotated[int, Field(ge=0)] = INDEX_BYTES_MAX

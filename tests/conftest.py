@@ -8,6 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from support.postgres import URL_VARIABLE, PostgresServer
 from support.redis import RedisServer
@@ -30,6 +31,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _has_room(folder: Path) -> bool:
     return os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= _MEMORY_BYTES_MIN
 
+
+# An example takes as long as the machine is busy: without a profile, hypothesis fails one that takes 200 ms.
+hypothesis.settings.register_profile("busy")
+hypothesis.settings.load_profile("busy")
 
 #: A folder in memory, and the bytes that have to be free there: three times what the tests have used at once.
 _MEMORY_FOLDER = Path("/dev/shm")

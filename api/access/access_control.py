@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import ip_address
 
 from recollect.api.access.audit_log import AuditEntry, AuditLog
@@ -31,6 +32,11 @@ class Arrival:
     namespace: str | None
 
 
+def new_local_secret() -> str:
+    """Return a new secret for the commands of the data folder."""
+    return secrets.token_urlsafe(32)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessControl:
     """The access control of one server.
@@ -42,7 +48,7 @@ class AccessControl:
     rates: RateLimits
     audit: AuditLog
     #: The secret of the commands of the data folder, which read it from the server's lock file.
-    local_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    local_secret: str = field(default_factory=new_local_secret)
 
     def authenticate(self, arrival: Arrival, right: Right) -> Caller:
         """Return the caller of a request for a route that needs `right`.
@@ -123,6 +129,7 @@ def is_namespace(name: str | None) -> bool:
         return False
 
 
+@lru_cache(256)
 def is_local(peer: str | None) -> bool:
     """Return whether the other end of a connection is on this machine: loopback, or within the process."""
     if peer is None:

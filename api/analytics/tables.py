@@ -81,8 +81,6 @@ _EPISODES_VIEW = """
 CREATE VIEW episodes AS
 SELECT * EXCLUDE (occurred_at_us), make_timestamp(occurred_at_us) AS occurred_at FROM loaded.episode_rows
 """
-#: The tables that a query may name, in the order of the documentation.
-TABLES = ("events", "episodes", *MEMORY_TABLES, "traces")
 
 
 class Tables:

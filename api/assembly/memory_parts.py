@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
 from recollect.api.assembly.erasure_listeners import ErasureListeners
+from recollect.api.assembly.local_catch_up import LocalCatchUp
 from recollect.api.assembly.recall_echoes import RecallEchoes
 from recollect.api.assembly.tracing_setup import start_tracing
 from recollect.api.retrieval.answer.fence_names import read_fence_key
@@ -18,6 +20,7 @@ from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import utc_now
 from recollect.api.settings import Settings
 from recollect.events.backends.log import EventLog
+from recollect.events.backends.open_log import sqlite_path
 from recollect.events.envelope import EventDraft
 from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.intake.screening import screen_all
@@ -33,6 +36,9 @@ from recollect.projections.embeddings.active_model import ActiveModel
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
+
+if TYPE_CHECKING:
+    from recollect.projections.embeddings.shared_vectors import SharedVectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +56,8 @@ class MemoryParts:
     #: The cross-encoder; None when none is set.
     reranker: Reranker | None
     retriever: Retriever
+    #: Projects what retrievals lacked on this machine; None where workers of this data folder do that.
+    local_catch_up: LocalCatchUp | None
     trace_store: TraceStore
     #: What was recalled lately in each session.
     recall_echoes: RecallEchoes
@@ -83,6 +91,8 @@ class MemoryParts:
         if self.workers is not None:
             self.workers.stop()
         self.retriever.close()
+        if self.local_catch_up is not None:
+            self.local_catch_up.close()
         self.trace_store.close()
         if self.job_context.llm is not None:
             self.job_context.llm.close()
@@ -122,9 +132,14 @@ def open_parts(
         start_tracing()
     data, limits = settings.storage.data, settings.read_models
     log = open_log_of_folder(data, settings.storage.log_url, settings.storage.key_options)
-    read_models = ReadModels(data, log, open_files_max=limits.open_models_max)
+    read_models = ReadModels(
+        data, log, open_files_max=limits.open_models_max, disk_bytes_max=limits.read_models_bytes_max
+    )
     active_model = _open_active_model(settings, read_models)
     history = History(data, log, read_models, files_max=limits.as_of_files_max, bytes_max=limits.as_of_bytes_max)
+    # Workers have other data folders, or do not look at a namespace again whose work is done.
+    is_cache = bool(limits.read_models_bytes_max) or sqlite_path(settings.storage.log_url) is None
+    local_catch_up = LocalCatchUp(read_models, active_model.vectors) if is_cache else None
     reranker = Reranker(settings.retrieval.reranker) if settings.retrieval.reranker else None
     job_context = JobContext(
         log=log,
@@ -154,14 +169,17 @@ def open_parts(
         active_model=active_model,
         history=history,
         reranker=reranker,
-        retriever=_open_retriever(settings, read_models, history, active_model, reranker, clock),
+        retriever=_open_retriever(settings, read_models, history, active_model, reranker, clock, local_catch_up),
+        local_catch_up=local_catch_up,
         recall_echoes=recall_echoes,
         trace_store=trace_store,
         eraser=eraser,
         job_context=job_context,
         backlog=backlog,
         run_store=run_store,
-        workers=_start_workers(job_context, run_store, backlog, work=workers, schedule=schedule) if active else None,
+        workers=_start_workers(job_context, run_store, backlog, settings, work=workers, schedule=schedule)
+        if active
+        else None,
     )
 
 
@@ -172,7 +190,23 @@ def _open_active_model(settings: Settings, read_models: ReadModels) -> ActiveMod
         read_models,
         embedding.embedding_model,
         runtime=embedding.embedding_runtime,
+        device=embedding.embedding_device,
         index_bytes_max=embedding.index_bytes_max,
+        shared=_open_shared_vectors(settings, read_models.log),
+    )
+
+
+def _open_shared_vectors(settings: Settings, log: EventLog) -> SharedVectors | None:
+    """Return the vectors that the machines of a log in PostgreSQL share; None for a log in SQLite."""
+    url = settings.storage.log_url
+    if sqlite_path(url) is not None:
+        return None
+    # Imported here: it loads a driver that most installations do not use.
+    from recollect.projections.embeddings.shared_vectors import SharedVectors  # noqa: PLC0415
+
+    limits = settings.embedding
+    return SharedVectors(
+        url, log.keys, bytes_max=limits.shared_vectors_bytes_max, days_max=limits.shared_vectors_days_max
     )
 
 
@@ -183,6 +217,7 @@ def _open_retriever(
     active_model: ActiveModel,
     reranker: Reranker | None,
     clock: Callable[[], datetime],
+    local_catch_up: LocalCatchUp | None,
 ) -> Retriever:
     retrieval = settings.retrieval
     thresholds = Thresholds(
@@ -203,15 +238,29 @@ def _open_retriever(
         fence_key=read_fence_key(settings.storage.data),
         reranker=reranker,
         clock=clock,
+        on_degraded=None if local_catch_up is None else local_catch_up.request,
     )
 
 
 def _start_workers(
-    job_context: JobContext, run_store: RunStore, backlog: BacklogMonitor, *, work: bool, schedule: bool | None
+    job_context: JobContext,
+    run_store: RunStore,
+    backlog: BacklogMonitor,
+    settings: Settings,
+    *,
+    work: bool,
+    schedule: bool | None,
 ) -> Workers:
     if work:
         job_context.vectors().embedder.start()
-    started = Workers(job_context, run_store, backlog, work=work, schedule=work if schedule is None else schedule)
+    started = Workers(
+        job_context,
+        run_store,
+        backlog,
+        work=work,
+        schedule=work if schedule is None else schedule,
+        open_parts=partial(open_parts, settings, workers=False),
+    )
     job_context.log.on_append(started.notify)
     started.start()
     return started

@@ -62,6 +62,8 @@ class RecallEchoes:
 
     def with_echoes(self, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
         """Return the drafts, and after them the status `echo` for each message that repeats recalled memories."""
+        if not self._contexts:
+            return [*drafts]
         marked: list[EventDraft] = []
         changes: list[EventDraft] = []
         for event in drafts:

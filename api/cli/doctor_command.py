@@ -99,7 +99,10 @@ def _server_problems(server: Client) -> Iterator[Check]:
         return
     embedding, lag = health["embedding"]["state"], health["lag"]
     behind = f"{lag['read_models']} events to project, {lag['embeddings']} episodes to embed"
-    yield Check(name="health", status="ok", detail=f"{health['status']}; model {embedding}; {behind}")
+    servers = sum(process["process"] != "background" for process in health.get("servers", ()))
+    processes = f"{servers} server processes; " if servers else ""
+    detail = f"{health['status']}; {processes}model {embedding}; {behind}"
+    yield Check(name="health", status="ok", detail=detail)
     for problem in health["problems"]:
         text, _, hint = str(problem).partition("; ")
         yield Check(name="health", status="warning", detail=without_password(text), hint=hint)

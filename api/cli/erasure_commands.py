@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,20 +32,22 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Erase events for good, with all that was derived from them; print the signed receipt."""
-    scope: dict[str, Any] = {
-        "everything": everything,
-        "subject": subject,
-        "session_id": session,
-        "event_ids": event or None,
-    }
     with open_cli_memory(context.obj) as memory:
-        plan = memory.erase(namespace, dry_run=True, **scope)
+        erase = partial(
+            memory.erase,
+            namespace,
+            everything=everything,
+            subject=subject,
+            session_id=session,
+            event_ids=event or None,
+        )
+        plan = erase(dry_run=True)
         if dry_run:
             echo(orjson.dumps(plan).decode())
             return
         if not yes and sys.stdin.isatty():
             typer.confirm(f"Erase {plan['events']} events of {namespace} for good?", abort=True, err=True)
-        erased = memory.erase(namespace, reason=reason, **scope)
+        erased = erase(reason=reason)
         receipt = orjson.dumps(erased)
     _audit(context, "recollect erase", namespace, count=erased["log"]["count"])
     if output is not None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,12 +14,14 @@ import typer
 from recollect.api.cli.process_log import configure_process_log
 from recollect.api.cli.running_server import running_server
 from recollect.api.cli.session import load_cli_settings
-from recollect.events.errors import AppendUnknown, ServerUnavailable
+from recollect.events.errors import AppendUnknown, RecollectError, ServerUnavailable
 
 if TYPE_CHECKING:
     from recollect.api.mcp.tool_session import AppendedNote, ToolSession
     from recollect.api.memory.recollect import Recollect
     from recollect.api.retrieval.contract.request import RetrieveRequest
+    from recollect.api.retrieval.contract.result_json import RetrievalJson
+    from recollect.api.settings import Settings
 
 ClientNamespace = Annotated[
     str, typer.Option("--namespace", envvar="RECOLLECT_NAMESPACE", help="The namespace; the model cannot choose one.")
@@ -36,7 +41,6 @@ def mcp(
     """
     from recollect.api.mcp.mcp_server import require_sdk  # noqa: PLC0415
     from recollect.api.mcp.stdio_server import serve_stdio  # noqa: PLC0415
-    from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
     from recollect.events.limits import check_namespace  # noqa: PLC0415
 
     require_sdk()
@@ -44,10 +48,49 @@ def mcp(
     settings = load_cli_settings(context.obj)
     data = settings.storage.data
     configure_process_log(data)
-    # A server extracts and embeds what this process appends; without one, this process does.
-    with Recollect(settings=settings, workers=not _has_server(data)) as memory:
+    memory = _LateMemory(settings)
+    try:
         has_connector_tools = connector or settings.server.mcp_connector_tools
-        serve_stdio(command_session(memory, data, namespace, has_connector_tools=has_connector_tools))
+        session = command_session(memory.get, data, namespace, has_connector_tools=has_connector_tools)
+        serve_stdio(session, on_listed=memory.open_in_thread)
+    finally:
+        memory.close()
+
+
+class _LateMemory:
+    """The memory of the folder, which is opened at the first use: that takes a second, and clients list tools first."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._memory: Recollect | None = None
+
+    def get(self) -> Recollect:
+        """Return the memory; errors of opening it are raised, and the next call tries again."""
+        with self._lock:
+            if self._memory is None:
+                from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
+
+                # A server extracts and embeds what this process appends; without one, this process does.
+                self._memory = Recollect(settings=self._settings, workers=not _has_server(self._settings.storage.data))
+            return self._memory
+
+    def open_in_thread(self) -> None:
+        """Begin to open the memory, so that the first call finds it open."""
+        threading.Thread(target=self._open, daemon=True).start()
+
+    def _open(self) -> None:
+        # The call of a tool gets the error, too.
+        try:
+            self.get()
+        except RecollectError as error:
+            logging.getLogger(__name__).error("the memory cannot be opened: %s", error)
+
+    def close(self) -> None:
+        """Close the memory, if it was opened."""
+        with self._lock:
+            if self._memory is not None:
+                self._memory.close()
 
 
 def _has_server(data: Path) -> bool:
@@ -58,14 +101,16 @@ def _has_server(data: Path) -> bool:
     return server is not None
 
 
-def command_session(memory: Recollect, data: Path, namespace: str, *, has_connector_tools: bool = False) -> ToolSession:
+def command_session(
+    open_memory: Callable[[], Recollect], data: Path, namespace: str, *, has_connector_tools: bool = False
+) -> ToolSession:
     """Return the session of a command, which asks the running server of the folder and else its own memory."""
     from recollect.api.access.callers import LOCAL_CALLER  # noqa: PLC0415
     from recollect.api.mcp.tool_session import ToolSession, record_nothing  # noqa: PLC0415
 
-    door = _ServerOrMemory(memory, data, namespace)
+    door = _ServerOrMemory(open_memory, data, namespace)
     return ToolSession(
-        memory=memory,
+        open_memory=open_memory,
         namespace=namespace,
         caller=LOCAL_CALLER,
         retrieve=door.retrieve,
@@ -81,10 +126,10 @@ class _ServerOrMemory:
     The same process does both, since it tells notes that repeat what it has just recalled.
     """
 
-    def __init__(self, memory: Recollect, data: Path, namespace: str) -> None:
-        self._memory, self._data, self._namespace = memory, data, namespace
+    def __init__(self, open_memory: Callable[[], Recollect], data: Path, namespace: str) -> None:
+        self._open_memory, self._data, self._namespace = open_memory, data, namespace
 
-    def retrieve(self, request: RetrieveRequest) -> dict[str, Any]:
+    def retrieve(self, request: RetrieveRequest) -> RetrievalJson:
         """Return the result of a retrieval as JSON."""
         from recollect.api.mcp.tool_session import retrieve_here  # noqa: PLC0415
 
@@ -92,7 +137,7 @@ class _ServerOrMemory:
         if server is not None:
             with server, suppress(ServerUnavailable):
                 return server.retrieve(self._namespace, request, wait=True).as_json()
-        return retrieve_here(self._memory, self._namespace)(request)
+        return retrieve_here(self._open_memory(), self._namespace)(request)
 
     def append(self, event: dict[str, Any]) -> AppendedNote:
         """Append the event of a note."""
@@ -107,4 +152,4 @@ class _ServerOrMemory:
             with server, suppress(ServerUnavailable, AppendUnknown):
                 [appended] = server.append(self._namespace, event)
                 return AppendedNote(appended.id, appended.version, appended.duplicate)
-        return append_here(self._memory, self._namespace)(event)
+        return append_here(self._open_memory(), self._namespace)(event)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -32,6 +31,8 @@ from recollect.events.storage.private_files import open_private
 if TYPE_CHECKING:
     from recollect.api.client.client import Client
     from recollect.api.memory.recollect import Recollect
+    from recollect.api.result_types import Trace
+    from recollect.api.retrieval.contract.result_json import RetrievalJson
 
 _Namespace = Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")]
 NamespaceOption = Annotated[str | None, typer.Option("--namespace", help="Only this namespace; all when left out.")]
@@ -69,16 +70,21 @@ def serve(
     port: Annotated[
         int | None, typer.Option(metavar="<number>", help="The port; 0 takes a free port.", show_default="8787")
     ] = None,
-    workers: Annotated[
-        bool, typer.Option("--workers/--no-workers", help="Run worker and scheduler in this process.")
-    ] = True,
+    processes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="<number>", help="Processes that answer requests; auto: one a processor.", show_default="1"
+        ),
+    ] = None,
+    workers: Annotated[bool, typer.Option("--workers/--no-workers", help="Run worker and scheduler, too.")] = True,
 ) -> None:
-    """Serve the memory over HTTP, with worker and scheduler in this process."""
+    """Serve the memory over HTTP, with worker and scheduler."""
     from recollect.api.cli.process_log import configure_process_log  # noqa: PLC0415
     from recollect.api.http.server import serve as serve_http  # noqa: PLC0415
 
-    settings = load_cli_settings(context.obj, host=host, port=port)
-    configure_process_log(settings.storage.data, settings.logging)
+    settings = load_cli_settings(context.obj, host=host, port=port, processes=processes)
+    configure_log = partial(configure_process_log, settings.storage.data, settings.logging)
+    configure_log()
 
     def announce(address: str) -> None:
         pages = f"viewer: {address}/, API: {address}/docs"
@@ -86,7 +92,7 @@ def serve(
         echo("The embedding model loads in the background; until then retrieval is by keywords. Ctrl-C stops.")
         sys.stdout.flush()
 
-    serve_http(settings, on_listening=announce, workers=workers)
+    serve_http(settings, on_listening=announce, workers=workers, configure_log=configure_log)
 
 
 def append(
@@ -161,7 +167,7 @@ def retrieve(
 
 def _retrieve_here(
     context: typer.Context, namespace: str, fields: dict[str, Any], *, as_of: str | None, explain: bool
-) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+) -> tuple[RetrievalJson, Trace | None]:
     """Return the result of a retrieval in this process, and its trace when `explain` is set."""
     with open_cli_memory(context.obj) as memory, progress_bars() as progress:
         version = memory.version(namespace, as_of)
@@ -185,7 +191,7 @@ def _retrieve_here(
 
 def _retrieve_there(
     server: Client, namespace: str, fields: dict[str, Any], *, as_of: str | None, explain: bool
-) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+) -> tuple[RetrievalJson, Trace | None]:
     """Return the result of a retrieval by the running server, and its trace when `explain` is set."""
     with server:
         if as_of is not None:

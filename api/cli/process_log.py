@@ -20,6 +20,7 @@ from logging.handlers import QueueHandler, QueueListener
 from pathlib import Path
 from queue import Full, Queue
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 import structlog
@@ -31,6 +32,8 @@ from recollect.events.log_context import current_fields
 from recollect.events.tracing import hidden_namespace
 
 _NAMESPACE = re.compile(r"\bnamespace '([A-Za-z0-9._:@-]{1,200})'")
+#: The name of a namespace in the path of a URL, as HTTP clients log it.
+_NAMESPACE_PATH = re.compile(r"(?<=/namespaces/)[A-Za-z0-9._:@%-]{1,600}")
 #: The user and the password of an address. Bounded, so that a long message is searched in linear time.
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@:]{0,200}:[^\s/@]{0,200}@")
 #: A message of dramatiq with its arguments, which name the namespace: `project('ann')`.
@@ -115,6 +118,7 @@ class PrivateFormatter(ProcessorFormatter):
         text = _CREDENTIALS.sub("…@", text)
         for folder in self._folders:
             text = text.replace(folder, "<data>")
+        text = _NAMESPACE_PATH.sub(lambda match: hidden_namespace(unquote(match[0])), text)
         return visible(_NAMESPACE.sub(lambda match: f"namespace {hidden_namespace(match[1])}", text))
 
 

@@ -100,9 +100,9 @@ def sources(answer: dict[str, Any]) -> list[Source]:
     return [Source.from_json(source) for source in answer["items"]]
 
 
-def items(answer: dict[str, Any]) -> list[dict[str, Any]]:
+def items(answer: dict[str, Any]) -> list[Any]:
     """Return the items of a list that has one page."""
-    listed: list[dict[str, Any]] = answer["items"]
+    listed: list[Any] = answer["items"]
     return listed
 
 

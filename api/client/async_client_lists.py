@@ -6,7 +6,7 @@ This file is generated from that of `Client`: change that one, and run `python o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from recollect.api.client import memory_calls, page_calls
 from recollect.api.client.call import Call
@@ -14,7 +14,17 @@ from recollect.api.client.call import Call
 if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
     from recollect.api.client.answers import Readiness
-    from recollect.api.pages.list_pages import Filters
+    from recollect.api.knowledge_types import (
+        DateMention,
+        Document,
+        Observation,
+        Preference,
+        PreferenceValue,
+        Procedure,
+        Question,
+        Relationship,
+    )
+    from recollect.api.pages.list_pages import Filters, ListOptions
     from recollect.api.result_types import (
         Entity,
         Episode,
@@ -116,6 +126,48 @@ class AsyncClientLists(ABC):
         """Do what `Recollect.facts` does."""
         return await self._send(page_calls.page(namespace, "facts", after, limit, as_of, filters))
 
+    @overload
+    async def list(self, namespace: str, name: Literal["facts"], **options: Unpack[ListOptions]) -> Page[Fact]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["episodes"], **options: Unpack[ListOptions]
+    ) -> Page[Episode]: ...
+    @overload
+    async def list(self, namespace: str, name: Literal["entities"], **options: Unpack[ListOptions]) -> Page[Entity]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["sessions"], **options: Unpack[ListOptions]
+    ) -> Page[Session]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["preferences"], **options: Unpack[ListOptions]
+    ) -> Page[Preference]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["procedures"], **options: Unpack[ListOptions]
+    ) -> Page[Procedure]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["relationships"], **options: Unpack[ListOptions]
+    ) -> Page[Relationship]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["documents"], **options: Unpack[ListOptions]
+    ) -> Page[Document]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["observations"], **options: Unpack[ListOptions]
+    ) -> Page[Observation]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["questions"], **options: Unpack[ListOptions]
+    ) -> Page[Question]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["dates"], **options: Unpack[ListOptions]
+    ) -> Page[DateMention]: ...
+    @overload
+    async def list(self, namespace: str, name: str, **options: Unpack[ListOptions]) -> Page[Any]: ...
     async def list(
         self,
         namespace: str,
@@ -125,7 +177,7 @@ class AsyncClientLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Any]:
         """Do what `Recollect.list` does."""
         return await self._send(page_calls.page(namespace, name, after, limit, as_of, filters))
 
@@ -147,7 +199,9 @@ class AsyncClientLists(ABC):
         """Do what `Recollect.fact_history` does."""
         return await self._send(page_calls.history(namespace, "facts", fact_id, as_of))
 
-    async def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page:
+    async def preference_history(
+        self, namespace: str, preference_id: str, *, as_of: AsOf = None
+    ) -> Page[PreferenceValue]:
         """Do what `Recollect.preference_history` does."""
         return await self._send(page_calls.history(namespace, "preferences", preference_id, as_of))
 

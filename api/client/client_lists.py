@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from recollect.api.client import memory_calls, page_calls
 from recollect.api.client.call import Call
@@ -14,7 +14,17 @@ from recollect.api.client.call import Call
 if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
     from recollect.api.client.answers import Readiness
-    from recollect.api.pages.list_pages import Filters
+    from recollect.api.knowledge_types import (
+        DateMention,
+        Document,
+        Observation,
+        Preference,
+        PreferenceValue,
+        Procedure,
+        Question,
+        Relationship,
+    )
+    from recollect.api.pages.list_pages import Filters, ListOptions
     from recollect.api.result_types import (
         Entity,
         Episode,
@@ -116,6 +126,36 @@ class ClientLists(ABC):
         """Do what `Recollect.facts` does."""
         return self._send(page_calls.page(namespace, "facts", after, limit, as_of, filters))
 
+    @overload
+    def list(self, namespace: str, name: Literal["facts"], **options: Unpack[ListOptions]) -> Page[Fact]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["episodes"], **options: Unpack[ListOptions]) -> Page[Episode]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["entities"], **options: Unpack[ListOptions]) -> Page[Entity]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["sessions"], **options: Unpack[ListOptions]) -> Page[Session]: ...
+    @overload
+    def list(
+        self, namespace: str, name: Literal["preferences"], **options: Unpack[ListOptions]
+    ) -> Page[Preference]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["procedures"], **options: Unpack[ListOptions]) -> Page[Procedure]: ...
+    @overload
+    def list(
+        self, namespace: str, name: Literal["relationships"], **options: Unpack[ListOptions]
+    ) -> Page[Relationship]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["documents"], **options: Unpack[ListOptions]) -> Page[Document]: ...
+    @overload
+    def list(
+        self, namespace: str, name: Literal["observations"], **options: Unpack[ListOptions]
+    ) -> Page[Observation]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["questions"], **options: Unpack[ListOptions]) -> Page[Question]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["dates"], **options: Unpack[ListOptions]) -> Page[DateMention]: ...
+    @overload
+    def list(self, namespace: str, name: str, **options: Unpack[ListOptions]) -> Page[Any]: ...
     def list(
         self,
         namespace: str,
@@ -125,7 +165,7 @@ class ClientLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Any]:
         """Do what `Recollect.list` does."""
         return self._send(page_calls.page(namespace, name, after, limit, as_of, filters))
 
@@ -145,7 +185,7 @@ class ClientLists(ABC):
         """Do what `Recollect.fact_history` does."""
         return self._send(page_calls.history(namespace, "facts", fact_id, as_of))
 
-    def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page:
+    def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page[PreferenceValue]:
         """Do what `Recollect.preference_history` does."""
         return self._send(page_calls.history(namespace, "preferences", preference_id, as_of))
 

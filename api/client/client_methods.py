@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from recollect.api.client import append_calls, memory_calls, page_calls
 from recollect.api.client.call import Call
@@ -17,11 +17,20 @@ from recollect.api.client.client_lists import ClientLists
 if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
     from recollect.api.memory.chat_messages import ChatInput
-    from recollect.api.memory.memory_editing import MemoryItem
-    from recollect.api.memory.memory_erasing import Receipt
+    from recollect.api.memory.memory_edits import MemoryChanges
     from recollect.api.memory.memory_review import Decision
     from recollect.api.memory.recollect import Event
-    from recollect.api.result_types import Forgotten, QuarantineItem, SubjectExport
+    from recollect.api.receipt_types import ErasurePreview, Receipt
+    from recollect.api.result_types import (
+        EndableMemory,
+        EntityMemory,
+        Forgotten,
+        MemoryItem,
+        PinnableMemory,
+        QuarantineItem,
+        SubjectExport,
+    )
+    from recollect.api.retrieval.contract.options import RetrieveOptions, TurnOptions
     from recollect.api.retrieval.contract.request import RetrieveRequest
     from recollect.api.retrieval.contract.result import RetrieveResult
     from recollect.events.envelope import Appended
@@ -59,13 +68,13 @@ class ClientMethods(ClientLists, ABC):
         *,
         expected_version: int | None = None,
         wait: bool = True,
-        **options: Any,
+        **options: Unpack[TurnOptions],
     ) -> tuple[list[Appended], RetrieveResult | None]:
         """Do what `Recollect.append_and_retrieve` does. When the server is not reached, it raises as `append` does."""
         return self._send(append_calls.append_and_retrieve(namespace, events, expected_version, wait, options))
 
     def retrieve(
-        self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any
+        self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Unpack[RetrieveOptions]
     ) -> RetrieveResult:
         """Do what `Recollect.retrieve` does.
 
@@ -90,16 +99,18 @@ class ClientMethods(ClientLists, ABC):
         """Do what `Recollect.get` does."""
         return self._send(memory_calls.get(namespace, memory_id, as_of))
 
-    def update(self, namespace: str, memory_id: str, *, text: str | None = None, **changes: Any) -> MemoryItem:
+    def update(
+        self, namespace: str, memory_id: str, *, text: str | None = None, **changes: Unpack[MemoryChanges]
+    ) -> MemoryItem:
         """Do what `Recollect.update` does."""
         given = changes if text is None else {"text": text, **changes}
         return self._send(memory_calls.update(namespace, memory_id, given))
 
-    def pin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+    def pin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> PinnableMemory:
         """Do what `Recollect.pin` does."""
         return self._send(memory_calls.change(namespace, memory_id, "pin", {"reason": reason}))
 
-    def unpin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+    def unpin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> PinnableMemory:
         """Do what `Recollect.unpin` does."""
         return self._send(memory_calls.change(namespace, memory_id, "unpin", {"reason": reason}))
 
@@ -110,7 +121,7 @@ class ClientMethods(ClientLists, ABC):
         *,
         ended_at: datetime | str | None = None,
         reason: str | None = None,
-    ) -> MemoryItem:
+    ) -> EndableMemory:
         """Do what `Recollect.end` does."""
         return self._send(memory_calls.change(namespace, memory_id, "end", {"ended_at": ended_at, "reason": reason}))
 
@@ -118,7 +129,7 @@ class ClientMethods(ClientLists, ABC):
         """Do what `Recollect.forget` does."""
         return self._send(memory_calls.forget(namespace, memory_id, reason))
 
-    def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> MemoryItem:
+    def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> EntityMemory:
         """Do what `Recollect.separate` does."""
         fields = {"alias": alias, "reason": reason}
         return self._send(memory_calls.change(namespace, memory_id, "separate", fields))
@@ -133,6 +144,45 @@ class ClientMethods(ClientLists, ABC):
         """Do what `Recollect.export_subject` does."""
         return self._send(memory_calls.export_subject(namespace, subject))
 
+    @overload
+    def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: Literal[False] = False,
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> Receipt: ...
+    @overload
+    def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: Literal[True],
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> ErasurePreview: ...
+    @overload
+    def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: bool,
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> Receipt | ErasurePreview: ...
     def erase(
         self,
         namespace: str,
@@ -144,7 +194,7 @@ class ClientMethods(ClientLists, ABC):
         dry_run: bool = False,
         reason: str | None = None,
         requested_by: str | None = None,
-    ) -> Receipt:
+    ) -> Receipt | ErasurePreview:
         """Do what `Recollect.erase` does."""
         return self._send(
             memory_calls.erase(

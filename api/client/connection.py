@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import httpx2
 
 from recollect.api.client.exchange import Answer, Attempt
 from recollect.events.errors import InvalidInput
+from recollect.events.storage.namespace_folder import folder_name
 
 #: Seconds of a call with all its attempts: a retrieval takes under one, and an embedding model loads in a few.
 TIMEOUT_SECONDS = 10.0
@@ -23,7 +25,25 @@ _CONNECTIONS_MAX = 100
 _IDLE_SECONDS_MAX = 4.0
 #: Bytes of an answer: the export of a namespace with a million messages. More would fill the memory of a bot.
 ANSWER_BYTES_MAX = 1 << 30
+#: What is before a namespace in the URLs of a server.
+_NAMESPACES = "/v1/namespaces/"
 _TOKEN = re.compile(r"[\x21-\x7e]{1,1000}")
+
+
+def hide_names(record: logging.LogRecord) -> bool:
+    """Take namespaces, ids and query parameters out of the URLs in a line of httpx2, which logs each request."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(_without_names(each) if isinstance(each, httpx2.URL) else each for each in record.args)
+    return True
+
+
+def _without_names(url: httpx2.URL) -> object:
+    before, mark, after = str(url).partition(_NAMESPACES)
+    name, _, rest = after.partition("?")[0].partition("/")
+    return f"{before}{mark}{folder_name(unquote(name))[:12]}/{rest.partition('/')[0]}" if mark else url
+
+
+logging.getLogger("httpx2").addFilter(hide_names)
 
 
 def checked_url(url: str) -> str:

@@ -13,10 +13,9 @@ from recollect.api.client.call import Call, encoded, id_part, namespace_path, qu
 
 if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
-    from recollect.api.memory.memory_editing import MemoryItem
-    from recollect.api.memory.memory_erasing import Receipt
     from recollect.api.memory.memory_review import Decision
-    from recollect.api.result_types import Forgotten, QuarantineItem, QuarantinePage, SubjectExport
+    from recollect.api.receipt_types import ErasurePreview, Receipt
+    from recollect.api.result_types import Forgotten, MemoryItem, QuarantineItem, QuarantinePage, SubjectExport
 
 
 def get(namespace: str, memory_id: str, as_of: AsOf) -> Call[MemoryItem]:
@@ -37,7 +36,7 @@ def update(namespace: str, memory_id: str, changes: Mapping[str, Any]) -> Call[M
     )
 
 
-def change(namespace: str, memory_id: str, name: str, fields: Mapping[str, Any]) -> Call[MemoryItem]:
+def change(namespace: str, memory_id: str, name: str, fields: Mapping[str, Any]) -> Call[Any]:
     """Describe `Recollect.pin`, `unpin`, `end` and `separate`.
 
     Parameters:
@@ -104,7 +103,7 @@ def erase(
     dry_run: bool,
     reason: str | None,
     requested_by: str | None,
-) -> Call[Receipt]:
+) -> Call[Receipt | ErasurePreview]:
     """Describe `Recollect.erase`."""
     scope = {"everything": everything, "subject": subject, "session_id": session_id, "event_ids": event_ids}
     return Call(

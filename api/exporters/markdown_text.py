@@ -28,6 +28,11 @@ def one_line(text: str) -> str:
     return " ".join(_UNSEEN.sub(" ", text).split())
 
 
+def visible_line(line: str) -> str:
+    """Return a line with its spaces, without unseen characters."""
+    return _UNSEEN.sub(" ", line).rstrip()
+
+
 def escaped(text: str) -> str:
     """Return a text for a line of Markdown, in which it has no structure: no heading, link, comment or HTML."""
     plain = _SIGNS.sub(lambda match: f"\\{match[0]}", one_line(text))

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from recollect.api.exporters.exported_rows import ExportedRows, Row, is_current, is_valid, speaker_of
-from recollect.api.exporters.markdown_text import escaped, file_name, front_matter, one_line, reference
+from recollect.api.exporters.markdown_text import escaped, file_name, front_matter, one_line, reference, visible_line
 from recollect.projections.text.statement_lines import fact_line
 
 OKF_VERSION = "0.2"
@@ -17,6 +17,15 @@ _TITLE_CHARS_MAX = 120
 #: Sources of one concept, newest last; an entity has many.
 _SOURCES_MAX = 20
 _PERSON = "person"
+#: The fields of a memory under `recollect`, from which an import states it again.
+_OWN_FIELDS = ("id", "subject", "confidence", "source_type", "status", "valid_from")
+_FIELDS_OF = {
+    "Fact": ("predicate", "object", "type", "layer"),
+    "Preference": ("category", "name", "value", "strength", "standing"),
+    "Playbook": ("name", "trigger", "steps", "context"),
+}
+_ENTITY_FIELDS = ("description", "importance", "metadata")
+_RELATION_FIELDS = ("type", "target", "confidence", "properties")
 
 
 def render_bundle(rows: ExportedRows) -> Iterator[tuple[str, str]]:
@@ -103,20 +112,7 @@ class _Bundle:
             "verified": self._verified(row),
             "stale_after": str(row["stale_at"])[:10] if row.get("stale_at") else None,
             "sources": sources or None,
-            "recollect": {
-                name: row[name]
-                for name in (
-                    "id",
-                    "subject",
-                    "predicate",
-                    "object",
-                    "confidence",
-                    "source_type",
-                    "status",
-                    "valid_from",
-                )
-                if row.get(name) is not None
-            }
+            "recollect": {name: row[name] for name in (*_OWN_FIELDS, *_FIELDS_OF[kind]) if row.get(name) is not None}
             | ({"valid_to": row["valid_until"]} if row.get("valid_until") else {}),
         }
         notes = "".join(f"[^{source['id']}]" for source in sources)
@@ -155,7 +151,12 @@ class _Bundle:
             "title": one_line(row["name"]),
             "description": one_line(row["description"]) if row.get("description") else None,
             "generated": {"by": self._generator, "at": row.get("last_seen_at") or self._rows.exported_at},
-            "recollect": {"aliases": row.get("aliases") or []},
+            "recollect": {
+                "name": row["name"],
+                "aliases": row.get("aliases") or [],
+                **{name: row[name] for name in _ENTITY_FIELDS if row.get(name) is not None},
+                **({"relations": relations} if (relations := self._relations_of(row)) else {}),
+            },
         }
         current = [
             f"* [{escaped(fact['predicate'])}: {escaped(fact['object'])}](/facts/"
@@ -173,6 +174,14 @@ class _Bundle:
         text = "\n".join([front_matter(fields), *body])
         return self._entity_files[str(row["name"]).casefold()], fields["title"], text
 
+    def _relations_of(self, row: Row) -> list[Row]:
+        """Return the fields of the current relationships that begin at an entity."""
+        return [
+            {name: edge[name] for name in _RELATION_FIELDS if edge.get(name) is not None}
+            for edge in self._rows.relationships
+            if edge["source"] == row["name"] and is_current(edge)
+        ]
+
     def _link(self, name: str) -> str:
         file = self._entity_files.get(name.casefold())
         return escaped(name) if file is None else f"[{escaped(name)}](/{file})"
@@ -184,11 +193,14 @@ class _Bundle:
             "title": title,
             "resource": row.get("uri"),
             "generated": {"by": self._generator, "at": row["added_at"]},
-            "recollect": {"id": row["id"]},
+            "recollect": {
+                "id": row["id"],
+                **({"metadata": row["metadata"]} if row["metadata"] else {}),
+                **({"relations": row["relations"]} if row["relations"] else {}),
+            },
         }
         # Its own Markdown is text here, so that a document cannot change the bundle around it.
-        text = "".join(chunk["text"] + "\n" for chunk in row["chunks"])
-        quoted = [f"    {one_line(line)}" for line in text.splitlines()]
+        quoted = [f"    {visible_line(line)}" for line in row["text"].splitlines()]
         body = "\n".join([front_matter(fields), *quoted, ""])
         return f"documents/{file_name(title, 'document' + row['id'])}", title, body
 

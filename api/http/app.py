@@ -11,10 +11,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from recollect.api.access.access_control import AccessControl
+from recollect.api.access.access_control import AccessControl, new_local_secret
 from recollect.api.access.audit_log import AuditLog
-from recollect.api.access.rate_limits import RateLimits
+from recollect.api.access.rate_limits import RateLimits, RateMemory
 from recollect.api.access.token_store import TokenStore
+from recollect.api.http.direct_routes import DirectRoutes
 from recollect.api.http.openapi import describe, operation_id
 from recollect.api.http.origin_guard import OriginGuard
 from recollect.api.http.request_observer import RequestObserver
@@ -63,8 +64,16 @@ ROUTERS: tuple[GuardedRouter, ...] = tuple(
 )
 
 
-def create_app(memory: Recollect) -> FastAPI:
-    """Return the application over `memory`. It closes the memory when the server stops."""
+def create_app(
+    memory: Recollect, *, rates: RateMemory | None = None, local_secret: str | None = None, scans: bool = True
+) -> FastAPI:
+    """Return the application over `memory`. It closes the memory when the server stops.
+
+    Parameters:
+        rates: where several processes of a server count requests; None: this process is the only one.
+        local_secret: the secret of the commands of the data folder; a new one when None.
+        scans: whether this process compares all namespaces with the log, for /health and /metrics.
+    """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
@@ -84,10 +93,13 @@ def create_app(memory: Recollect) -> FastAPI:
     )
     settings = memory.parts.settings
     app.state.memory = memory
-    app.state.monitor = StateMonitor(memory.parts)
-    app.state.access = open_access(settings)
+    app.state.monitor = StateMonitor(memory.parts, scans=scans)
+    app.state.access = open_access(settings, rates=rates, local_secret=local_secret)
+    #: Of several processes of a server; see `processes/server_process.py`.
+    app.state.processes = app.state.process_metrics = None
     app.state.methods_of = _methods_of
     # The last one that is added is the first one to get a request.
+    app.add_middleware(DirectRoutes, routers=ROUTERS)
     app.add_middleware(OriginGuard, host=settings.server.host, allowed_hosts=settings.access.host_names)
     app.add_middleware(RequestObserver)
     answer_errors(app)
@@ -104,10 +116,14 @@ def _methods_of(scope: Scope) -> set[str]:
     return {method for route in routes if route.path == path for method in route.methods or ()}
 
 
-def open_access(settings: Settings) -> AccessControl:
-    """Return the access control of a server with `settings`."""
+def open_access(
+    settings: Settings, *, rates: RateMemory | None = None, local_secret: str | None = None
+) -> AccessControl:
+    """Return the access control of a server with `settings`; see `create_app`."""
+    access = settings.access
     return AccessControl(
         tokens=TokenStore(settings.tokens_path),
-        rates=RateLimits(settings.access.requests_per_minute, settings.access.denials_per_minute),
-        audit=AuditLog(settings.storage.data / "audit", bytes_max=settings.access.audit_bytes_max),
+        rates=RateLimits(access.requests_per_minute, access.denials_per_minute, memory=rates),
+        audit=AuditLog(settings.storage.data / "audit", bytes_max=access.audit_bytes_max),
+        local_secret=local_secret or new_local_secret(),
     )

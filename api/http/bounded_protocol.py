@@ -6,7 +6,7 @@ Without them, a header of 300 MB is kept in memory, and connections that send no
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -20,19 +20,35 @@ _LATE_SECONDS = 0.05
 _GRACE_SECONDS = 0.5
 
 
-def bounded_protocol(settings: ServerSettings) -> type[HttpToolsProtocol]:
-    """Return the protocol with the limits of `settings`."""
+class Mover(Protocol):
+    """Gives connections to other processes; see `processes/connection_mover.py`."""
 
-    class BoundedProtocol(_BoundedProtocol):
+    def move(self, transport: asyncio.Transport, data: bytes) -> bool:
+        """Give away a connection whose next request begins with `data`; return whether it was."""
+        ...
+
+
+def bounded_protocol(settings: ServerSettings, connection_mover: Mover | None = None) -> type[BoundedProtocol]:
+    """Return the protocol with the limits of `settings`.
+
+    Parameters:
+        connection_mover: asked at the beginning of each request; None: all connections stay.
+    """
+
+    class Configured(BoundedProtocol):
         limits = settings
+        mover = connection_mover
 
-    return BoundedProtocol
+    return Configured
 
 
-class _BoundedProtocol(HttpToolsProtocol):
+class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
 
     limits: ServerSettings
+    mover: Mover | None = None
+    #: What another process has read of the connection, and gave to this one with it.
+    first_bytes: bytes = b""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -50,6 +66,8 @@ class _BoundedProtocol(HttpToolsProtocol):
         """Begin to wait for headers, also of a client that sends nothing."""
         super().connection_made(transport)
         self._wait(self.limits.header_seconds_max)
+        if self.first_bytes:
+            self._receive(self.first_bytes)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
@@ -58,6 +76,17 @@ class _BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        """Give the connection away if another process answers the request that begins; otherwise parse what arrived."""
+        if self.mover is None or not self._is_at_request() or not self.mover.move(self.transport, data):
+            self._receive(data)
+
+    def _is_at_request(self) -> bool:
+        """Return whether a request begins with the next byte, and all before it were answered."""
+        if self._running is None:
+            return self._in_headers and not self._header_bytes and not self._has_begun
+        return self._between_requests and self._running.response_complete and not self.pipeline
+
+    def _receive(self, data: bytes) -> None:
         """Parse what arrived; refuse headers that are over the limit and not complete."""
         is_idle = self._between_requests
         self._has_begun = False

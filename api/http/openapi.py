@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
+from recollect.api.http.answer_schemas import add_answers
 from recollect.api.http.routes.erasure_routes import EraseBody, ReadmitBody
 from recollect.api.http.routes.event_routes import EVENTS_PATH
 from recollect.api.http.routes.json_bodies import body_reference
@@ -66,6 +67,7 @@ def describe(app: FastAPI, routers: Sequence[GuardedRouter]) -> None:
             schemas["EventsBody"] = _events_body({"$ref": _TEMPLATE.format(model="NewEvent")})
             description["paths"][EVENTS_PATH]["post"] = _APPEND
             description["paths"].setdefault(MESSAGES_PATH, {})["post"] = _ADD
+            add_answers(description)
             _add_rights(description, routers)
         return app.openapi_schema or {}
 

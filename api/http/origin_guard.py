@@ -6,7 +6,8 @@ so that both are compared with the names of this server. Programs send neither `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from ipaddress import ip_address
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,6 +17,8 @@ from recollect.events.errors import ForeignHost, ForeignOrigin, RecollectError
 
 #: The names of the machine itself. `localhost` resolves to loopback only, so no page of another site can use it.
 _LOCAL_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
+#: Names that are read once: those of the server, and what strangers send meanwhile.
+_NAMES_MAX = 64
 #: Headers of every answer: it is memory, and no page of a browser.
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -74,7 +77,7 @@ class OriginGuard:
         origin = headers.get(b"origin")
         if origin is not None and not self._is_own(origin, host):
             raise ForeignOrigin("a page of another site sent this request; add its host to RECOLLECT_ALLOWED_HOSTS")
-        if headers.get(b"sec-fetch-site", "").lower() == "cross-site":
+        if headers.get(b"sec-fetch-site", "").lower() == "cross-site" and not _is_visit(scope, headers):
             raise ForeignOrigin("a page of another site sent this request; open the address itself")
 
     def _is_own(self, origin: str, host: str) -> bool:
@@ -83,6 +86,17 @@ class OriginGuard:
         return authority == host.lower() or _host_name(authority) in self._allowed
 
 
+def _is_visit(scope: Scope, headers: Mapping[bytes, str]) -> bool:
+    """Return whether a user follows a link of another site to the page of the viewer, in a tab of its own.
+
+    The page has no memory, its route changes nothing, no frame shows it, and `Cross-Origin-Opener-Policy` takes the tab
+    from the other site. What the page then asks for comes from the page itself.
+    """
+    mode, place = headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")
+    return (scope["method"], scope["path"], mode, place) == ("GET", "/", "navigate", "document")
+
+
+@lru_cache(_NAMES_MAX)
 def _host_name(authority: str) -> str:
     """Return the name or address in `name:port`; empty when there is none. The port may be that of a proxy."""
     text = authority.strip().lower()
@@ -91,6 +105,7 @@ def _host_name(authority: str) -> str:
     return _normalised(text.partition(":")[0])
 
 
+@lru_cache(_NAMES_MAX)
 def _normalised(host: str) -> str:
     """Return a name in lower case without the dot of the root, or an address in its shortest form."""
     name = host.strip().lower().rstrip(".")

@@ -8,62 +8,69 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from types import FrameType
 
-import uvicorn
-
 from recollect.api.access.access_control import is_local
 from recollect.api.access.token_store import TokenStore
 from recollect.api.folder_locks import serving_lock
-from recollect.api.http.app import create_app
-from recollect.api.http.bounded_protocol import bounded_protocol
-from recollect.api.http_contract import CONTRACT, CONTRACT_HEADER
-from recollect.api.memory.recollect import Recollect
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput
 
-#: Seconds that a stop waits for running requests.
-_STOP_SECONDS = 5
 
-
-def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: bool = True) -> None:
+def serve(
+    settings: Settings,
+    *,
+    on_listening: Callable[[str], None],
+    workers: bool = True,
+    configure_log: Callable[[], None] = lambda: None,
+) -> None:
     """Serve the folder of `settings`; returns after SIGINT or SIGTERM.
 
     Parameters:
-        workers: run worker and scheduler in this process.
+        workers: run worker and scheduler: in this process, or in one of their own next to several server processes.
         on_listening: called with the address once connections are accepted.
+        configure_log: called in each of several server processes; picklable.
 
     Raises:
-        FolderInUse: another server works on the folder. InvalidInput: the address cannot be used.
-        StorageError: the folder or the log cannot be used.
+        FolderInUse: another server works on the folder. InvalidInput: the address cannot be used, or this system has
+            no several server processes. StorageError: the folder or the log cannot be used.
     """
-    with (
-        serving_lock(settings.storage.data) as publish_address,
-        _listen(settings) as listener,
-    ):
-        memory = Recollect(settings=settings, workers=workers)
-        app = create_app(memory)
-        config = uvicorn.Config(
-            app,
-            http=bounded_protocol(settings.server),
-            ws="none",
-            # Its messages go where those of the program go.
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            # The address of a connection is that of its other end, not one that a header names.
-            proxy_headers=False,
-            server_header=False,
-            headers=[(CONTRACT_HEADER, str(CONTRACT))],
-            limit_concurrency=settings.server.connections_max,
-            timeout_graceful_shutdown=_STOP_SECONDS,
-            lifespan="on",
-        )
+    servers = settings.server.process_count
+    if servers > 1 and not hasattr(socket, "send_fds"):
+        raise InvalidInput("this system serves with one process; leave it out", field="processes")
+    with serving_lock(settings.storage.data) as publish_address, _listen(settings) as listener:
         host, port, *_ = listener.getsockname()
-        publish_address(_url(_local_host(str(host)), port), app.state.access.local_secret)
-        on_listening(_url(str(host), port))
-        # Uvicorn stops gracefully and then raises the signal again; that stop is a success, so the exit code is 0.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _end)
-        uvicorn.Server(config).run(sockets=[listener])
+
+        def announce(local_secret: str) -> None:
+            publish_address(_url(_local_host(str(host)), port), local_secret)
+            on_listening(_url(str(host), port))
+
+        if servers == 1:
+            _serve_here(settings, listener, announce, workers=workers)
+        else:
+            from recollect.api.http.processes.process_supervisor import ProcessSupervisor  # noqa: PLC0415
+
+            supervisor = ProcessSupervisor(
+                settings, listener, servers=servers, has_background=workers, configure_log=configure_log
+            )
+            supervisor.run(lambda: announce(supervisor.shared.local_secret))
+
+
+def _serve_here(settings: Settings, listener: socket.socket, announce: Callable[[str], None], *, workers: bool) -> None:
+    """Serve in this process."""
+    # Here, since the first of several processes serves nothing, and is 60 MB smaller without.
+    import uvicorn  # noqa: PLC0415
+
+    from recollect.api.http.app import create_app  # noqa: PLC0415
+    from recollect.api.http.bounded_protocol import bounded_protocol  # noqa: PLC0415
+    from recollect.api.http.uvicorn_config import uvicorn_config  # noqa: PLC0415
+    from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
+
+    app = create_app(Recollect(settings=settings, workers=workers))
+    config = uvicorn_config(app, settings.server, bounded_protocol(settings.server))
+    announce(app.state.access.local_secret)
+    # Uvicorn stops gracefully and then raises the signal again; that stop is a success, so the exit code is 0.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _end)
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

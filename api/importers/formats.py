@@ -17,6 +17,7 @@ from recollect.api.importers.letta_import import read_letta
 from recollect.api.importers.locomo_import import read_locomo
 from recollect.api.importers.mcp_memory_import import read_mcp_memory
 from recollect.api.importers.mem0_import import read_mem0
+from recollect.api.importers.okf_import import is_bundle, read_okf
 from recollect.api.importers.records import ExactEvent, ReadOptions, Record
 from recollect.api.importers.slack_import import read_slack
 from recollect.api.importers.source_files import SourceFiles
@@ -56,6 +57,7 @@ READERS: dict[str, Reader] = {
     "telegram": read_telegram,
     "discord": read_discord,
     "slack": read_slack,
+    "okf": read_okf,
     "jsonl": _read_jsonl,
     "locomo": _read_locomo,
 }
@@ -91,6 +93,8 @@ def recognise(files: SourceFiles) -> str:
     """
     paths = [PurePosixPath(name) for name in files.names]
     names = {path.name for path in paths}
+    if is_bundle(files):
+        return "okf"
     if names.intersection(CURATED):
         return "kira"
     if "channels.json" in names and "users.json" in names:

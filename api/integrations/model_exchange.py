@@ -23,6 +23,7 @@ from recollect.api.integrations.model_request import (
 )
 from recollect.api.memory.chat_messages import chat_events
 from recollect.api.memory.memory_protocols import Recalled
+from recollect.api.retrieval.contract.options import AppendOptions
 from recollect.events.errors import InvalidInput, short_text
 from recollect.events.limits import check_namespace
 from recollect.events.storage.bounded_cache import BoundedCache
@@ -54,7 +55,7 @@ class ExchangeSettings:
     assistant_name: str | None
     placement: Placement
     #: Other fields of `RetrieveRequest`.
-    options: Mapping[str, Any]
+    options: AppendOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ class ModelExchange:
     #: The query of a request without new messages.
     query: str
     #: The options of the retrieval.
-    options: Mapping[str, Any]
+    options: AppendOptions
 
 
 class ModelExchanges:
@@ -150,7 +151,7 @@ class ModelExchanges:
             events.append(_event("user", message.content, name, session, id))
         # A bot that sends no earlier turns needs those of the running conversation like any other.
         is_alone = not request.has_history and self._without_history.get((namespace, session))
-        options = {"session_id": None if is_alone else session, **self._settings.options}
+        options = AppendOptions(session_id=None if is_alone else session) | self._settings.options
         turn = f"{last.chain}{round}" if last is not None else ""
         return ModelExchange(
             request=request,

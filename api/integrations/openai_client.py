@@ -5,14 +5,16 @@ from __future__ import annotations
 import atexit
 import threading
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, Unpack, cast
 
+from recollect.api.integrations.limited_calls import WAIT_SECONDS, LimitedCalls
 from recollect.api.integrations.model_exchange import ExchangeSettings, ModelExchanges, new_session
 from recollect.api.integrations.model_request import Placement
 from recollect.api.integrations.openai_transport import memory_client
 from recollect.api.memory.async_recollect import AsyncRecollect
 from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory
 from recollect.api.memory.recollect import Recollect
+from recollect.api.retrieval.contract.options import AppendOptions
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
 
@@ -32,7 +34,8 @@ def wrap(
     user_name: str | None = None,
     assistant_name: str | None = None,
     placement: Placement = "before_last_message",
-    **options: Any,
+    timeout_seconds: float = WAIT_SECONDS,
+    **options: Unpack[AppendOptions],
 ) -> ClientT:
     """Return an OpenAI client that remembers: `chat.completions` and `responses`, streamed or not.
 
@@ -54,10 +57,13 @@ def wrap(
         assistant_name: the name of the bot.
         placement: ``before_last_message``, which leaves all that precedes it to the provider's prompt cache; or
             ``system``, the end of the first system message, for models that accept no other.
+        timeout_seconds: seconds that a request waits for the memory, and its reply to be recorded; without an answer
+            in time the request is sent as it is.
         options: other fields of `RetrieveRequest`, such as ``budget_tokens=800``.
 
     Raises:
-        InvalidInput: the client is none of OpenAI, or the memory does not fit it. InvalidNamespace: the name.
+        InvalidInput: the client is none of OpenAI, the memory does not fit it, or the time-out is not over 0.
+            InvalidNamespace: the name.
         StorageError: the data folder cannot be opened.
     """
     http_client: Any = getattr(client, "_client", None)
@@ -71,10 +77,11 @@ def wrap(
         placement=placement,
         options=options,
     )
+    calls = LimitedCalls(timeout_seconds)
     opened: Any = _open(memory) if memory is None or isinstance(memory, Path | str) else memory
     if isinstance(opened, AsyncRecollect) and not hasattr(http_client, "aclose"):
         opened = opened.memory
-    wrapped = memory_client(http_client, opened, ModelExchanges(settings))
+    wrapped = memory_client(http_client, opened, ModelExchanges(settings), calls)
     return cast(ClientT, cast(Any, client).with_options(http_client=wrapped))
 
 

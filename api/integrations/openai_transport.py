@@ -9,20 +9,23 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from recollect.api.integrations.limited_calls import LimitedCalls
 from recollect.api.integrations.model_exchange import (
     NAMESPACE_HEADER,
     SESSION_HEADER,
+    Event,
     ModelExchange,
     ModelExchanges,
     failed,
 )
 from recollect.api.integrations.model_reply import ModelReply
 from recollect.api.integrations.threaded_memory import asynchronous
-from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory
+from recollect.api.memory.memory_protocols import AsyncMemory, Recalled, SyncMemory
+from recollect.api.retrieval.contract.options import AppendOptions
 
 _logger = logging.getLogger(__name__)
 
@@ -34,18 +37,19 @@ _recording: set[asyncio.Future[None]] = set()
 _WRAPPED = "recollect_wrapped"
 
 
-def memory_client(client: Any, memory: Any, exchanges: ModelExchanges) -> Any:
+def memory_client(client: Any, memory: Any, exchanges: ModelExchanges, calls: LimitedCalls) -> Any:
     """Return an HTTP client that sends requests with memories through another one.
 
     Parameters:
         client: a client or an asynchronous client of httpx2 or httpx.
         memory: a `SyncMemory`; for an asynchronous client an `AsyncMemory` too.
+        calls: limits the time of the memory's calls.
     """
     original = getattr(client, _WRAPPED, client)
     module = _http_module(original)
     is_async = isinstance(original, module.AsyncClient)
     called = asynchronous(memory) if is_async else memory
-    transport = (_AsyncTransport if is_async else _SyncTransport)(module, original, called, exchanges)
+    transport = (_AsyncTransport if is_async else _SyncTransport)(module, original, called, exchanges, calls)
     new = (module.AsyncClient if is_async else module.Client)(
         transport=transport,
         headers=original.headers,
@@ -67,11 +71,12 @@ def _http_module(client: Any) -> Any:
 class _Transport:
     """The parts that both transports share. Requests go through the original client, with its proxies and hooks."""
 
-    def __init__(self, module: Any, original: Any, memory: Any, exchanges: ModelExchanges) -> None:
+    def __init__(self, module: Any, original: Any, memory: Any, exchanges: ModelExchanges, calls: LimitedCalls) -> None:
         self._module = module
         self._original = original
         self._memory = memory
         self._exchanges = exchanges
+        self._calls = calls
         self._streams = _stream_classes(module)
 
     def _copied(self, request: Any, content: bytes) -> Any:
@@ -140,21 +145,22 @@ class _SyncTransport(_Transport):
         if cached is not None:
             return cached
         try:
-            if exchange.events:
-                _, recalled = self._memory.append_and_retrieve(exchange.namespace, exchange.events, **exchange.options)
-            else:
-                options = {"mode": "passive", **exchange.options}
-                recalled = self._memory.retrieve(exchange.namespace, exchange.query, **options)
-            return self._exchanges.keep(exchange, recalled)
+            return self._exchanges.keep(exchange, self._calls.run(lambda: self._recalled(exchange)))
         except Exception as error:
             failed(error)
             return ""
+
+    def _recalled(self, exchange: ModelExchange) -> Recalled | None:
+        """Record what the user newly said; return the memories for it."""
+        if exchange.events:
+            return self._memory.append_and_retrieve(exchange.namespace, exchange.events, **exchange.options)[1]
+        return self._memory.retrieve(exchange.namespace, exchange.query, **_passive(exchange.options))
 
     def _record(self, exchange: ModelExchange, reply: ModelReply) -> None:
         try:
             events = self._exchanges.reply_events(exchange, reply.text())
             if events:
-                self._memory.append(exchange.namespace, events)
+                self._calls.run(lambda: self._memory.append(exchange.namespace, events))
         except Exception as error:
             failed(error)
 
@@ -199,22 +205,25 @@ class _AsyncTransport(_Transport):
         if cached is not None:
             return cached
         try:
-            if exchange.events:
-                arguments = (exchange.namespace, exchange.events)
-                _, recalled = await self._memory.append_and_retrieve(*arguments, **exchange.options)
-            else:
-                options = {"mode": "passive", **exchange.options}
-                recalled = await self._memory.retrieve(exchange.namespace, exchange.query, **options)
-            return self._exchanges.keep(exchange, recalled)
+            return self._exchanges.keep(exchange, await self._calls.run_async(self._recalled(exchange)))
         except Exception as error:
             failed(error)
             return ""
+
+    async def _recalled(self, exchange: ModelExchange) -> Recalled | None:
+        """Record what the user newly said; return the memories for it."""
+        if exchange.events:
+            return (await self._memory.append_and_retrieve(exchange.namespace, exchange.events, **exchange.options))[1]
+        return await self._memory.retrieve(exchange.namespace, exchange.query, **_passive(exchange.options))
+
+    async def _append(self, namespace: str, events: Sequence[Event]) -> None:
+        await self._memory.append(namespace, events)
 
     async def _record(self, exchange: ModelExchange, reply: ModelReply) -> None:
         try:
             events = self._exchanges.reply_events(exchange, reply.text())
             if events:
-                await self._memory.append(exchange.namespace, events)
+                await self._calls.run_async(self._append(exchange.namespace, events))
         except Exception as error:
             failed(error)
 
@@ -271,6 +280,11 @@ class _AsyncStream:
                 _recording.add(task)
                 task.add_done_callback(_recording.discard)
                 await asyncio.shield(task)
+
+
+def _passive(options: AppendOptions) -> AppendOptions:
+    """Return the options of a retrieval for a request without a message to record."""
+    return AppendOptions(mode="passive") | options
 
 
 @lru_cache(2)

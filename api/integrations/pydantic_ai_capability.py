@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Unpack
 
 from pydantic_ai.agent import AgentRunResult
 from pydantic_ai.capabilities import AbstractCapability
@@ -15,7 +15,8 @@ from pydantic_core import to_json
 
 from recollect.api.integrations.threaded_memory import asynchronous
 from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory
-from recollect.api.memory.turn import AsyncTurn
+from recollect.api.memory.turn import AsyncTurn, TurnFields
+from recollect.api.retrieval.contract.options import ConversationOptions
 
 #: A text, or a function of the run that returns it, such as ``lambda ctx: ctx.deps.user_id``.
 OfRun = str | Callable[[RunContext[Any]], str]
@@ -34,6 +35,7 @@ class MemoryCapability(AbstractCapability[Any]):
         tools: whether the agent has a tool, `search_memory`, besides.
         user_name: the name of the user.
         assistant_name: the name of the agent.
+        metadata: labels of the prompt and of the output.
         options: other fields of `RetrieveRequest`, such as ``budget_tokens=800``.
     """
 
@@ -46,14 +48,16 @@ class MemoryCapability(AbstractCapability[Any]):
         tools: bool = False,
         user_name: str | None = None,
         assistant_name: str | None = None,
-        **options: Any,
+        metadata: Mapping[str, Any] | None = None,
+        **options: Unpack[ConversationOptions],
     ) -> None:
         self._memory = asynchronous(memory)
         self._namespace = namespace
         self._session = session
         self._has_tools = tools
-        self._names = {"user_name": user_name, "assistant_name": assistant_name}
-        self._options = options
+        self._fields = TurnFields(user_name=user_name, assistant_name=assistant_name, metadata=metadata) | TurnFields(
+            **options
+        )
         #: The turn of the run; None in the capability of the agent, and in a run without a prompt.
         self._turn: AsyncTurn | None = None
 
@@ -64,7 +68,11 @@ class MemoryCapability(AbstractCapability[Any]):
         if text:
             session = ctx.conversation_id if self._session is None else _of_run(self._session, ctx)
             run._turn = AsyncTurn(
-                self._memory, _of_run(self._namespace, ctx), session, text, **self._names, **self._options
+                self._memory,
+                _of_run(self._namespace, ctx),
+                session,
+                text,
+                **self._fields,
             )
         return run
 

@@ -5,6 +5,7 @@ A server belongs to one session, so that no call can reach the namespace of anot
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -39,14 +40,20 @@ def load_sdk() -> None:
         import_module(name)
 
 
-def create_mcp_server(session: ToolSession) -> Server[Any]:
-    """Return a server for one session; raise `NotSupported` when the SDK is not installed."""
+def create_mcp_server(session: ToolSession, *, on_listed: Callable[[], object] = lambda: None) -> Server[Any]:
+    """Return a server for one session; raise `NotSupported` when the SDK is not installed.
+
+    Parameters:
+        on_listed: called when the client asks for the tools, after they are described.
+    """
     require_sdk()
     import mcp_types as types  # noqa: PLC0415
     from mcp.server.lowlevel import Server  # noqa: PLC0415
 
     async def list_tools(_context: Any, _parameters: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_tool(tool) for tool in offered_tools(session)])
+        tools = types.ListToolsResult(tools=[_tool(tool) for tool in offered_tools(session)])
+        on_listed()
+        return tools
 
     async def run_tool(_context: Any, parameters: types.CallToolRequestParams) -> types.CallToolResult:
         answer = await _in_thread(call_tool, session, parameters.name, parameters.arguments or {})

@@ -7,7 +7,7 @@ fact is extracted from them, and a note that looks like instructions waits for a
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recollect.api.mcp.tool_arguments import CorrectArguments, ForgetArguments, RememberArguments
@@ -20,6 +20,7 @@ from recollect.api.mcp.tool_results import (
     ToolAnswer,
 )
 from recollect.api.mcp.tool_session import ToolSession
+from recollect.api.result_types import MemoryItem
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.envelope import rfc3339
 from recollect.events.errors import EventIdConflict, InvalidEvent, InvalidInput, NotFound
@@ -71,7 +72,7 @@ def remember(session: ToolSession, arguments: RememberArguments) -> ToolAnswer:
 
 def _status(session: ToolSession, memory_id: str) -> RememberStatus:
     """Return what became of a new note."""
-    status: str = session.memory.get(session.namespace, memory_id)["status"]
+    status = session.memory.get(session.namespace, memory_id).get("status")
     return "quarantined" if status == "quarantined" else "echo" if status == "echo" else "accepted"
 
 
@@ -97,7 +98,7 @@ def correct(session: ToolSession, arguments: CorrectArguments) -> ToolAnswer:
     return ToolAnswer(text=f"Now: {text} (id {corrected['id']})", data=result.as_json(), count=1)
 
 
-def _object_of(memory: dict[str, Any], new_text: str) -> str:
+def _object_of(memory: MemoryItem, new_text: str) -> str:
     """Return the object of a fact, which models give with its subject and predicate: `Ann lives in Porto`."""
     if memory["kind"] != "fact":
         return new_text
@@ -146,7 +147,7 @@ def fenced(lines: Sequence[str]) -> str:
     return fence(lines, secrets.token_hex(6))
 
 
-def memory_text(memory: dict[str, Any]) -> str:
+def memory_text(memory: Mapping[str, Any]) -> str:
     """Return a memory of any kind in one line."""
     match memory["kind"]:
         case "fact":
@@ -170,12 +171,12 @@ def shortened(text: str) -> str:
     return line if len(line) <= _TEXT_CHARS_MAX else f"{line[:_TEXT_CHARS_MAX].rsplit(' ', 1)[0]} …"
 
 
-def memory_time(memory: dict[str, Any]) -> str:
+def memory_time(memory: Mapping[str, Any]) -> str:
     """Return when a memory happened, or was last changed."""
     return str(memory.get("occurred_at") or memory.get("updated_at") or rfc3339(0))
 
 
-def existing(session: ToolSession, memory_id: str) -> dict[str, Any] | None:
+def existing(session: ToolSession, memory_id: str) -> MemoryItem | None:
     """Return a memory by its id; None when there is none."""
     try:
         return session.memory.get(session.namespace, memory_id)

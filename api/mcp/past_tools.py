@@ -19,11 +19,12 @@ from recollect.api.mcp.tool_results import (
     ToolAnswer,
 )
 from recollect.api.mcp.tool_session import ToolSession
-from recollect.api.pages.list_pages import PAGE_ITEMS_MAX
 from recollect.api.result_types import Episode
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.errors import InvalidInput
 
+#: Items of a page: as many as a list gives at once.
+_PAGE_ITEMS = 1_000
 #: Values in the answer of `history`, the latest ones: more of one subject fill a prompt without an answer.
 _VALUES_MAX = 30
 #: Characters of a title of a hit.
@@ -64,7 +65,7 @@ def _memories_about(session: ToolSession, subject: str) -> list[dict[str, Any]]:
     """Return the facts and preferences of a subject, oldest first, whether they still hold or not."""
     memories: list[dict[str, Any]] = []
     for name, kind in (("facts", "fact"), ("preferences", "preference")):
-        page = session.memory.list(session.namespace, name, limit=PAGE_ITEMS_MAX, filters={"subject": subject})
+        page = session.memory.list(session.namespace, name, limit=_PAGE_ITEMS, filters={"subject": subject})
         memories += [{"kind": kind, **item} for item in page["items"]]
     return sorted(memories, key=lambda memory: str(memory["created_at"]))
 
@@ -132,7 +133,7 @@ def _latest(session: ToolSession, filters: dict[str, Any], limit: int) -> list[E
         items: list[Episode] = []
         after: str | None = str(start)
         while after is not None:
-            page = session.memory.episodes(session.namespace, after=after, limit=PAGE_ITEMS_MAX, filters=filters)
+            page = session.memory.episodes(session.namespace, after=after, limit=_PAGE_ITEMS, filters=filters)
             items, after = [*items, *page["items"]][-limit:], page["next"]
         if len(items) == limit or start == 0:
             return items

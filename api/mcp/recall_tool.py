@@ -10,6 +10,8 @@ from recollect.api.mcp.tool_arguments import RecallArguments
 from recollect.api.mcp.tool_results import RecalledMemory, RecallResult, ToolAnswer
 from recollect.api.mcp.tool_session import ToolSession
 from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result_json import ItemJson
+from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX
 from recollect.events.errors import first_problem
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 
@@ -22,14 +24,21 @@ _LABEL_TOKENS = 8
 _MEMORY_TOKENS_MIN = 100
 _WHOLE_TOKENS = 1_200
 _ITEMS_MIN = 3
+#: What a model reads about a part of a retrieval that is missing.
+_PARTS = {
+    "semantic": "memories that use other words than the query; asking again with other words may find more",
+    "keyword": "memories by their words",
+    "knowledge": "facts and other knowledge",
+    "projection": "the newest messages",
+}
 _IDS_HEADING = "### Ids for correct, forget and history"
 
 
 def recall(session: ToolSession, arguments: RecallArguments) -> ToolAnswer:
     """Return the memories for a query."""
     retrieved = session.retrieve(_request(arguments))
-    items: list[dict[str, Any]] = retrieved["items"]
-    degraded: list[str] = retrieved["degraded"]
+    items: list[ItemJson] = retrieved["items"]
+    degraded = [_missing_part(note) for note in retrieved["degraded"]]
     result = RecallResult(
         facts=_memories([item for item in items if item["kind"] != "episode"], arguments.max_tokens // 2),
         episodes=_memories([item for item in items if item["kind"] == "episode"], arguments.max_tokens // 2),
@@ -44,6 +53,14 @@ def recall(session: ToolSession, arguments: RecallArguments) -> ToolAnswer:
     )
     notes = "".join(f"\nNot searched: {part}" for part in degraded)
     return ToolAnswer(text=text + notes, data=result.as_json(), count=len(items))
+
+
+def _missing_part(note: str) -> str:
+    """Return what a model should know of a part that is missing: the reason is the operator's matter."""
+    part, _, _reason = note.partition(": ")
+    if part == "semantic" and note.endswith(PARTIAL_SUFFIX):
+        return "the newest messages, by meaning"
+    return _PARTS.get(part, "a part of the memory")
 
 
 def _request(arguments: RecallArguments) -> RetrieveRequest:
@@ -62,7 +79,7 @@ def _request(arguments: RecallArguments) -> RetrieveRequest:
         raise first_problem(error) from None
 
 
-def _memories(items: list[dict[str, Any]], tokens_max: int) -> list[RecalledMemory]:
+def _memories(items: list[ItemJson], tokens_max: int) -> list[RecalledMemory]:
     """Return the first items whose texts fit into a budget; the first one is cut when it does not fit."""
     memories: list[RecalledMemory] = []
     for item in items:
@@ -79,6 +96,7 @@ def _memories(items: list[dict[str, Any]], tokens_max: int) -> list[RecalledMemo
                 text=text,
                 when=item["occurred_at"],
                 valid_from=item["valid_from"],
+                valid_to=item.get("valid_until"),
                 source=item["speaker"] or item["provenance"],
                 outdated=item["outdated"] or None,
             )
@@ -86,7 +104,7 @@ def _memories(items: list[dict[str, Any]], tokens_max: int) -> list[RecalledMemo
     return memories
 
 
-def _with_ids(context: str, items: list[dict[str, Any]], tokens_max: int) -> str:
+def _with_ids(context: str, items: list[ItemJson], tokens_max: int) -> str:
     """Return the context with the ids of its memories, within its fence: clients may show a model the text alone."""
     lines: list[str] = []
     for item in items:

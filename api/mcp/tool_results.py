@@ -28,6 +28,8 @@ class RecalledMemory(ToolResult):
     when: str
     #: Since when a fact holds.
     valid_from: str | None = None
+    #: When a fact ended.
+    valid_to: str | None = None
     #: Who wrote it: the speaker of a message, or user, assistant, tool, document, derived.
     source: str
     #: Whether a later statement replaced it.

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recollect.api.access.callers import Caller, Scope
 from recollect.api.mcp.tool_results import ToolAnswer
-from recollect.api.memory.recollect import Recollect
 from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result_json import RetrievalJson
+
+if TYPE_CHECKING:
+    from recollect.api.memory.recollect import Recollect
 
 #: Returns the result of a retrieval as JSON.
-Retrieve = Callable[[RetrieveRequest], dict[str, Any]]
+Retrieve = Callable[[RetrieveRequest], RetrievalJson]
 
 
 class AppendedNote(NamedTuple):
@@ -34,7 +37,8 @@ RecordCall = Callable[[str, frozenset[Scope], ToolAnswer], None]
 class ToolSession:
     """What the tools of one client work on. The model names no namespace, so it reaches this one alone."""
 
-    memory: Recollect
+    #: Returns the memory; a command opens it at the first call, so that it lists its tools at once.
+    open_memory: Callable[[], Recollect]
     namespace: str
     caller: Caller
     retrieve: Retrieve
@@ -43,6 +47,11 @@ class ToolSession:
     record: RecordCall
     #: Whether `search` and `fetch` are offered, for connectors that need these names.
     has_connector_tools: bool = False
+
+    @property
+    def memory(self) -> Recollect:
+        """Return the memory; the first use may raise the errors of opening it."""
+        return self.open_memory()
 
 
 def retrieve_here(memory: Recollect, namespace: str) -> Retrieve:

@@ -6,15 +6,25 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from recollect.api.as_of import AsOf
 from recollect.api.memory.chat_messages import ChatInput, chat_events
-from recollect.api.memory.memory_editing import MemoryItem, chat_drafts
+from recollect.api.memory.memory_editing import chat_drafts
+from recollect.api.memory.memory_edits import MemoryChanges
 from recollect.api.memory.memory_review import Decision
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS
-from recollect.api.result_types import Forgotten, QuarantineItem, QuarantinePage, SubjectExport
+from recollect.api.result_types import (
+    EndableMemory,
+    EntityMemory,
+    Forgotten,
+    MemoryItem,
+    PinnableMemory,
+    QuarantineItem,
+    QuarantinePage,
+    SubjectExport,
+)
 from recollect.events.envelope import Appended, EventDraft
 
 
@@ -46,15 +56,17 @@ class AsyncMemoryEditing(ABC):
         """Do what `Recollect.get` does."""
         return await asyncio.to_thread(self.memory.get, namespace, memory_id, as_of=as_of)
 
-    async def update(self, namespace: str, memory_id: str, *, text: str | None = None, **changes: Any) -> MemoryItem:
+    async def update(
+        self, namespace: str, memory_id: str, *, text: str | None = None, **changes: Unpack[MemoryChanges]
+    ) -> MemoryItem:
         """Do what `Recollect.update` does."""
         return await asyncio.to_thread(self.memory.update, namespace, memory_id, text=text, **changes)
 
-    async def pin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+    async def pin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> PinnableMemory:
         """Do what `Recollect.pin` does."""
         return await asyncio.to_thread(self.memory.pin, namespace, memory_id, reason=reason)
 
-    async def unpin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+    async def unpin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> PinnableMemory:
         """Do what `Recollect.unpin` does."""
         return await asyncio.to_thread(self.memory.unpin, namespace, memory_id, reason=reason)
 
@@ -65,7 +77,7 @@ class AsyncMemoryEditing(ABC):
         *,
         ended_at: datetime | str | None = None,
         reason: str | None = None,
-    ) -> MemoryItem:
+    ) -> EndableMemory:
         """Do what `Recollect.end` does."""
         return await asyncio.to_thread(self.memory.end, namespace, memory_id, ended_at=ended_at, reason=reason)
 
@@ -89,6 +101,6 @@ class AsyncMemoryEditing(ABC):
         """Do what `Recollect.export_subject` does."""
         return await asyncio.to_thread(self.memory.export_subject, namespace, subject)
 
-    async def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> MemoryItem:
+    async def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> EntityMemory:
         """Do what `Recollect.separate` does."""
         return await asyncio.to_thread(self.memory.separate, namespace, memory_id, alias, reason=reason)

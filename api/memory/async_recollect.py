@@ -6,16 +6,26 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, Unpack, overload
 
 from recollect.api.as_of import AsOf
+from recollect.api.knowledge_types import (
+    DateMention,
+    Document,
+    Observation,
+    Preference,
+    PreferenceValue,
+    Procedure,
+    Question,
+    Relationship,
+)
 from recollect.api.memory.append_telemetry import note_appended, operation_of
 from recollect.api.memory.async_memory_editing import AsyncMemoryEditing
-from recollect.api.memory.memory_erasing import Receipt
 from recollect.api.memory.recollect import Event, Recollect, listed
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.memory.turn import AsyncTurns
-from recollect.api.pages.list_pages import PAGE_ITEMS, Filters
+from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, ListOptions
+from recollect.api.receipt_types import ErasurePreview, Receipt
 from recollect.api.result_types import (
     Entity,
     Episode,
@@ -29,6 +39,7 @@ from recollect.api.result_types import (
     Trace,
     TraceSummary,
 )
+from recollect.api.retrieval.contract.options import RetrieveOptions, TurnOptions
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
 from recollect.api.retrieval.understanding.query import utc_now
@@ -104,7 +115,7 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
             return recorded[: len(validated)]
 
     async def retrieve(
-        self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any
+        self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Unpack[RetrieveOptions]
     ) -> RetrieveResult:
         """Do what `Recollect.retrieve` does."""
         return await asyncio.to_thread(self.memory.retrieve, namespace, query, wait=wait, **options)
@@ -116,7 +127,7 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         *,
         expected_version: int | None = None,
         wait: bool = True,
-        **options: Any,
+        **options: Unpack[TurnOptions],
     ) -> tuple[list[Appended], RetrieveResult | None]:
         """Do what `Recollect.append_and_retrieve` does."""
         return await asyncio.to_thread(
@@ -208,7 +219,9 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         """Do what `Recollect.fact_history` does."""
         return await asyncio.to_thread(self.memory.fact_history, namespace, fact_id, as_of=as_of)
 
-    async def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page:
+    async def preference_history(
+        self, namespace: str, preference_id: str, *, as_of: AsOf = None
+    ) -> Page[PreferenceValue]:
         """Do what `Recollect.preference_history` does."""
         return await asyncio.to_thread(self.memory.preference_history, namespace, preference_id, as_of=as_of)
 
@@ -220,6 +233,48 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         """Do what `Recollect.namespaces` does."""
         return await asyncio.to_thread(self.memory.namespaces, after=after, limit=limit)
 
+    @overload
+    async def list(self, namespace: str, name: Literal["facts"], **options: Unpack[ListOptions]) -> Page[Fact]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["episodes"], **options: Unpack[ListOptions]
+    ) -> Page[Episode]: ...
+    @overload
+    async def list(self, namespace: str, name: Literal["entities"], **options: Unpack[ListOptions]) -> Page[Entity]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["sessions"], **options: Unpack[ListOptions]
+    ) -> Page[Session]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["preferences"], **options: Unpack[ListOptions]
+    ) -> Page[Preference]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["procedures"], **options: Unpack[ListOptions]
+    ) -> Page[Procedure]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["relationships"], **options: Unpack[ListOptions]
+    ) -> Page[Relationship]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["documents"], **options: Unpack[ListOptions]
+    ) -> Page[Document]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["observations"], **options: Unpack[ListOptions]
+    ) -> Page[Observation]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["questions"], **options: Unpack[ListOptions]
+    ) -> Page[Question]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["dates"], **options: Unpack[ListOptions]
+    ) -> Page[DateMention]: ...
+    @overload
+    async def list(self, namespace: str, name: str, **options: Unpack[ListOptions]) -> Page[Any]: ...
     async def list(
         self,
         namespace: str,
@@ -229,7 +284,7 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Any]:
         """Do what `Recollect.list` does."""
         return await asyncio.to_thread(
             self.memory.list, namespace, name, after=after, limit=limit, as_of=as_of, filters=filters
@@ -292,6 +347,45 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         """Do what `Recollect.undo_embed` does."""
         return await asyncio.to_thread(self.memory.undo_embed)
 
+    @overload
+    async def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: Literal[False] = False,
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> Receipt: ...
+    @overload
+    async def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: Literal[True],
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> ErasurePreview: ...
+    @overload
+    async def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: bool,
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> Receipt | ErasurePreview: ...
     async def erase(
         self,
         namespace: str,
@@ -303,7 +397,7 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         dry_run: bool = False,
         reason: str | None = None,
         requested_by: str | None = None,
-    ) -> Receipt:
+    ) -> Receipt | ErasurePreview:
         """Do what `Recollect.erase` does."""
         return await asyncio.to_thread(
             self.memory.erase,

@@ -16,12 +16,10 @@ _RENDER: Final[Mapping[str, Callable[[ExportedRows], Iterator[tuple[str, str]]]]
     "okf": render_bundle,
     "memory-md": render_view,
 }
-#: The formats of files.
-FILE_FORMATS = tuple(_RENDER)
 
 
 def export_files(memory: Recollect, namespace: str, form: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file of a namespace in a format of `FILE_FORMATS`."""
+    """Yield the name and the text of each file of a namespace in a format, `okf` or `memory-md`."""
     rows = read_rows(
         lambda name, after: memory.list(namespace, name, after=after, limit=PAGE_ITEMS_MAX),
         namespace,

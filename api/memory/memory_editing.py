@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 import uuid_utils
 
@@ -14,6 +14,7 @@ from recollect.api.as_of import AsOf
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.memory.chat_messages import ChatInput, chat_events
 from recollect.api.memory.memory_edits import (
+    MemoryChanges,
     changes_of,
     edit_drafts,
     end_event,
@@ -26,17 +27,13 @@ from recollect.api.memory.memory_edits import (
     update_events,
 )
 from recollect.api.pages.list_pages import find_memory
-from recollect.api.result_types import Forgotten
+from recollect.api.result_types import EndableMemory, EntityMemory, EpisodeMemory, Forgotten, MemoryItem, PinnableMemory
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidEvent, InvalidInput, NotFound
 from recollect.events.limits import check_namespace
 from recollect.events.validation import producer_drafts
 from recollect.jobs.compaction.resummarise import resummarised
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.read_models.summary_sources import read_turns
-
-#: A memory as JSON: its `kind`, and the fields of an item of its list.
-MemoryItem = dict[str, Any]
 
 
 class MemoryEditing(ABC):
@@ -105,7 +102,9 @@ class MemoryEditing(ABC):
             )
         return memory
 
-    def update(self, namespace: str, memory_id: str, *, text: str | None = None, **changes: Any) -> MemoryItem:
+    def update(
+        self, namespace: str, memory_id: str, *, text: str | None = None, **changes: Unpack[MemoryChanges]
+    ) -> MemoryItem:
         """Correct a memory, and return it as it is afterwards. What it said before stays in the log.
 
         A corrected fact or preference has a new id, and `superseded_by` of the old one names it, as a rule. A corrected
@@ -137,7 +136,7 @@ class MemoryEditing(ABC):
                 continue
         raise NotFound(f"the memory {memory_id!r} was forgotten by another caller", field="id")
 
-    def pin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+    def pin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> PinnableMemory:
         """Pin a memory, which exempts it from ageing and retention limits; return it.
 
         Raises:
@@ -146,7 +145,7 @@ class MemoryEditing(ABC):
         """
         return self._changed(namespace, memory_id, lambda memory: pin_event(memory, "memory.pinned", reason))
 
-    def unpin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> MemoryItem:
+    def unpin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> PinnableMemory:
         """Remove the pin of a memory; return it. Errors are those of `pin`."""
         return self._changed(namespace, memory_id, lambda memory: pin_event(memory, "memory.unpinned", reason))
 
@@ -157,7 +156,7 @@ class MemoryEditing(ABC):
         *,
         ended_at: datetime | str | None = None,
         reason: str | None = None,
-    ) -> MemoryItem:
+    ) -> EndableMemory:
         """End a fact, a preference, a procedure or a relationship, which was true until then; return it.
 
         A task that is done ends, too. What was never true is not ended but forgotten, or corrected by `update`.
@@ -189,7 +188,7 @@ class MemoryEditing(ABC):
         id = memory["name"] if memory["kind"] == "entity" else memory["id"]
         return {"id": id, "kind": memory["kind"], "version": recorded[0].version}
 
-    def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> MemoryItem:
+    def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> EntityMemory:
         """Undo a merge: `alias` is the name of another entity, which has its own facts again; return the entity.
 
         The two names stay apart until `entity.described` states the alias again.
@@ -203,13 +202,13 @@ class MemoryEditing(ABC):
         """
         return self._changed(namespace, memory_id, lambda memory: separation_event(memory, alias, reason))
 
-    def _changed(self, namespace: str, memory_id: str, event_of: Callable[[MemoryItem], dict[str, Any]]) -> MemoryItem:
+    def _changed(self, namespace: str, memory_id: str, event_of: Callable[[MemoryItem], dict[str, Any]]) -> Any:
         """Append the event that `event_of` returns for a memory; return the memory as it is afterwards."""
         memory = self.get(namespace, memory_id)
         self.append_drafts(namespace, edit_drafts([event_of(memory)]))
         return self.get(namespace, memory["name"] if memory["kind"] == "entity" else memory["id"])
 
-    def _replace_message(self, namespace: str, memory: MemoryItem, changes: dict[str, Any]) -> MemoryItem:
+    def _replace_message(self, namespace: str, memory: EpisodeMemory, changes: dict[str, Any]) -> MemoryItem:
         """Forget a message and append it with other content, in one batch."""
         new_id = str(uuid_utils.uuid7())
         events = [
@@ -229,13 +228,12 @@ class MemoryEditing(ABC):
         with self._reading(namespace) as snapshot:
             return resummarised(self.parts.job_context, namespace, snapshot, memory["id"])
 
-    def _expired(self, namespace: str, snapshot: Snapshot, memory_id: str) -> MemoryItem | None:
+    def _expired(self, namespace: str, snapshot: Snapshot, memory_id: str) -> EpisodeMemory | None:
         """Return a message that the log and the sources of a summary have, and the read model has not; or None."""
         if not snapshot.memory_ids.exists("memory", memory_id):
             return None
         event = self.parts.log.find(check_namespace(namespace), memory_id)
-        turns = [] if event is None else read_turns(self.parts.log, namespace, [event.version])
-        return expired_memory(event.as_json(), turns[0]) if event is not None and turns else None
+        return None if event is None else expired_memory(event)
 
 
 def chat_drafts(events: Sequence[Mapping[str, Any]]) -> list[EventDraft]:

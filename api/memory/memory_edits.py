@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
+import orjson
+
+from recollect.api.result_types import EpisodeMemory
 from recollect.events.backends.log import EventLog
-from recollect.events.envelope import EventDraft, rfc3339
+from recollect.events.envelope import EventDraft, RecordedEvent, rfc3339
 from recollect.events.errors import InvalidEvent, InvalidInput, NotFound
 from recollect.events.validation import SERVER_FIELDS, producer_drafts
+from recollect.projections.projector.episode_events import episode_from_event, is_episode_event
+from recollect.projections.text.tokens import estimate_tokens
 
 #: The fields of each kind that an update can change. `text` is the field that follows it.
 UPDATABLE: Mapping[str, tuple[str, ...]] = {
@@ -22,6 +27,33 @@ UPDATABLE: Mapping[str, tuple[str, ...]] = {
     "entity": ("text", "description", "type", "aliases", "importance", "metadata"),
     "observation": (),
 }
+
+
+class MemoryChanges(TypedDict, total=False):
+    """The fields that an update can change, by name; `UPDATABLE` says which kinds have each."""
+
+    object: str
+    valid_from: datetime | str
+    value: str
+    strength: float
+    standing: bool
+    trigger: str
+    steps: Sequence[str]
+    context: str
+    confidence: float
+    source: str
+    type: str
+    target: str
+    properties: Mapping[str, Any]
+    title: str
+    uri: str
+    metadata: Mapping[str, Any]
+    relations: Sequence[Mapping[str, Any]]
+    description: str
+    aliases: Sequence[str]
+    importance: int
+
+
 #: The field of a payload that is the text of a memory.
 _TEXT_FIELDS = {"fact": "object", "preference": "value", "entity": "description"}
 #: Kinds with a pin, and kinds that can end.
@@ -54,18 +86,18 @@ def changes_of(kind: str, text: str | None, changes: Mapping[str, Any]) -> dict[
     return given
 
 
-def update_events(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+def update_events(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the events that change a memory which is not an episode; the last one states its new fields."""
     return _UPDATES[memory["kind"]](memory, changes)
 
 
-def _fact(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+def _fact(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the correction of a fact."""
     own = {"subject": memory["subject"], "predicate": memory["predicate"], "object": memory["object"]}
     return [{"type": "fact.corrected", "payload": own | {"corrects": memory["id"]} | changes}]
 
 
-def _preference(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+def _preference(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the preference with other fields. One with the same value would strengthen the old one, so that ends."""
     own = {name: memory[name] for name in ("category", "value", "strength", "standing")}
     payload = own | {"key": memory["name"], "source_type": "corrected"} | changes
@@ -75,7 +107,7 @@ def _preference(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[st
     return [*replaced, {"type": "preference.stated", "payload": payload}]
 
 
-def _procedure(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+def _procedure(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the procedure with other fields. Its name stays, so that it replaces the old one, as a rule."""
     own = {name: memory[name] for name in ("name", "trigger", "steps", "context", "confidence")}
     payload = own | changes
@@ -83,7 +115,7 @@ def _procedure(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str
     return [*replaced, {"type": "procedure.recorded", "payload": payload}]
 
 
-def _relationship(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+def _relationship(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the relationship with other ends or another type in place of the old one, or with more properties."""
     own = {name: memory[name] for name in ("source", "type", "target", "confidence")}
     properties: dict[str, Any] = {**(memory["properties"] or {}), **changes.get("properties", {})}
@@ -92,13 +124,13 @@ def _relationship(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[
     return [*([_invalidated(memory)] if moved else []), {"type": "relationship.stated", "payload": payload}]
 
 
-def _document(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+def _document(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the document with other fields, under the same id."""
     own = {name: memory[name] for name in ("title", "text", "uri", "metadata", "relations")}
     return [{"type": "document.added", "payload": own | {"document_id": memory["id"]} | changes}]
 
 
-def _entity(memory: dict[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+def _entity(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the description of an entity with other fields. Aliases are added."""
     return [{"type": "entity.described", "payload": {"name": memory["name"], "type": memory["type"]} | changes}]
 
@@ -113,12 +145,12 @@ _UPDATES = {
 }
 
 
-def _invalidated(memory: dict[str, Any]) -> dict[str, Any]:
+def _invalidated(memory: Mapping[str, Any]) -> dict[str, Any]:
     """Return the event that invalidates a memory that is updated."""
     return {"type": "memory.invalidated", "payload": {"memory_id": memory["id"], "reason": "updated"}}
 
 
-def new_message(log: EventLog, namespace: str, memory: dict[str, Any], id: str, changes: dict[str, Any]) -> Any:
+def new_message(log: EventLog, namespace: str, memory: Mapping[str, Any], id: str, changes: dict[str, Any]) -> Any:
     """Return the message, action or observation with other text or metadata, as a new event `id` caused by the old one.
 
     Raises:
@@ -145,7 +177,7 @@ def new_message(log: EventLog, namespace: str, memory: dict[str, Any], id: str, 
     }
 
 
-def forget_event(memory: dict[str, Any], reason: str | None) -> dict[str, Any]:
+def forget_event(memory: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
     """Return the event that forgets a memory; of an entity, its name."""
     kind = memory["kind"]
     own_kind = {"kind": kind} if kind in ("document", "entity") else {}
@@ -156,13 +188,13 @@ def forget_event(memory: dict[str, Any], reason: str | None) -> dict[str, Any]:
     }
 
 
-def forget_events(memory: dict[str, Any], reason: str | None) -> list[dict[str, Any]]:
+def forget_events(memory: Mapping[str, Any], reason: str | None) -> list[dict[str, Any]]:
     """Return the events that forget a memory; of an entity, one for each of its names."""
     others: list[str] = memory["aliases"] if memory["kind"] == "entity" else []
-    return [forget_event(memory, reason), *(forget_event(memory | {"name": name}, reason) for name in others)]
+    return [forget_event(memory, reason), *(forget_event({**memory, "name": name}, reason) for name in others)]
 
 
-def separation_event(memory: dict[str, Any], alias: str, reason: str | None) -> dict[str, Any]:
+def separation_event(memory: Mapping[str, Any], alias: str, reason: str | None) -> dict[str, Any]:
     """Return the event that undoes the merge of an entity with another name.
 
     Raises:
@@ -180,14 +212,14 @@ def separation_event(memory: dict[str, Any], alias: str, reason: str | None) -> 
     }
 
 
-def pin_event(memory: dict[str, Any], event_type: str, reason: str | None) -> dict[str, Any]:
+def pin_event(memory: Mapping[str, Any], event_type: str, reason: str | None) -> dict[str, Any]:
     """Return the event that pins or unpins a memory; raise `InvalidInput` for a kind without a pin."""
     if memory["kind"] not in _PINNABLE:
         raise InvalidInput(f"a memory of the kind {memory['kind']} does not age, so it has no pin", field="id")
     return {"type": event_type, "payload": {"memory_id": memory["id"], "reason": reason}}
 
 
-def end_event(memory: dict[str, Any], ended_at: datetime | str | None, reason: str | None) -> dict[str, Any]:
+def end_event(memory: Mapping[str, Any], ended_at: datetime | str | None, reason: str | None) -> dict[str, Any]:
     """Return the event that ends a memory; raise `InvalidInput` for a kind that has no end."""
     if memory["kind"] not in _ENDING:
         raise InvalidInput(f"a memory of the kind {memory['kind']} has no end; forget it, or update it", field="id")
@@ -209,23 +241,33 @@ def _without_none(event: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in event.items() if value is not None} | {"payload": payload}
 
 
-def expired_memory(event_json: dict[str, Any], turn: Any) -> dict[str, Any]:
-    """Return a message that the log alone still has, in the form of the list `episodes`."""
-    payload: dict[str, Any] = event_json["payload"]
+def expired_memory(event: RecordedEvent) -> EpisodeMemory | None:
+    """Return a message that the log alone still has, in the form of the list `episodes`; None: the event is none."""
+    if not is_episode_event(event):
+        return None
+    episode = episode_from_event(event, event.data())
     return {
         "kind": "episode",
-        "version": event_json["version"],
-        "id": event_json["id"],
-        "session_id": event_json["session_id"],
-        "occurred_at": event_json["occurred_at"],
-        "role": turn.role,
-        "speaker": turn.speaker,
-        "actor": event_json["actor"],
-        "text": turn.text,
-        "caption": turn.caption,
-        "importance": turn.importance,
-        "metadata": payload.get("metadata"),
+        "version": event.version,
+        "id": event.id,
+        "session_id": event.session_id,
+        "occurred_at": rfc3339(event.occurred_at_us),
+        "type": episode.type,
+        "role": episode.role,
+        "speaker": episode.speaker,
+        "actor": event.actor,
+        "text": episode.text,
+        "caption": episode.caption,
+        "importance": episode.importance,
+        "outcome": episode.outcome,
+        "tags": list(episode.tags) or None,
+        "details": None if episode.details is None else orjson.loads(episode.details),
+        "metadata": episode.metadata,
+        "parent_id": event.causation_id,
         "tier": "raw",
         "status": "expired",
         "pinned": False,
+        "expires_at": None,
+        "short": None,
+        "token_count": estimate_tokens(episode.text),
     }

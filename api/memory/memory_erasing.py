@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal, cast, overload
 
 from recollect.api.assembly.memory_parts import MemoryParts
+from recollect.api.receipt_types import ErasurePreview, Receipt
 from recollect.events.encryption.erasure_ledger import Scope
 from recollect.events.envelope import now_us
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import BATCH_EVENTS_MAX
 from recollect.jobs.queue.registry import LIVE_JOBS
-
-#: The record of an erasure, or of what it would erase.
-Receipt = dict[str, Any]
 
 
 class MemoryErasing:
@@ -21,6 +19,45 @@ class MemoryErasing:
 
     parts: MemoryParts
 
+    @overload
+    def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: Literal[False] = False,
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> Receipt: ...
+    @overload
+    def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: Literal[True],
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> ErasurePreview: ...
+    @overload
+    def erase(
+        self,
+        namespace: str,
+        *,
+        everything: bool = False,
+        subject: str | None = None,
+        session_id: str | None = None,
+        event_ids: Sequence[str] | None = None,
+        dry_run: bool,
+        reason: str | None = None,
+        requested_by: str | None = None,
+    ) -> Receipt | ErasurePreview: ...
     def erase(
         self,
         namespace: str,
@@ -32,7 +69,7 @@ class MemoryErasing:
         dry_run: bool = False,
         reason: str | None = None,
         requested_by: str | None = None,
-    ) -> Receipt:
+    ) -> Receipt | ErasurePreview:
         """Erase events for good, with all that was derived from them, and return the signed receipt.
 
         What was summed up or extracted from erased events is erased too, and made again from what is left. Erased ids
@@ -58,16 +95,17 @@ class MemoryErasing:
         eraser = self.parts.eraser
         if dry_run:
             plan = eraser.plan(namespace, scope, names)
-            return {"namespace": namespace, "scope": scope, "dry_run": True, **plan.as_json()}
+            preview = {"namespace": namespace, "scope": scope, "dry_run": True, **plan.as_json()}
+            return cast("ErasurePreview", preview)
         receipt = eraser.erase(namespace, scope, names, reason=reason, requested_by=requested_by)
         if self.parts.workers is None:
             for job in LIVE_JOBS.values():
                 job.work(self.parts.job_context, namespace, now_us())
-        return receipt
+        return cast("Receipt", receipt)
 
     def receipts(self, namespace: str | None = None) -> list[Receipt]:
         """Return the receipts of the erasures of a namespace, or of all, in their order."""
-        return self.parts.eraser.receipts(namespace)
+        return cast("list[Receipt]", self.parts.eraser.receipts(namespace))
 
     def readmit(self, namespace: str, *, subject: str | None = None) -> bool:
         """Accept new events of an erased namespace or subject again; return whether it was erased.

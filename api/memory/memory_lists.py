@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 from recollect.api.as_of import AsOf
-from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, list_rows
+from recollect.api.knowledge_types import (
+    DateMention,
+    Document,
+    Observation,
+    Preference,
+    Procedure,
+    Question,
+    Relationship,
+)
+from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, ListOptions, list_rows
 from recollect.api.result_types import Entity, Episode, Fact, Page, Session
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -67,6 +76,36 @@ class MemoryLists(ABC):
         """Return a page of facts, in the order of the log. An outdated fact has another status than active."""
         return self._rows(namespace, "facts", after=after, limit=limit, as_of=as_of, filters=filters)
 
+    @overload
+    def list(self, namespace: str, name: Literal["facts"], **options: Unpack[ListOptions]) -> Page[Fact]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["episodes"], **options: Unpack[ListOptions]) -> Page[Episode]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["entities"], **options: Unpack[ListOptions]) -> Page[Entity]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["sessions"], **options: Unpack[ListOptions]) -> Page[Session]: ...
+    @overload
+    def list(
+        self, namespace: str, name: Literal["preferences"], **options: Unpack[ListOptions]
+    ) -> Page[Preference]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["procedures"], **options: Unpack[ListOptions]) -> Page[Procedure]: ...
+    @overload
+    def list(
+        self, namespace: str, name: Literal["relationships"], **options: Unpack[ListOptions]
+    ) -> Page[Relationship]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["documents"], **options: Unpack[ListOptions]) -> Page[Document]: ...
+    @overload
+    def list(
+        self, namespace: str, name: Literal["observations"], **options: Unpack[ListOptions]
+    ) -> Page[Observation]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["questions"], **options: Unpack[ListOptions]) -> Page[Question]: ...
+    @overload
+    def list(self, namespace: str, name: Literal["dates"], **options: Unpack[ListOptions]) -> Page[DateMention]: ...
+    @overload
+    def list(self, namespace: str, name: str, **options: Unpack[ListOptions]) -> Page[Any]: ...
     def list(
         self,
         namespace: str,
@@ -76,7 +115,7 @@ class MemoryLists(ABC):
         limit: int = PAGE_ITEMS,
         as_of: AsOf = None,
         filters: Filters | None = None,
-    ) -> Page:
+    ) -> Page[Any]:
         """Return a page of the list `name`, such as ``facts``; [http.md](http.md#lists) has all with their filters.
 
         Parameters:

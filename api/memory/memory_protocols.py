@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
+
+from recollect.api.retrieval.contract.options import RetrieveOptions, TurnOptions
+from recollect.api.retrieval.contract.result import Item
 
 
 class Recalled(Protocol):
@@ -15,7 +18,7 @@ class Recalled(Protocol):
         ...
 
     @property
-    def items(self) -> Sequence[Any]:
+    def items(self) -> Sequence[Item]:
         """The memories, best first."""
         ...
 
@@ -32,12 +35,21 @@ class SyncMemory(Protocol):
         """Append events."""
         ...
 
-    def retrieve(self, namespace: str, query: str, /, **options: Any) -> Recalled:
+    def retrieve(
+        self, namespace: str, query: str, /, *, wait: bool = True, **options: Unpack[RetrieveOptions]
+    ) -> Recalled:
         """Return the memories for a query."""
         ...
 
     def append_and_retrieve(
-        self, namespace: str, events: Sequence[Mapping[str, Any]], /, **options: Any
+        self,
+        namespace: str,
+        events: Sequence[Mapping[str, Any]],
+        /,
+        *,
+        expected_version: int | None = None,
+        wait: bool = True,
+        **options: Unpack[TurnOptions],
     ) -> tuple[Sequence[Any], Recalled | None]:
         """Append events and return the memories for the last message among them."""
         ...
@@ -50,12 +62,21 @@ class AsyncMemory(Protocol):
         """Append events."""
         ...
 
-    async def retrieve(self, namespace: str, query: str, /, **options: Any) -> Recalled:
+    async def retrieve(
+        self, namespace: str, query: str, /, *, wait: bool = True, **options: Unpack[RetrieveOptions]
+    ) -> Recalled:
         """Return the memories for a query."""
         ...
 
     async def append_and_retrieve(
-        self, namespace: str, events: Sequence[Mapping[str, Any]], /, **options: Any
+        self,
+        namespace: str,
+        events: Sequence[Mapping[str, Any]],
+        /,
+        *,
+        expected_version: int | None = None,
+        wait: bool = True,
+        **options: Unpack[TurnOptions],
     ) -> tuple[Sequence[Any], Recalled | None]:
         """Append events and return the memories for the last message among them."""
         ...
@@ -68,7 +89,9 @@ class StoreMemory(Protocol):
         """Append events."""
         ...
 
-    def retrieve(self, namespace: str, query: str, /, **options: Any) -> Recalled:
+    def retrieve(
+        self, namespace: str, query: str, /, *, wait: bool = True, **options: Unpack[RetrieveOptions]
+    ) -> Recalled:
         """Return the memories for a query."""
         ...
 

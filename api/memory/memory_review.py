@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from recollect.api.as_of import AsOf
-from recollect.api.memory.memory_editing import MemoryItem
-from recollect.api.memory.memory_edits import edit_drafts
+from recollect.api.memory.memory_edits import MemoryChanges, edit_drafts
 from recollect.api.pages.list_pages import PAGE_ITEMS, checked_limit, find_memory
-from recollect.api.result_types import QuarantineItem, QuarantinePage
+from recollect.api.result_types import MemoryItem, QuarantineItem, QuarantinePage
 from recollect.events.envelope import Appended, EventDraft, rfc3339
 from recollect.events.errors import InvalidInput, NotFound
 from recollect.events.intake.instructions import without_instructions
@@ -34,7 +33,9 @@ class MemoryReview(ABC):
         """Append validated events."""
 
     @abstractmethod
-    def update(self, namespace: str, memory_id: str, *, text: str | None = None, **changes: Any) -> MemoryItem:
+    def update(
+        self, namespace: str, memory_id: str, *, text: str | None = None, **changes: Unpack[MemoryChanges]
+    ) -> MemoryItem:
         """Correct a memory."""
 
     @abstractmethod
@@ -78,12 +79,15 @@ class MemoryReview(ABC):
             memory = find_memory(snapshot, memory_id)
         if row is None or row.status != "waiting":
             raise NotFound("no such memory waits for a review; `quarantine` lists those that do", field="id")
-        if decision == "redact" and (memory is None or memory["kind"] not in ("episode", "document")):
+        text: str | None = None
+        if memory is not None and (memory["kind"] == "episode" or memory["kind"] == "document"):
+            text = memory["text"]
+        if decision == "redact" and text is None:
             raise InvalidInput("only messages and documents can be redacted; approve or reject it", field="decision")
         payload = {"memory_id": memory_id, "decision": decision, "reason": reason}
         self.append_drafts(namespace, edit_drafts([{"type": "memory.reviewed", "payload": payload}]))
-        if decision == "redact" and memory is not None:
-            self.update(namespace, memory_id, text=without_instructions(memory["text"]) or "[withheld: instructions]")
+        if decision == "redact" and text is not None:
+            self.update(namespace, memory_id, text=without_instructions(text) or "[withheld: instructions]")
         with self._reading(namespace) as snapshot:
             reviewed = snapshot.quarantine.find(memory_id)
             return _item(reviewed or row, snapshot)

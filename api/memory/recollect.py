@@ -8,13 +8,14 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self, Unpack, cast
 
 from pydantic import ValidationError
 
 from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
 from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.assembly.read_model_access import reading
+from recollect.api.knowledge_types import PreferenceValue
 from recollect.api.memory.append_telemetry import note_appended, operation_of
 from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.memory_editing import MemoryEditing
@@ -38,6 +39,7 @@ from recollect.api.result_types import EventItem, FactValue, NamespaceItem, Neig
 from recollect.api.retrieval.answer.expansion import read_sources
 from recollect.api.retrieval.answer.trace_store import find_trace, list_traces, unknown_trace
 from recollect.api.retrieval.append_retrieval import turn_request
+from recollect.api.retrieval.contract.options import RetrieveOptions, TurnOptions
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult, Source
 from recollect.api.retrieval.understanding.query import utc_now
@@ -143,7 +145,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
             return recorded
 
     def retrieve(
-        self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Any
+        self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Unpack[RetrieveOptions]
     ) -> RetrieveResult:
         """Return the memories for `query`, best first, and a context for the prompt.
 
@@ -171,7 +173,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
         *,
         expected_version: int | None = None,
         wait: bool = True,
-        **options: Any,
+        **options: Unpack[TurnOptions],
     ) -> tuple[list[Appended], RetrieveResult | None]:
         """Append events and return the memories for the last message among them, in one call for one turn of a bot.
 
@@ -237,7 +239,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
         with self._reading(namespace, as_of) as snapshot:
             return list_fact_history(snapshot, fact_id)
 
-    def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page:
+    def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page[PreferenceValue]:
         """Return the values that held in turn of a preference, oldest first, each with its validity and status.
 
         Raises:

@@ -9,18 +9,29 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, Unpack, cast
 
 import uuid_utils
 
 from recollect.api.memory.chat_messages import chat_events
 from recollect.api.memory.memory_protocols import AsyncMemory, Recalled, SyncMemory
+from recollect.api.retrieval.contract.options import ConversationOptions
 from recollect.events.errors import AccessDenied, Conflict, InvalidInput, TooManyRequests, short_text
 
 _logger = logging.getLogger(__name__)
 
 #: A message of a user: its text, or a message in the form of OpenAI with `role` and `content`.
 TurnMessage = str | Mapping[str, Any]
+
+
+class TurnFields(ConversationOptions, total=False):
+    """The parameters of a turn by name; `TurnState` says what each does."""
+
+    user_name: str | None
+    assistant_name: str | None
+    metadata: Mapping[str, Any] | None
+    history: bool
+    strict: bool
 
 
 class TurnState:
@@ -51,7 +62,7 @@ class TurnState:
         metadata: Mapping[str, Any] | None = None,
         history: bool = True,
         strict: bool = False,
-        **options: Any,
+        **options: Unpack[ConversationOptions],
     ) -> None:
         self.namespace = namespace
         self.session = session
@@ -65,7 +76,9 @@ class TurnState:
         self._names = (user_name, assistant_name)
         self._metadata = metadata
         self._strict = strict
-        self._options = options if history else {"session_id": None, **options}
+        self._options = options
+        if not history:
+            self._options = ConversationOptions(session_id=None) | options
         self._chunks: list[str] = []
 
     def __repr__(self) -> str:
@@ -139,7 +152,12 @@ class Turn(TurnState):
     """
 
     def __init__(
-        self, memory: SyncMemory, namespace: str, session: str | None, message: TurnMessage, **fields: Any
+        self,
+        memory: SyncMemory,
+        namespace: str,
+        session: str | None,
+        message: TurnMessage,
+        **fields: Unpack[TurnFields],
     ) -> None:
         super().__init__(namespace, session, message, **fields)
         self._memory = memory
@@ -172,7 +190,12 @@ class AsyncTurn(TurnState):
     """One turn of a conversation: `async with memory.turn(...) as turn`; otherwise as `Turn`."""
 
     def __init__(
-        self, memory: AsyncMemory, namespace: str, session: str | None, message: TurnMessage, **fields: Any
+        self,
+        memory: AsyncMemory,
+        namespace: str,
+        session: str | None,
+        message: TurnMessage,
+        **fields: Unpack[TurnFields],
     ) -> None:
         super().__init__(namespace, session, message, **fields)
         self._memory = memory
@@ -215,7 +238,7 @@ class Turns:
         metadata: Mapping[str, Any] | None = None,
         history: bool = True,
         strict: bool = False,
-        **options: Any,
+        **options: Unpack[ConversationOptions],
     ) -> Turn:
         """Return a turn of a conversation, for a `with` block: it retrieves before, and records after.
 
@@ -269,7 +292,7 @@ class AsyncTurns:
         metadata: Mapping[str, Any] | None = None,
         history: bool = True,
         strict: bool = False,
-        **options: Any,
+        **options: Unpack[ConversationOptions],
     ) -> AsyncTurn:
         """Do what `Recollect.turn` does, for an `async with` block."""
         return AsyncTurn(

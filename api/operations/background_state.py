@@ -55,11 +55,14 @@ class BackgroundState:
         return backlog_totals(self.scan, now_us)
 
 
-def background_state(parts: MemoryParts, on_step: Callable[[str], None] = lambda _: None) -> BackgroundState:
+def background_state(
+    parts: MemoryParts, on_step: Callable[[str], None] = lambda _: None, *, scans: bool = True
+) -> BackgroundState:
     """Return the state of the background work. An unreachable log or broker is reported, not raised.
 
     Parameters:
         on_step: called with `disk`, `log` and `broker` before each is asked, any of which may hang.
+        scans: whether namespaces are compared with the log; otherwise it is only asked whether it can be read.
     """
     scan, log_problem, broker_problem = _NO_SCAN, None, None
     queues, runs, heartbeats, dead_letters = dict[str, int](), list[Run](), list[Heartbeat](), list[DeadLetter]()
@@ -76,7 +79,10 @@ def background_state(parts: MemoryParts, on_step: Callable[[str], None] = lambda
         broker_problem = f"broker: {type(error).__name__}: {error}"
     on_step("log")
     try:
-        scan = parts.backlog.scan(_BACKLOGS_MAX)
+        if scans:
+            scan = parts.backlog.scan(_BACKLOGS_MAX)
+        else:
+            parts.log.heads(limit=1)
     except RecollectError as error:
         log_problem = f"log: {error}"
     return BackgroundState(

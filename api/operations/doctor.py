@@ -287,7 +287,7 @@ def _model(settings: Settings) -> Check:
 
     record = read_model_record(settings.storage.data)
     name = settings.embedding.embedding_model if record is None else record.current.name
-    embedder = open_embedder(name, settings.embedding.embedding_runtime)
+    embedder = open_embedder(name, settings.embedding.embedding_runtime, settings.embedding.embedding_device)
     started = time.perf_counter()
     embedder.start()
     if embedder.wait_ready(_MODEL_SECONDS_MAX):

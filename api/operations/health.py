@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.operations.background_state import BackgroundState, background_state
 from recollect.events.envelope import now_us, rfc3339
 from recollect.jobs.queue.run_store import ROLES, Heartbeat, Run
+
+#: Seconds for which a failed append makes a server unready. Without requests it cannot know when the disk or the
+#: database is well again, so that it then offers itself again.
+_APPEND_FAILED_SECONDS = 30.0
 
 
 def health_report(parts: MemoryParts, state: BackgroundState | None = None) -> dict[str, Any]:
@@ -26,6 +31,8 @@ def health_report(parts: MemoryParts, state: BackgroundState | None = None) -> d
     problems = _problems(state, present_us) + _disk_problems(parts, state)
     if llm is not None and (llm_problem := llm.problem()) is not None:
         problems.append(llm_problem)
+    if has_append_failed(parts):
+        problems.append("the last append failed, and the log of the process says why; one that succeeds ends this")
     if any(status["state"] == "failed" for status in (embedding, embedding.get("next", embedding))):
         problems.append("the embedding model failed to load")
     if parked:
@@ -50,6 +57,12 @@ def health_report(parts: MemoryParts, state: BackgroundState | None = None) -> d
         "dead_letters": len(state.dead_letters),
         "llm": llm.status() if llm is not None else None,
     }
+
+
+def has_append_failed(parts: MemoryParts) -> bool:
+    """Return whether the last append failed for reasons of the disk or the database, a short while ago."""
+    failed_at: float | None = getattr(parts.log, "append_failed_at", None)
+    return failed_at is not None and time.monotonic() - failed_at < _APPEND_FAILED_SECONDS
 
 
 def run_json(run: Run) -> dict[str, Any]:

@@ -25,29 +25,40 @@ from recollect.jobs.queue.backlog import PROJECTORS
 from recollect.jobs.queue.run_store import ROLES
 
 
-def prometheus_metrics(parts: MemoryParts, checked: CheckedState | None = None) -> bytes:
+def prometheus_metrics(
+    parts: MemoryParts, checked: CheckedState | None = None, counted: Iterable[Metric] | None = None
+) -> bytes:
     """Return all metrics.
 
     Parameters:
         checked: the state of the background work; it is read when None.
+        counted: what all processes of a server have counted; when None, this process is the only one.
     """
     registry = CollectorRegistry()
-    registry.register(_Metrics(parts, checked))
-    # Memory, processor time and file descriptors of this process, on Linux.
-    ProcessCollector(registry=registry)
+    registry.register(_Metrics(parts, checked, counted_metrics() if counted is None else counted))
+    if counted is None:
+        # Memory, processor time and file descriptors of this process, on Linux.
+        ProcessCollector(registry=registry)
     return generate_latest(registry)
+
+
+def counted_metrics() -> Iterator[Metric]:
+    """Yield the counters and histograms of this process."""
+    return map(_family, INSTRUMENTS.values())
 
 
 class _Metrics(Collector):
     """The metrics of one scrape."""
 
-    def __init__(self, parts: MemoryParts, checked: CheckedState | None) -> None:
+    def __init__(self, parts: MemoryParts, checked: CheckedState | None, counted: Iterable[Metric]) -> None:
         self._parts = parts
         self._checked = checked
+        # A registry collects twice: first for the names.
+        self._counted = list(counted)
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric."""
-        yield from map(_family, INSTRUMENTS.values())
+        yield from self._counted
         state = background_state(self._parts) if self._checked is None else self._checked.background
         present_us = now_us()
         yield from _backlog_gauges(state, present_us)

@@ -9,12 +9,10 @@ import time
 from typing import Any
 
 from recollect.api.assembly.memory_parts import MemoryParts
+from recollect.api.operations.health import has_append_failed
 from recollect.api.operations.state_monitor import StateMonitor
 from recollect.projections.schema.schema import SCHEMA_VERSION
 
-#: Seconds for which a failed append makes a server unready. Without requests it cannot know when the disk or the
-#: database is well again, so that it then offers itself again.
-_APPEND_FAILED_SECONDS = 30.0
 #: Seconds after which a state is too old to rely on: six checks.
 _AGE_SECONDS_MAX = 30.0
 
@@ -45,7 +43,7 @@ def readiness(parts: MemoryParts, monitor: StateMonitor, *, needs_broker: bool =
     overdue = monitor.overdue()
     if overdue is not None and (needs_broker or overdue[0] != "broker"):
         checks.setdefault(overdue[0], f"no answer for {overdue[1]:.0f} s")
-    if _append_failed(parts):
+    if has_append_failed(parts):
         checks.setdefault("log", "the last append failed")
     model = "unknown" if state is None else state.report["embedding"]["state"]
     return {
@@ -62,12 +60,6 @@ def readiness(parts: MemoryParts, monitor: StateMonitor, *, needs_broker: bool =
         "embedding": model,
         "log": parts.log.log_id,
     }
-
-
-def _append_failed(parts: MemoryParts) -> bool:
-    """Return whether the last append failed for reasons of the disk or the database, a short while ago."""
-    failed_at: float | None = getattr(parts.log, "append_failed_at", None)
-    return failed_at is not None and time.monotonic() - failed_at < _APPEND_FAILED_SECONDS
 
 
 def _broker(monitor: StateMonitor) -> str:

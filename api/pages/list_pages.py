@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import orjson
 
-from recollect.api.result_types import Page
+from recollect.api.as_of import AsOf
+from recollect.api.result_types import MemoryItem, Page
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import Head, microseconds, rfc3339
 from recollect.events.errors import InvalidInput, NotFound
@@ -62,6 +63,15 @@ def _matching(log: EventLog, pattern: str, after: str, limit: int) -> Iterator[H
 Filters = Mapping[str, Any]
 
 
+class ListOptions(TypedDict, total=False):
+    """The arguments of a list by name; `Recollect.list` says what each does."""
+
+    after: str
+    limit: int
+    as_of: AsOf
+    filters: Filters | None
+
+
 def list_rows(snapshot: Snapshot, name: str, after: str, limit: int, filters: Filters | None = None) -> Page[Any]:
     """Return a page of the list `name`, one of `page_queries.LISTS`, with the rows that pass all `filters`.
 
@@ -107,7 +117,7 @@ def list_preference_history(snapshot: Snapshot, preference_id: str) -> Page[Any]
     return {"items": [_item(row) for row in rows], "next": None}
 
 
-def find_memory(snapshot: Snapshot, memory_id: str) -> dict[str, Any] | None:
+def find_memory(snapshot: Snapshot, memory_id: str) -> MemoryItem | None:
     """Return the memory with an id of a list or of a retrieval's item as JSON, with its `kind`; None: there is none."""
     # A retrieval returns chunks of documents, whose id is that of the document, # and a number.
     document_id, _, number = memory_id.rpartition("#")
@@ -121,7 +131,8 @@ def find_memory(snapshot: Snapshot, memory_id: str) -> dict[str, Any] | None:
         if row is not None:
             if LISTS[name].hides_cursor:
                 del row[LISTS[name].cursor]
-            return {"kind": kind, **_item(row)}
+            memory: Any = {"kind": kind, **_item(row)}
+            return memory
     return None
 
 

@@ -60,8 +60,8 @@ _ASKING_MAX = 10_000
 class EpisodeSearch:
     """Searches the episodes of a namespace. Safe to use from many threads."""
 
-    def __init__(self, background: ScoreBackground) -> None:
-        self._query_embeddings = QueryEmbeddings()
+    def __init__(self, background: ScoreBackground, query_embeddings: QueryEmbeddings) -> None:
+        self._query_embeddings = query_embeddings
         self._background = background
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="recollect-semantic")
 
@@ -390,14 +390,10 @@ def _late_interaction(
 def _graph_strength(context: SearchContext) -> NDArray[np.float64]:
     """Return the activation of each episode by the entities that it names, shape (episodes,)."""
     entities = context.snapshot.entities
-    strength_by_version = episodes_naming(
-        entities, spread_activation(entities, context.query.entities, context.settings)
-    )
-    versions = np.fromiter(strength_by_version, np.int64, len(strength_by_version))
-    order = np.argsort(versions)
-    rows, live = context.episodes.live_rows(versions[order])
+    versions, values = episodes_naming(entities, spread_activation(entities, context.query.entities, context.settings))
+    rows, live = context.episodes.live_rows(versions)
     strength = np.zeros(len(context.episodes))
-    strength[rows] = np.fromiter(strength_by_version.values(), np.float64, len(strength_by_version))[order][live]
+    strength[rows] = values[live]
     return strength
 
 

@@ -26,6 +26,7 @@ from recollect.api.retrieval.ranking.relevance_gate import probability
 from recollect.api.retrieval.search.knowledge_walk import named_nodes, neighbours
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.search.semantic_search import QueryEmbeddings
 from recollect.api.retrieval.understanding.query import remove_names
 from recollect.api.retrieval.understanding.search_terms import search_terms
 from recollect.events.storage.bounded_cache import BoundedCache
@@ -40,6 +41,9 @@ from recollect.projections.text.words import content_words
 #: Kinds that describe how a task is to be done, for any person or thing.
 _TASK_KINDS = frozenset(("procedure", "preference", "document"))
 _STEP_KINDS = frozenset(("procedure",))
+_RELATIONSHIPS = frozenset(("relationship",))
+#: Kinds whose first confidence is a guess.
+_GUESSED_KINDS = frozenset(("procedure", "preference"))
 #: Predicates that say what a person likes, and the newest such items that come along with a task.
 _WISH = re.compile(r"\b(?:(?:dis)?likes?|prefers?|loves?|hates?|avoids?|wants?|needs?)\b", re.I)
 _WISHES_MAX = 3
@@ -92,11 +96,12 @@ class VectorsNotComparable(Exception):
 class KnowledgeSearch:
     """Searches the knowledge of a namespace. Safe to use from many threads."""
 
-    def __init__(self, background: ScoreBackground) -> None:
+    def __init__(self, background: ScoreBackground, query_embeddings: QueryEmbeddings) -> None:
         self._matrices: WeakKeyDictionary[KnowledgeIndex, tuple[str, Vector]] = WeakKeyDictionary()
         #: The vectors of the latest items by digest of their text, for each (model fingerprint, namespace).
         self._vectors_by_namespace: BoundedCache[tuple[str, str], dict[bytes, Vector]] = BoundedCache(_NAMESPACES_MAX)
         self._background = background
+        self._query_embeddings = query_embeddings
 
     def search(
         self, context: SearchContext, idf: Mapping[str, float], embedding: Vector | None
@@ -178,9 +183,9 @@ class KnowledgeSearch:
         task = remove_names(question, names)
         if task == question or not content_words(task):
             return None
-        embedder = context.vectors.embedder
         try:
-            embedding = embedder.embed_query(task).vector
+            # Mostly the text of the query, which has been embedded for the episodes.
+            embedding = self._query_embeddings.get(task, context.vectors.embedder).vector
         except Exception as error:
             raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
         return self._deviations(context, knowledge, embedding)
@@ -304,17 +309,16 @@ def _adjusted_probabilities(knowledge: KnowledgeIndex, probabilities: Vector, as
 
     An item that is not valid, and a relationship of low confidence, has 0.
     """
-    adjusted = probabilities.astype(np.float32)
-    for row, item in enumerate(knowledge.items):
-        if not item.is_valid_at(asked_at_us) or _is_doubtful(item):
-            adjusted[row] = 0
-            continue
-        # The first confidence of a procedure or preference is a guess, so it counts for half.
-        confidence = (1 + item.confidence) / 2 if item.kind in ("procedure", "preference") else item.confidence
-        adjusted[row] *= confidence * (_STALE_FACTOR if item.status == "stale" else 1.0)
-        rating = knowledge.ratings.get(item.id, 0.0)
-        if rating:
-            adjusted[row] = _rated(float(adjusted[row]), rating)
+    confidences = knowledge.confidences
+    # The first confidence of a procedure or preference is a guess, so it counts for half.
+    factors = np.where(has_kind(knowledge, _GUESSED_KINDS), (1 + confidences) / 2, confidences)
+    factors = factors * np.where(knowledge.is_stale, _STALE_FACTOR, 1.0)
+    adjusted = (probabilities.astype(np.float32) * factors.astype(np.float32)).astype(np.float32)
+    is_doubtful = has_kind(knowledge, _RELATIONSHIPS) & (confidences <= CONFIDENCE_MIN)
+    dropped = (knowledge.valid_until_us <= asked_at_us) | is_doubtful
+    for row, rating in knowledge.ratings_by_row.items():
+        adjusted[row] = _rated(float(adjusted[row]), rating)
+    adjusted[dropped] = 0
     _order_documents(knowledge, adjusted)
     return adjusted
 
@@ -338,23 +342,14 @@ def _rated(value: float, rating: float) -> float:
 
 def _order_documents(knowledge: KnowledgeIndex, probabilities: Vector) -> None:
     """Lower replaced and contradicted documents, and raise a document in whose place another one was found."""
-    rows_by_document: dict[str, list[int]] = {}
-    for row, item in enumerate(knowledge.items):
-        if item.document_id is not None:
-            rows_by_document.setdefault(item.document_id, []).append(row)
-    replaced = [
-        (row, item.replaced_by.document_id) for row, item in enumerate(knowledge.items) if item.replaced_by is not None
-    ]
-    for row, document_id in replaced:
-        new_rows = rows_by_document.get(document_id, [])
+    replaced = knowledge.replaced_rows
+    for row, document_id in replaced.items():
+        new_rows = list(knowledge.rows_by_document.get(document_id, ()))
         if new_rows and not probabilities[new_rows].max() >= _REPLACEMENT_SHARE * probabilities[row]:
             # The passage that says most about the query among those of the new document.
             probabilities[max(new_rows, key=lambda new: probabilities[new])] = _REPLACEMENT_SHARE * probabilities[row]
-    for row, item in enumerate(knowledge.items):
-        if item.replaced_by is not None:
-            probabilities[row] *= _REPLACED_FACTOR
-        elif item.contradicted_by is not None:
-            probabilities[row] *= _CONTRADICTED_FACTOR
+    probabilities[list(replaced)] *= np.float32(_REPLACED_FACTOR)
+    probabilities[list(knowledge.contradicted_rows)] *= np.float32(_CONTRADICTED_FACTOR)
 
 
 def _matches(

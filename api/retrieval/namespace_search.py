@@ -27,6 +27,7 @@ from recollect.api.retrieval.ranking.search_result import DroppedCandidate, Sear
 from recollect.api.retrieval.result_items import episode_item, knowledge_item
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.search.semantic_search import QueryEmbeddings
 from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
 from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
@@ -57,8 +58,9 @@ class NamespaceSearch:
         self._reranker = reranker
         #: What the embedding model scores for unrelated statements.
         self.background = background = ScoreBackground()
-        self.episodes = EpisodeSearch(background)
-        self._knowledge = KnowledgeSearch(background)
+        query_embeddings = QueryEmbeddings()
+        self.episodes = EpisodeSearch(background, query_embeddings)
+        self._knowledge = KnowledgeSearch(background, query_embeddings)
 
     def close(self) -> None:
         """Wait for running searches, then stop their threads."""
@@ -287,32 +289,21 @@ def _merged(
         scores = np.minimum.accumulate([item.score for item in merged])
         merged = [replace(item, score=float(score)) for item, score in zip(merged, scores, strict=True)]
     chosen: list[Item] = []
-    texts: list[_ComparedText] = []
+    texts = _ChosenTexts()
     for item in merged:
         if item.trust < context.request.min_trust:
             dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"trust {item.trust}"))
             continue
         text = _compared(item)
-        duplicate = next((index for index, other in enumerate(texts) if _is_duplicate(text, other)), None)
+        duplicate = texts.duplicate_of(text)
         if duplicate is not None:
             dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"says the same as {chosen[duplicate].id}"))
         elif len(chosen) == limit:
             dropped.append(DroppedCandidate(item.id, item.kind, item.score, "over the limit"))
         else:
             chosen.append(item)
-            texts.append(text)
+            texts.add(text)
     return chosen
-
-
-def _is_duplicate(text: _ComparedText, other: _ComparedText) -> bool:
-    """Return whether two texts are the same, or their words are nearly equal and as many as a sentence has."""
-    if text.whole == other.whole:
-        return True
-    fewer, more = sorted((len(text.words), len(other.words)))
-    # Most pairs differ in length, which is the cheapest test.
-    if fewer < max(_DUPLICATE_WORDS_MIN, _DUPLICATE_OVERLAP_MIN * more):
-        return False
-    return len(text.words & other.words) >= _DUPLICATE_OVERLAP_MIN * len(text.words | other.words)
 
 
 class _ComparedText(NamedTuple):
@@ -322,6 +313,39 @@ class _ComparedText(NamedTuple):
     whole: tuple[str, ...]
     #: The distinct words without stop words.
     words: set[str]
+
+
+class _ChosenTexts:
+    """The texts of the items of a result, which further items must not repeat."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._by_whole: dict[tuple[str, ...], int] = {}
+        #: Position and words of the texts with as many distinct words: most pairs differ in length.
+        self._by_length: dict[int, list[tuple[int, set[str]]]] = {}
+
+    def add(self, text: _ComparedText) -> None:
+        """Add the text of the next item."""
+        self._by_whole.setdefault(text.whole, self._count)
+        if len(text.words) >= _DUPLICATE_WORDS_MIN:
+            self._by_length.setdefault(len(text.words), []).append((self._count, text.words))
+        self._count += 1
+
+    def duplicate_of(self, text: _ComparedText) -> int | None:
+        """Return the position of the first text that is the same, or has nearly the same words; None: there is none."""
+        duplicates = [self._by_whole[text.whole]] if text.whole in self._by_whole else []
+        length = len(text.words)
+        if length >= _DUPLICATE_WORDS_MIN:
+            for other_length, texts in self._by_length.items():
+                if min(length, other_length) >= _DUPLICATE_OVERLAP_MIN * max(length, other_length):
+                    duplicates += [position for position, words in texts if _have_same_words(text.words, words)]
+        return min(duplicates, default=None)
+
+
+def _have_same_words(words: set[str], others: set[str]) -> bool:
+    """Return whether the words of two texts are nearly the same."""
+    common = len(words & others)
+    return common >= _DUPLICATE_OVERLAP_MIN * (len(words) + len(others) - common)
 
 
 def _compared(item: Item) -> _ComparedText:
@@ -335,9 +359,10 @@ def episode_items(
 ) -> list[Item]:
     """Return the items of candidates with different texts; `scores` stand in the same order."""
     items: list[Item] = []
-    for candidate, older_ids, score in zip(distinct.candidates, distinct.older_ids, scores, strict=True):
-        row = int(ranked.candidates.rows[candidate])
-        version = int(context.episodes.versions[row])
-        item = episode_item(context, version, float(score), ranked.candidates.ranks(row))
+    rows: list[int] = ranked.candidates.rows[distinct.candidates].tolist()
+    versions: list[int] = context.episodes.versions[rows].tolist()
+    ranks = ranked.candidates.ranks(rows)
+    for row, version, older_ids, score in zip(rows, versions, distinct.older_ids, scores.tolist(), strict=True):
+        item = episode_item(context, version, score, ranks[row])
         items.append(replace(item, source_events=(*item.source_events, *older_ids)) if older_ids else item)
     return items

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.events.errors import StorageError
 from recollect.events.intake.quarantine import TRUST, Provenance, is_imported, least_trust, provenance_of
 from recollect.projections.queries.episode_writers import Writer, writer_of
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
@@ -71,9 +73,14 @@ _EVENT_TYPES = {
 
 def _is_statement(text: str) -> bool:
     """Return whether a text has a sentence that is no question."""
-    return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in split_sentences(text[:2_000]))
+    beginning = text[:_STATEMENT_CHARS]
+    if "?" not in beginning and "？" not in beginning:
+        return bool(beginning.strip())
+    return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in split_sentences(beginning))
 
 
+#: Characters of a text that are searched for a statement.
+_STATEMENT_CHARS = 2_000
 #: Characters that may follow the question mark of a sentence.
 _CLOSING = " \"'”’)]"
 
@@ -88,8 +95,10 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
             knowledge.id
         )
     if not sources and knowledge.version:
-        events = context.log.read(context.namespace, after=knowledge.version - 1, limit=1)
-        sources = tuple(event.id for event in events)
+        # An item without its source is better than none while the log cannot be read.
+        with suppress(StorageError):
+            events = context.log.read(context.namespace, after=knowledge.version - 1, limit=1)
+            sources = tuple(event.id for event in events)
     return Item(
         id=knowledge.id,
         kind=knowledge.kind,
@@ -107,6 +116,7 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         trust=TRUST["document"] if knowledge.kind == "document" else trust_of_sources(context, sources),
         outdated=not knowledge.is_valid_at(context.asked_at_us) or knowledge.replaced_by is not None,
         valid_from_us=knowledge.valid_from_us,
+        valid_until_us=knowledge.valid_until_us,
         stated_at_us=stated_at_us,
         unconfirmed_since_us=knowledge.confirmed_at_us if knowledge.status == "stale" else None,
         authoritative=knowledge.source_type in ("authoritative", "corrected", "stated"),

@@ -42,7 +42,7 @@ from recollect.api.retrieval.answer.rendered_dates import Occasion
 from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
-from recollect.api.retrieval.contract.time_budget import TimeBudget
+from recollect.api.retrieval.contract.time_budget import BEHIND_SUFFIX, TimeBudget
 from recollect.api.retrieval.namespace_search import NamespaceSearch, Thresholds
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.reranker import Reranker
@@ -53,6 +53,7 @@ from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state
 from recollect.api.retrieval.understanding.query import question_time, understand, utc_now
 from recollect.api.settings import RETRIEVAL_BUDGET_MS, PrivacySettings, RetrievalSettings
+from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.intake.instructions import without_instructions
@@ -114,6 +115,7 @@ class Retriever:
         fence_key: of the random names of the tags around contexts; a key of this object when None.
         reranker: reorders the first episodes; None leaves their order.
         clock: returns the present time, for queries without `as_of` and `until`.
+        on_degraded: called with the namespaces of a retrieval that lacked events, or their vectors.
     """
 
     def __init__(
@@ -130,8 +132,10 @@ class Retriever:
         fence_key: bytes | None = None,
         reranker: Reranker | None = None,
         clock: Callable[[], datetime] = utc_now,
+        on_degraded: Callable[[str], None] | None = None,
     ) -> None:
         self._read_models = read_models
+        self._on_degraded = on_degraded
         self._clock = clock
         self._history = history
         self._current_vectors = current_vectors
@@ -144,6 +148,10 @@ class Retriever:
         read_models.purges.listen(process=lambda _: self._index_cache.drop_removed())
         self._namespace_search = NamespaceSearch(thresholds or Thresholds(), reranker)
         self._trace_ids = TraceIds()
+
+    def size_bytes(self) -> dict[str, int]:
+        """Return the memory of the indexes and caches of retrievals, by part."""
+        return self._index_cache.size_bytes() | self._current_vectors().size_bytes()
 
     def prepare(self, vectors: Vectors) -> None:
         """Compute what retrievals need once for the model of `vectors`, which must be ready."""
@@ -163,7 +171,8 @@ class Retriever:
         check_namespace(namespace)
         with memory_span("search_memory", namespace) as span:
             budget = TimeBudget(self._budget_ms)
-            result = self._result(namespace, request, budget, exclude)
+            with answers_by(budget.deadline):
+                result = self._result(namespace, request, budget, exclude)
             record_recall(budget, len(result.items))
             trace_recall(span, budget, request.query, [item.id for item in result.items], result.trace_id)
             return result
@@ -186,6 +195,9 @@ class Retriever:
             # A bot's turn must not fail because of its memory (`001`); `degraded` and the log name the error.
             _logger.exception("a retrieval from namespace %.12s failed by an internal error", folder_name(namespace))
             budget.record_missing("retrieval", error)
+        if self._on_degraded is not None and request.as_of is None and budget.is_behind:
+            for name in (namespace, *request.also):
+                self._on_degraded(name)
         return RetrieveResult(
             context=answer.context,
             items=answer.items,
@@ -295,7 +307,7 @@ class Retriever:
         if progress.parked is not None:
             budget.record_missing("projection", f"parked at version {progress.parked.version}: {progress.parked.error}")
         elif progress.behind:
-            budget.record_missing("projection", f"{progress.behind} of {progress.head} events not folded yet")
+            budget.record_missing("projection", f"{progress.behind} of {progress.head} events {BEHIND_SUFFIX}")
 
     def _search_context(
         self,
@@ -343,7 +355,12 @@ class Retriever:
             result = replace(result, items=[_without_orders(item, waiting) for item in result.items])
         if not context.request.expand:
             return result
-        return replace(result, items=expand_summaries(result.items, context.snapshot, context.log, context.namespace))
+        try:
+            items = expand_summaries(result.items, context.snapshot, context.log, context.namespace)
+        except StorageError as error:
+            context.budget.record_missing("sources", error)
+            return result
+        return replace(result, items=items)
 
     def _search_other_namespace(
         self, namespace: str, request: RetrieveRequest, budget: TimeBudget, as_of: datetime | None

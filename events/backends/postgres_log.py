@@ -19,8 +19,10 @@ import uuid_utils
 from psycopg import errors as pg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from recollect.events.backends.answer_deadline import answers_by, seconds_left
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.backends.postgres_connection import Outage, TimedConnection
 from recollect.events.backends.postgres_erasure import PostgresErasure
 from recollect.events.backends.postgres_schema import connection_string, migrate, storage_error
 from recollect.events.backends.staged_encryption import StagedEncryption
@@ -30,6 +32,7 @@ from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent, now_us
 from recollect.events.errors import (
     AppendUnknown,
+    LogUnreachable,
     NotSupported,
     RecollectError,
     StorageError,
@@ -40,8 +43,12 @@ _logger = logging.getLogger(__name__)
 
 #: Seconds that an append waits for another append to the same namespace; an append takes milliseconds.
 LOCK_SECONDS_MAX = 10
-#: Seconds that an append or a read tries to reach the server: enough for a restart of the server.
+#: Seconds that an append tries to reach the server: enough for a restart of the server.
 RECONNECT_SECONDS_MAX = 10.0
+#: Seconds that a read without a deadline does: a restart without a recovery. It holds a thread of the HTTP server.
+_READ_SECONDS_MAX = 3.0
+#: The same when the server was away for longer than that already.
+_AWAY_SECONDS = 1.0
 #: Connections for reading, and so the number of concurrent reads.
 _READERS_MAX = 8
 
@@ -96,7 +103,7 @@ class PostgresLog(GroupCommitLog):
         keys: the key store; needed to read encrypted events. It stays outside of the database.
         encrypt: encrypt new events from now on, or no longer; when None, a new log with keys does, others go on.
         lock_seconds_max: seconds that an append waits for another append to the same namespace.
-        reconnect_seconds_max: seconds that an append or a read tries to reach the server.
+        reconnect_seconds_max: seconds that an append tries to reach the server; a read tries three seconds at most.
 
     Raises:
         StorageError: the server cannot be reached or used; `NewerFile` when a newer version wrote the log.
@@ -118,6 +125,8 @@ class PostgresLog(GroupCommitLog):
     ) -> None:
         self._conninfo, self._location = connection_string(url, lock_seconds_max)
         self._reconnect_seconds_max = reconnect_seconds_max
+        self._read_seconds_max = min(_READ_SECONDS_MAX, reconnect_seconds_max)
+        self._outage = Outage(self._location, self._read_seconds_max)
         self._closed = False
         self._write_connection: psycopg.Connection[StoredEvent] | None = None
         with self._storage_errors():
@@ -131,12 +140,13 @@ class PostgresLog(GroupCommitLog):
                 raise
         self._readers = ConnectionPool(
             self._conninfo,
+            connection_class=TimedConnection,
             kwargs={"autocommit": True},
             min_size=0,
             max_size=_READERS_MAX,
             timeout=reconnect_seconds_max,
             reconnect_timeout=reconnect_seconds_max,
-            check=ConnectionPool[psycopg.Connection[StoredEvent]].check_connection,
+            check=ConnectionPool[TimedConnection].check_connection,
             name="recollect-log",
             open=True,
         )
@@ -211,29 +221,52 @@ class PostgresLog(GroupCommitLog):
 
     def _connect(self) -> psycopg.Connection[StoredEvent]:
         """Return a new connection in autocommit mode."""
-        return psycopg.connect(self._conninfo, autocommit=True)
+        return TimedConnection.connect(self._conninfo, autocommit=True)
 
     def _select(self, query: LiteralString, values: Sequence[Any]) -> list[StoredEvent]:
-        """Return all rows of a query, read by a connection of the pool."""
+        """Return all rows of a query, read by a connection of the pool.
+
+        Raises:
+            LogUnreachable: the server does not answer by the deadline of `answers_by`, or in the time to reconnect.
+        """
         if self._closed:
             raise StorageError("the log is closed")
-        with self._storage_errors(), self._readers.connection() as reader:
-            return reader.execute(query, values, binary=True).fetchall()
+        self._outage.check()
+        try:
+            with self._storage_errors(), self._reader() as reader:
+                rows = reader.execute(query, values, binary=True).fetchall()
+        except LogUnreachable:
+            self._outage.failed()
+            raise
+        self._outage.answered()
+        return rows
+
+    @contextmanager
+    def _reader(self) -> Generator[TimedConnection]:
+        """Yield a connection of the pool that has just answered."""
+        seconds = seconds_left(self._read_seconds_max)
+        with answers_by(time.monotonic() + seconds):
+            reader = self._readers.getconn(timeout=seconds)
+        try:
+            yield reader
+        finally:
+            self._readers.putconn(reader)
 
     def _commit(self, requests: list[AppendRequest]) -> None:
         """Write `requests` in one transaction, set the outcome of each, then notify the listeners."""
         # With an id, an event that was recorded by a commit without an answer is recognised by the next attempt.
         generated_ids = _assign_ids(requests)
         commit_requested = False
-        deadline = time.monotonic() + self._reconnect_seconds_max
+        deadline = time.monotonic() + (_AWAY_SECONDS if self._outage.is_long else self._reconnect_seconds_max)
         while True:
             try:
-                with self._storage_errors():
+                with self._storage_errors(), answers_by(deadline):
                     moved = self._write(requests, new_ids=set() if commit_requested else generated_ids)
             except _TransactionLost as lost:
                 commit_requested |= lost.committing
                 if time.monotonic() < deadline and self._reconnect(deadline):
                     continue
+                self._outage.failed()
                 self._fail_requests(requests, lost.why, commit_requested)
                 return
             except Exception as error:
@@ -244,6 +277,7 @@ class PostgresLog(GroupCommitLog):
                 if self._write_connection is not None:
                     self._write_connection.close()
                 raise
+            self._outage.answered()
             _clear_duplicate_flags(requests, generated_ids)
             self._notify_listeners(moved)
             return
@@ -258,7 +292,7 @@ class PostgresLog(GroupCommitLog):
         """
         connection = self._write_connection
         if connection is None or connection.closed:
-            raise _TransactionLost(StorageError(f"{self._location}: the connection is closed"), committing=False)
+            raise _TransactionLost(LogUnreachable(f"{self._location} cannot be reached"), committing=False)
         committing = False
         try:
             # One pipeline: leaving one for the locks and one for the rows would wait for the server once more.

@@ -11,7 +11,15 @@ from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import PoolTimeout
 
-from recollect.events.errors import DiskFull, ForeignFile, InvalidInput, NewerFile, ReadOnly, StorageError
+from recollect.events.errors import (
+    DiskFull,
+    ForeignFile,
+    InvalidInput,
+    LogUnreachable,
+    NewerFile,
+    ReadOnly,
+    StorageError,
+)
 
 #: The oldest server version that is tested.
 SERVER_VERSION_MIN = 150_000
@@ -103,6 +111,6 @@ def storage_error(error: Exception, location: str) -> StorageError:
         case pg.LockNotAvailable():
             return StorageError(f"{location}: another program holds a lock for too long ({str(error).strip()}); end it")
         case psycopg.OperationalError() | PoolTimeout():
-            return StorageError(f"{location} cannot be reached ({str(error).strip()}); check that the server runs")
+            return LogUnreachable(f"{location} cannot be reached ({str(error).strip()}); check that the server runs")
         case _:
             return StorageError(f"{location}: the server reports an error ({str(error).strip()}); nothing was recorded")

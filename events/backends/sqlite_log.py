@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,9 @@ class SqliteLog(GroupCommitLog):
         except BaseException:
             self._connection.close()
             raise
+        #: A lock around each transaction, for processes that append all the time. They wait in turn for it, and not in
+        #: SQLite, which sleeps up to 100 ms between two tries.
+        self.write_lock: Callable[[], AbstractContextManager[object]] = nullcontext
         self._closing = threading.Lock()
         self._closed = False
         super().__init__(clock, keys, encrypts=encrypts)
@@ -270,7 +273,8 @@ class SqliteLog(GroupCommitLog):
     def _commit(self, requests: list[AppendRequest]) -> None:
         """Write `requests` in one transaction, set the outcome of each, then notify the listeners."""
         try:
-            moved = self._write(requests)
+            with self.write_lock():
+                moved = self._write(requests)
         except Exception as error:
             self._fail_requests(requests, error)
             return

@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from recollect.events.intake.part_search import PartSearch
+
 #: The sum of weights from which a text looks like instructions.
 INSTRUCTIONS_MIN = 3
 #: Characters of a text that are read: instructions for a machine stand where it reads them.
@@ -22,16 +24,23 @@ _SENTENCE = re.compile(r"[^.!?\n]{1,2000}[.!?\n]{0,3}|[.!?\n]{1,3}")
 
 
 class _Rule(NamedTuple):
-    """A pattern, its weight, and words of which a text that matches has one, to skip other texts."""
+    """A pattern and its weight. A text that matches has one of the rule's words, so that other texts are skipped."""
 
     name: str
     weight: int
-    words: tuple[str, ...]
+    #: The places of its words in `_WORDS`.
+    numbers: frozenset[int]
     pattern: re.Pattern[str]
 
 
-def _rule(name: str, weight: int, words: str, pattern: str) -> _Rule:
-    return _Rule(name, weight, tuple(words.split("|")), re.compile(pattern, re.IGNORECASE))
+#: The words of all rules, in their order.
+_words: list[str] = []
+
+
+def _rule(name: str, weight: int, words: str | tuple[str, ...], pattern: str) -> _Rule:
+    start = len(_words)
+    _words.extend(words.split("|") if isinstance(words, str) else words)
+    return _Rule(name, weight, frozenset(range(start, len(_words))), re.compile(pattern, re.IGNORECASE))
 
 
 _GAP = r"[^.!?\n]{0,60}?"
@@ -48,7 +57,8 @@ _RULES = (
     _rule(
         "template",
         3,
-        "<im|[inst|[/inst|<<sys|recalled-memory|###|im_|endoftext|system|user",
+        # Roles alone are in every message.
+        ("<|", "[inst", "[/inst", "<<sys", "<</sys", "recalled-memory", "###"),
         r"<\|(?:im_start|im_end|system|user|assistant|endoftext)\|?>|\[/?inst\]|<</?sys>>|</?recalled-memory"
         r"|###\s?(?:system|instruction)",
     ),
@@ -130,11 +140,14 @@ _RULES = (
 )
 
 
+_WORDS = PartSearch(_words)
+
+
 def instruction_score(text: str) -> int:
     """Return the sum of the weights of the patterns that `text` matches; 0 when it cannot reach `INSTRUCTIONS_MIN`."""
     plain = _plain(text)
     rules = _candidates(plain)
-    hidden = INSTRUCTIONS_MIN if max(text, default="") >= "\U000e0020" and _TAG_BLOCK.search(text) else 0
+    hidden = INSTRUCTIONS_MIN if not text.isascii() and _TAG_BLOCK.search(text) else 0
     if hidden + sum(rule.weight for rule in rules) < INSTRUCTIONS_MIN:
         return 0
     return hidden + sum(rule.weight for rule in rules if rule.pattern.search(plain))
@@ -154,6 +167,17 @@ def any_looks_like_instructions(texts: Sequence[str]) -> bool:
     if len(together) <= _CHARS_MAX and not looks_like_instructions(together):
         return False
     return any(map(looks_like_instructions, texts))
+
+
+def may_look_like_instructions(payload: str) -> bool:
+    """Return whether a text in a JSON payload can look like instructions; cheap, for most cannot.
+
+    JSON writes other letters than ASCII, and all words of the rules, as they are in the texts.
+    """
+    if not payload.isascii() or "&" in payload:
+        # Some letters and references stand for others.
+        return True
+    return sum(rule.weight for rule in _candidates(payload)) >= INSTRUCTIONS_MIN
 
 
 def without_instructions(text: str) -> str:
@@ -176,7 +200,9 @@ def _plain(text: str) -> str:
 def _candidates(plain: str) -> list[_Rule]:
     """Return the rules of which a text has a word."""
     folded = plain.casefold()
-    return [rule for rule in _RULES if any(word in folded for word in rule.words)]
+    numbers = _WORDS.numbers(folded)
+    # Most texts have no word, or those of one rule.
+    return [rule for rule in _RULES if not rule.numbers.isdisjoint(numbers)] if numbers else []
 
 
 def _matches_any(text: str) -> bool:

@@ -11,7 +11,11 @@ import uuid_utils
 
 from recollect.events.catalogue import LABELLED_TYPES
 from recollect.events.envelope import EventDraft
-from recollect.events.intake.instructions import any_looks_like_instructions, looks_like_instructions
+from recollect.events.intake.instructions import (
+    any_looks_like_instructions,
+    looks_like_instructions,
+    may_look_like_instructions,
+)
 from recollect.events.json_texts import json_texts
 from recollect.events.validation import draft
 
@@ -96,7 +100,7 @@ def _remembered(event: EventDraft) -> Iterator[EventDraft]:
 
 def _labelled(event: EventDraft) -> EventDraft:
     """Return an event with the label of instructions, and with an id, if its text looks like them."""
-    if event.type not in LABELLED_TYPES:
+    if event.type not in LABELLED_TYPES or not may_look_like_instructions(event.payload.decode()):
         return event
     payload: dict[str, Any] = orjson.loads(event.payload)
     labels = payload.get("labels", [])

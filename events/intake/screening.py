@@ -23,6 +23,8 @@ SecretPolicy = Literal["off", "label", "redact"]
 
 #: Fields of payloads that hold ids, not texts.
 _IDS = frozenset({"memory_id", "document_id", "trace_id", "memory_ids", "source_events", "labels", "echo_of"})
+#: White space as JSON writes it.
+_ESCAPED_SPACE = re.compile(r"\\[nrtbf]")
 #: The tags of private sections and of contexts.
 _TAGS = re.compile(rf"<\s{{0,4}}private|<{TAG}", re.IGNORECASE)
 
@@ -57,8 +59,7 @@ def screen(draft: EventDraft, policies: SecretPolicies) -> EventDraft:
 
     Screening a draft again changes nothing. Labels name the kinds of secrets, such as ``secret: card``.
     """
-    text = draft.payload.decode()
-    if not (may_have_format(text) or may_state_secrets(text) or _TAGS.search(text)):
+    if not _may_change(draft.payload.decode()):
         return draft
     payload: dict[str, Any] = orjson.loads(draft.payload)
     kinds: set[str] = set()
@@ -66,6 +67,14 @@ def screen(draft: EventDraft, policies: SecretPolicies) -> EventDraft:
     if draft.type in LABELLED_TYPES and kinds:
         screened["labels"] = sorted({*screened.get("labels", ()), *(f"secret: {kind}" for kind in kinds)})
     return draft if screened == payload else draft._replace(payload=orjson.dumps(screened))
+
+
+def _may_change(payload: str) -> bool:
+    """Return whether a text in a JSON payload can hold a secret or a tag; cheap, for most hold none."""
+    if may_have_format(payload) or may_state_secrets(payload) or _TAGS.search(payload) is not None:
+        return True
+    # A name at the beginning of a line has the letter of the escape before it: `\npw: …`.
+    return "\\" in payload and may_state_secrets(_ESCAPED_SPACE.sub(" ", payload))
 
 
 def screen_all(drafts: Sequence[EventDraft], policies: SecretPolicies) -> list[EventDraft]:
@@ -95,5 +104,7 @@ def _screened_text(text: str, policies: SecretPolicies, kinds: set[str]) -> str:
     text = strip_recalled(text)
     text = remove_private(text) if "private" in text.casefold() else text
     secrets = find_secrets(text)
+    if not secrets:
+        return text
     kinds |= {secret.kind for secret in secrets} - policies.kinds("off")
     return redact(text, secrets, dict.fromkeys(policies.kinds("redact"), "redacted"))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from recollect.events.intake.secret_formats import Secret
+from recollect.events.intake.part_search import PartSearch
+from recollect.events.intake.secret_formats import Secret, matches_at
 
 _ACCESS_WORD = (
     r"(?:pass?w(?:or|ro)[dt]|pass(?:phrase|code|wd)|pwd?|kennwort|losungswort|mot de passe|mdp|contrase[nñ]a|clave"
@@ -52,14 +53,21 @@ _REVERSED = re.compile(
 _UNSPACED = re.compile(
     r"(?P<password>密码|密碼|パスワード|비밀번호)(?:是|为|為|は|은|는|[:：])[ \t]{0,4}(?P<value>[!-~]{4,64})"
 )
-#: Parts of the names, to skip texts without them: forty searches for a part cost less than one for a pattern.
+#: Parts of the names, to skip texts without them.
 _NAME_PARTS = tuple(
     "pass pasw code kod kode kennwort losungs contrase clave senha palavra parola wachtwoord haslo hasło парол "
     "losenord lösenord adgangs salasana heslo sifre şifre jelsz κωδικ 密码 密碼 パスワード 비밀번호 geheimzahl "
     "暗証番号 kombi combi combo codi código код".split()
 )
 _SHORT_PARTS = ("pin", "tan", "otp", "pw", "cvv", "cvc", "mdp")
+_PART_SEARCH = PartSearch((*_NAME_PARTS, *_SHORT_PARTS))
 _SHORT_NAME = re.compile(r"(?<![^\W_])(?:pin|tan|otp|pwd?|cv[vc]|mdp)")
+#: Every name of a secret has one of these parts, at most `_NAME_BEFORE_CHARS` after its beginning: `zahlencode`.
+_PARTS = (*_NAME_PARTS, *_SHORT_PARTS, "mot de passe")
+_NAME_BEFORE_CHARS = 20
+#: Characters between the beginning of a reversed statement and that of its name, and of the name, at most.
+_REVERSED_BEFORE_CHARS = 160
+_REVERSED_NAME_CHARS = 40
 #: The name of a secret in a question, and the kinds that people call so.
 _NAMED = re.compile(
     rf"(?<!\w)(?:(?P<password>{_ACCESS_WORD})|(?P<pin>{_PIN})|(?P<code>{_CODE}))s?(?!\w)", re.IGNORECASE
@@ -126,20 +134,68 @@ _NEAR_DIGITS_MIN = 4
 def may_state_secrets(text: str) -> bool:
     """Return whether `text` has the name of a secret; cheap, for most texts have none."""
     folded = text.casefold()
-    return any(part in folded for part in _NAME_PARTS) or (
-        any(part in folded for part in _SHORT_PARTS) and _SHORT_NAME.search(folded) is not None
-    )
+    numbers = _PART_SEARCH.numbers(folded)
+    return bool(numbers) and (min(numbers) < len(_NAME_PARTS) or _SHORT_NAME.search(folded) is not None)
 
 
 def stated_secrets(text: str) -> Iterator[Secret]:
     """Yield the passwords, PINs and codes that `text` states in words."""
     if not may_state_secrets(text):
         return
-    for pattern in (_STATED, _REVERSED, _UNSPACED):
-        for match in pattern.finditer(text):
-            secret = _secret(match, text)
-            if secret is not None:
-                yield secret
+    for match in _matches(text):
+        secret = _secret(match, text)
+        if secret is not None:
+            yield secret
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of all patterns, searched only where a name begins: a tenth of the time of a whole search."""
+    starts = _name_starts(text)
+    if starts is None:
+        yield from _STATED.finditer(text)
+        yield from _REVERSED.finditer(text)
+    else:
+        yield from matches_at(_STATED, text, starts)
+        for start, end in _around(starts):
+            yield from _REVERSED.finditer(text, start, end)
+    yield from _UNSPACED.finditer(text)
+
+
+def _name_starts(text: str) -> list[int] | None:
+    """Return where names of secrets may begin, ascending; None when case folding moves the characters."""
+    folded = text.casefold()
+    if len(folded) != len(text):
+        return None
+    starts: set[int] = set()
+    for part in _PARTS:
+        place = folded.find(part)
+        while place >= 0:
+            start = _name_start(text, place)
+            if start is not None:
+                starts.add(start)
+            place = folded.find(part, place + 1)
+    return sorted(starts)
+
+
+def _name_start(text: str, place: int) -> int | None:
+    """Return where the run of letters and digits around `place` begins; None when that is too far before it."""
+    for start in range(place, max(place - _NAME_BEFORE_CHARS, 0) - 1, -1):
+        if start == 0 or not text[start - 1].isalnum():
+            return start
+    return None
+
+
+def _around(starts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of a text that reversed statements of the names at `starts` are within, ascending, apart."""
+    begin, end = 0, 0
+    for start in starts:
+        if start - _REVERSED_BEFORE_CHARS > end:
+            if end:
+                yield begin, end
+            begin = start - _REVERSED_BEFORE_CHARS
+        end = start + _REVERSED_NAME_CHARS
+    if end:
+        yield max(begin, 0), end
 
 
 def requested_kinds(query: str) -> frozenset[str]:

@@ -40,6 +40,16 @@ class BoundedCache(Generic[Key, Value]):
     def __len__(self) -> int:
         return len(self._values)
 
+    @property
+    def size(self) -> int:
+        """Return the sum of the sizes of all values."""
+        return self._size
+
+    def values(self) -> list[Value]:
+        """Return the cached values, the least recently used one first."""
+        with self._lock:
+            return list(self._values.values())
+
     def keys(self) -> set[Key]:
         """Return the keys of all cached values."""
         with self._lock:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+
+#: Names that are cached: a retrieval needs the folder of its namespace a dozen times.
+_NAMES_MAX = 4_096
 
 
 def hashed_folder(root: Path, namespace: str) -> Path:
@@ -14,6 +18,7 @@ def hashed_folder(root: Path, namespace: str) -> Path:
     return named_folder(root, folder_name(namespace))
 
 
+@lru_cache(maxsize=_NAMES_MAX)
 def folder_name(namespace: str) -> str:
     """Return the name of the folder of `namespace`; logs name a namespace by its first twelve digits."""
     return sha256(namespace.encode()).hexdigest()[:32]

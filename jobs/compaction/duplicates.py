@@ -33,7 +33,7 @@ def merge_duplicates(context: JobContext, namespace: str, now_us: int, snapshot:
     Numbers, names and negations must be the same: they hardly change a vector, but they change the meaning.
     """
     drafts: list[EventDraft] = []
-    groups = list(_groups(snapshot))
+    groups = [part for group in _groups(snapshot) for part in _alike(group)]
     # One call for all texts: the embedding model is faster with large batches.
     rows = context.vectors().vectors_of_texts(
         namespace, snapshot, [candidate.text for group in groups for candidate in group]
@@ -53,9 +53,7 @@ def merge_duplicates(context: JobContext, namespace: str, now_us: int, snapshot:
             duplicates = [
                 other
                 for other in order[position + 1 :]
-                if other not in merged
-                and similarities[survivor, other] >= context.settings.compaction.dedup_similarity
-                and _exact_parts(group[survivor].text) == _exact_parts(group[other].text)
+                if other not in merged and similarities[survivor, other] >= context.settings.compaction.dedup_similarity
             ]
             merged.update(duplicates)
             if duplicates:
@@ -75,6 +73,17 @@ def _groups(snapshot: Snapshot) -> Iterator[list[_Candidate]]:
     for summary in snapshot.episodes.distilled():
         groups["episode", summary.session_id or ""].append(_Candidate(summary.id, summary.text, (1.0, 0)))
     return (group for group in groups.values() if len(group) > 1)
+
+
+def _alike(group: Sequence[_Candidate]) -> Iterator[list[_Candidate]]:
+    """Yield the parts of a group with the same numbers, names and negation; only these can be duplicates.
+
+    Most memories share them with no other one, and so need no vector.
+    """
+    parts: defaultdict[tuple[frozenset[str], bool], list[_Candidate]] = defaultdict(list)
+    for candidate in group:
+        parts[_exact_parts(candidate.text)].append(candidate)
+    return (part for part in parts.values() if len(part) > 1)
 
 
 def _exact_parts(text: str) -> tuple[frozenset[str], bool]:

@@ -12,7 +12,7 @@ from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.schema.time_to_live import TTL_DAYS
 
 #: Share of its confidence that a fact must have lost before an event records it.
-_LOSS_MIN = 0.1
+LOSS_MIN = 0.1
 #: Facts in one event.
 _FACTS_MAX = 500
 
@@ -23,11 +23,11 @@ def mark_stale(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> 
     return [
         memory_stale(memory.id, "past its time to live", now_us)
         for memory in snapshot.knowledge.active_memories()
-        if (stale_at_us := _stale_at_us(memory, ttl_days)) is not None and stale_at_us < now_us
+        if (due_us := stale_at_us(memory, ttl_days)) is not None and due_us < now_us
     ]
 
 
-def _stale_at_us(memory: ActiveMemory, ttl_days: Mapping[str, int]) -> int | None:
+def stale_at_us(memory: ActiveMemory, ttl_days: Mapping[str, int]) -> int | None:
     """Return the time at which a memory becomes stale; None: never.
 
     The read model depends on the log alone, so it has the default time to live of a type. A fact whose producer gave
@@ -54,7 +54,7 @@ def decay_confidence(context: JobContext, _: str, now_us: int, snapshot: Snapsho
         confidence = memory.confidence * remaining
         if confidence < settings.compaction.decay_floor:
             drafts.append(memory_stale(memory.id, "nobody confirmed it", now_us))
-        elif remaining < 1 - _LOSS_MIN:
+        elif remaining < 1 - LOSS_MIN:
             decayed[memory.id] = round(confidence, 4)
     facts = list(decayed.items())
     for first in range(0, len(facts), _FACTS_MAX):

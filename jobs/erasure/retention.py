@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 from recollect.events.backends.log import EventLog
 from recollect.events.encryption.erasure_ledger import retention_criterion
-from recollect.events.envelope import DAY_US, RecordedEvent
+from recollect.events.envelope import DAY_US, Head, RecordedEvent
 from recollect.jobs.derivation.job_context import JobContext, RetentionLook
 from recollect.jobs.erasure.eraser import Eraser
 from recollect.jobs.job_settings import RetentionRule
@@ -24,7 +24,7 @@ _BATCH = 5_000
 
 def retain(context: JobContext, namespace: str, now_us: int) -> int:
     """Erase the events of `namespace` that are over a limit at `now_us`; return the number of erasures, 0 or 1."""
-    rules = [rule for rule in context.settings.retention.retention if fnmatchcase(namespace, rule.namespace)]
+    rules = _rules(context, namespace)
     if not rules or context.log.keys is None:
         return 0
     head = context.log.head(namespace)
@@ -41,6 +41,22 @@ def retain(context: JobContext, namespace: str, now_us: int) -> int:
     eraser = Eraser(context.log, context.read_models)
     eraser.erase(namespace, "retention", criteria, reason="retention", requested_by="retention")
     return 1
+
+
+def is_retained(context: JobContext, head: Head) -> bool:
+    """Return whether a rule of retention fits a namespace."""
+    return context.log.keys is not None and bool(_rules(context, head.namespace))
+
+
+def retention_due_us(context: JobContext, namespace: str, at_us: int) -> int | None:
+    """Return when the next event of `namespace` is over its time to live, in microseconds; None: no event ever is."""
+    look = context.retention_looks.get(namespace)
+    # After an erasure the namespace is looked at again.
+    return at_us if look is None else look.due_us
+
+
+def _rules(context: JobContext, namespace: str) -> list[RetentionRule]:
+    return [rule for rule in context.settings.retention.retention if fnmatchcase(namespace, rule.namespace)]
 
 
 @dataclass(slots=True)

@@ -40,6 +40,7 @@ from recollect.jobs.extraction.rule_extractor import (
     IncomingMessage,
     extract_by_rules,
 )
+from recollect.jobs.job_settings import QUIET_US
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.queries.knowledge_queries import PriorStatement
@@ -54,8 +55,6 @@ RULES = "rules"
 _PRIOR_STATEMENTS_MAX = 40
 #: Latest open tasks, which a message may say are done.
 _OPEN_TASKS_MAX = 100
-#: Microseconds after its last message at which a conversation counts as quiet.
-_QUIET_US = 300_000_000
 #: Items that are extracted from one message: a list of a thousand dates is not worth remembering.
 _ITEMS_MAX = 100
 #: Seconds of processor time after which messages without items are recorded as read. Messages that take less time are
@@ -123,13 +122,13 @@ def _extraction(
         return []
     is_full = uses_llm and sum(len(message.text) for message in messages) >= _LLM_CHARS_MAX
     is_short = len(messages) < settings.llm.llm_messages_min and not is_full
-    if uses_llm and is_short and now_us - last.occurred_at_us < _QUIET_US:
+    if uses_llm and is_short and now_us - last.occurred_at_us < QUIET_US:
         # The conversation is going on; one request then reads more messages.
         return []
     started_seconds = time.thread_time()
     items, extractor = _extract_items(context, namespace, snapshot, messages, seconds_max)
     items = _recordable(_dated(items, messages, last.occurred_at_us))
-    quiet = now_us - last.occurred_at_us >= _QUIET_US
+    quiet = now_us - last.occurred_at_us >= QUIET_US
     deferrable = not items or (not quiet and all(extracted.kind in _DEFERRED_KINDS for extracted in items))
     deferred = deferrable and time.thread_time() - started_seconds < min(_REREAD_SECONDS_MAX, seconds_max)
     if deferred and not uses_llm and len(messages) < settings.extraction.extraction_messages_max:

@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cache
 from hashlib import sha256
@@ -58,6 +59,16 @@ _ANSWERS_MAX = 32
 Output = TypeVar("Output", bound=BaseModel)
 
 
+class Hello(BaseModel):
+    """The answer to a probe; any object is one."""
+
+    is_there: bool = True
+
+
+#: The instructions of a probe.
+_PROBE = "Answer that you are there."
+
+
 class LlmClient:
     """The language model of the settings, with one breaker and one budget. Safe to use from many threads.
 
@@ -89,6 +100,8 @@ class LlmClient:
         self._thread = threading.Thread(target=self._loop.run_forever, name="recollect-llm", daemon=True)
         self._thread.start()
         self._model: Any = None
+        #: The request that finds out after a pause whether the server answers; None before the first pause.
+        self._probe: Future[Any] | None = None
 
     def ask(
         self,
@@ -115,16 +128,44 @@ class LlmClient:
         cached = self._answers.get(key)
         if isinstance(cached, output):
             return cached
-        if self._is_spent() or self._shared_pause.current() is not None or not self._breaker.allows(namespace):
+        if self._is_spent() or self._shared_pause.current() is not None:
+            return None
+        if self._breaker.seconds_left() == 0 or self._shared_pause.is_over():
+            self._start_probe()
+            return None
+        if not self._breaker.allows(namespace):
             return None
         answer = self._request(namespace, prompt, instructions, text, output, retries)
         if answer is None:
             return None
-        if self._breaker.succeeded(namespace):
-            self._shared_pause.end()
-            _logger.warning("The language model %s answers again.", self.name)
+        self._breaker.succeeded(namespace)
         self._answers.put(key, answer)
         return answer
+
+    def _start_probe(self) -> None:
+        """Ask the server after a pause whether it answers, in the background, unless that is under way.
+
+        The first request of a job would wait for the time-out of a server that hangs, and hold up the rules meanwhile.
+        """
+        with self._lock:
+            if self._probe is not None and not self._probe.done():
+                return
+            self._probe = asyncio.run_coroutine_threadsafe(self._ask(_PROBE, "Hello", Hello, 0), self._loop)
+        self._probe.add_done_callback(self._probed)
+
+    def _probed(self, probe: Future[Any]) -> None:
+        """End the pause when the server has answered; begin another one when it has not."""
+        error = None if probe.cancelled() else probe.exception()
+        failure = None if error is None else _failure(error)
+        _REQUESTS.add(*self._provider, "probe", failure or "answered")
+        if probe.cancelled():
+            return
+        if error is not None and failure != "unusable":
+            self._failed("", error)
+            return
+        self._breaker.succeeded("")
+        self._shared_pause.end()
+        _logger.warning("The language model %s answers again.", self.name)
 
     def _request(
         self, namespace: str, purpose: str, instructions: str, text: str, output: type[Output], retries: int

@@ -47,6 +47,11 @@ class SharedPause:
             return pause if pause.until_us > now_us() else None
         return None
 
+    def is_over(self) -> bool:
+        """Return whether a pause is over, and no process has shown since that the server answers."""
+        with storage_errors(self._path):
+            return self._path.exists() and self.current() is None
+
     def begin(self, seconds: float, reason: str) -> None:
         """Record a pause of `seconds` from now on."""
         self._write(now_us() + int(seconds * 1_000_000), reason)

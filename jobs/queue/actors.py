@@ -6,29 +6,32 @@ A message only says that a namespace may have work, so it may arrive twice, late
 from __future__ import annotations
 
 import logging
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import dramatiq
 
-from recollect.events.envelope import now_us
-from recollect.events.errors import RecollectError
+from recollect.events.envelope import Head, now_us
+from recollect.events.errors import short_text
 from recollect.events.log_context import log_context
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import hidden_namespace
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.queue.registry import LIVE_JOBS, SCHEDULED_JOBS
-from recollect.jobs.queue.run_store import RunStore
+from recollect.jobs.queue.due_namespaces import BATCH_NAMESPACES, next_batch
+from recollect.jobs.queue.night_processes import OUTAGES, NightProcesses, Outcome, run_job
+from recollect.jobs.queue.registry import LIVE_JOBS
+from recollect.jobs.queue.run_store import Finished, RunStore
 
 _logger = logging.getLogger(__name__)
 
 #: Seconds that one `embed` message works before it goes back to the end of the queue, so that other namespaces are
 #: served.
 _EMBED_SECONDS_MAX = 60.0
-#: Namespaces in one batch of a scheduled run. A kill costs at most one batch, which is processed again.
-BATCH_NAMESPACES = 20
+#: Milliseconds after which a batch of a scheduled run is tried again when the log does not answer.
+_AWAY_MS = 10_000
 #: Priorities of dramatiq: a lower number is processed first.
 _LIVE, _NIGHTLY = 0, 10
 
@@ -55,6 +58,32 @@ _BACKGROUND_QUEUE = "think"
 QUEUES = ("project", "embed", _BACKGROUND_QUEUE)
 
 
+#: Seconds between two log lines about an outage, which concerns all messages alike.
+_OUTAGE_LOG_SECONDS = 5.0
+
+
+def _is_outage(error: Exception) -> bool:
+    """Return whether an error is that of the log's server, the disk or the broker, and not of the message."""
+    if isinstance(error, (*OUTAGES, dramatiq.BrokerConnectionError)):
+        return True
+    # Imported by the broker, where that is Redis.
+    redis_errors: Any = sys.modules.get("redis.exceptions")
+    return redis_errors is not None and isinstance(error, redis_errors.RedisError)
+
+
+class _OutageLog:
+    """Logs an outage, and not each message that meets it."""
+
+    def __init__(self) -> None:
+        self._logged_at = -_OUTAGE_LOG_SECONDS
+
+    def add(self, actor: str, error: Exception) -> None:
+        """Log that a message is left to the sweep, unless another one was logged a short while ago."""
+        if time.monotonic() - self._logged_at >= _OUTAGE_LOG_SECONDS:
+            self._logged_at = time.monotonic()
+            _logger.warning("%s and what follows is left to the next sweep: %s", actor, short_text(error))
+
+
 class _Stopping(dramatiq.RateLimitExceeded):
     """The worker is stopping, and the message is processed again later.
 
@@ -62,8 +91,14 @@ class _Stopping(dramatiq.RateLimitExceeded):
     """
 
 
-def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunStore) -> Actors:
-    """Declare the actors on `broker` and return them."""
+def declare_actors(
+    broker: dramatiq.Broker, context: JobContext, run_store: RunStore, night: NightProcesses | None = None
+) -> Actors:
+    """Declare the actors on `broker` and return them.
+
+    Parameters:
+        night: the processes for full batches of scheduled runs; without them, the threads of the worker process them.
+    """
 
     def project(namespace: str) -> None:
         context.read_models.catch_up(namespace)
@@ -72,12 +107,14 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
 
     def embed(namespace: str) -> None:
         deadline = time.monotonic() + _EMBED_SECONDS_MAX
+        # Another machine may have projected the events into its own files.
+        context.read_models.catch_up(namespace)
         context.vectors().embed_new(namespace, stop=context.stop, deadline=deadline)
         if time.monotonic() > deadline and not context.stop.is_set():
             actors.embed.send(namespace)
 
     def process_background(namespace: str) -> None:
-        version = context.read_models.progress(namespace).version
+        version = context.read_models.catch_up(namespace).version
         for job in LIVE_JOBS.values():
             try:
                 job.work(context, namespace, now_us())
@@ -86,48 +123,88 @@ def declare_actors(broker: dramatiq.Broker, context: JobContext, run_store: RunS
         run_store.note_read(folder_name(namespace), version)
 
     def run(job: str, scheduled_at_us: int, after: str) -> None:
-        names = [head.namespace for head in context.log.heads(after=after, limit=BATCH_NAMESPACES)]
+        try:
+            run_batch(job, scheduled_at_us, after)
+        except OUTAGES as error:
+            _logger.warning("a batch of %s is tried again in %d s: %s", job, _AWAY_MS // 1_000, short_text(error))
+            again: Any = actors.run
+            again.send_with_options(args=(job, scheduled_at_us, after), delay=_AWAY_MS)
+
+    def run_batch(job: str, scheduled_at_us: int, after: str) -> None:
+        batch = next_batch(context, run_store, job, scheduled_at_us, after)
         # The next batch is sent before this one is processed: all workers share the run, and the queue stays short.
-        if names:
-            actors.run.send(job, scheduled_at_us, names[-1])
-        if not run_store.has_batch(job, scheduled_at_us, after):
-            for name in names:
-                if context.stop.is_set():
-                    raise _Stopping("the batch is processed again later")
-                _process_namespace(context, run_store, job, scheduled_at_us, name)
+        if batch.last is not None:
+            actors.run.send(job, scheduled_at_us, batch.last)
+        if batch.due and not run_store.has_batch(job, scheduled_at_us, after):
+            states: list[Finished] = []
+            try:
+                for outcome in _outcomes(context, night, job, batch.due, scheduled_at_us):
+                    _record(run_store, job, scheduled_at_us, outcome)
+                    if outcome.state is not None:
+                        states.append(outcome.state)
+            except InterruptedError as error:
+                raise _Stopping(str(error)) from error
+            finally:
+                run_store.record_finished(job, states)
             run_store.finish_batch(job, scheduled_at_us, after)
-        if not names:
+        if batch.last is None:
             run_store.end(job, scheduled_at_us, now_us())
 
+    outage_log = _OutageLog()
     actors = Actors(
-        project=_actor(project, broker, name="project", queue="project"),
-        embed=_actor(embed, broker, name="embed", queue="embed"),
-        process_background=_actor(process_background, broker, name="think", queue=_BACKGROUND_QUEUE),
-        run=_actor(run, broker, name="run", queue=_BACKGROUND_QUEUE, priority=_NIGHTLY),
+        project=_actor(project, broker, outage_log, name="project", queue="project"),
+        embed=_actor(embed, broker, outage_log, name="embed", queue="embed"),
+        process_background=_actor(process_background, broker, outage_log, name="think", queue=_BACKGROUND_QUEUE),
+        run=_actor(run, broker, outage_log, name="run", queue=_BACKGROUND_QUEUE, priority=_NIGHTLY),
     )
     return actors
 
 
-def _process_namespace(
-    context: JobContext, run_store: RunStore, job: str, scheduled_at_us: int, namespace: str
-) -> None:
-    """Run a scheduled job for one namespace; record a failure, so that the other namespaces are processed."""
-    try:
-        events = SCHEDULED_JOBS[job].work(context, namespace, scheduled_at_us)
-        run_store.record_progress(job, scheduled_at_us, now_us(), events=events)
-    except RecollectError as error:
-        _logger.warning("%s failed for namespace %.12s", job, folder_name(namespace), exc_info=True)
-        run_store.record_progress(job, scheduled_at_us, now_us(), error=f"{namespace}: {error}")
+def _outcomes(
+    context: JobContext, night: NightProcesses | None, job: str, heads: Sequence[Head], at_us: int
+) -> Iterator[Outcome]:
+    """Yield the results of a scheduled job in the namespaces of a batch.
+
+    Raises:
+        InterruptedError: the worker is stopping.
+    """
+    if night is not None and len(heads) == BATCH_NAMESPACES:
+        yield from night.run_batch(job, heads, at_us, context.stop)
+        return
+    for head in heads:
+        if context.stop.is_set():
+            raise InterruptedError("the worker is stopping; the batch is processed again later")
+        yield run_job(context, job, head, at_us)
+
+
+def _record(run_store: RunStore, job: str, scheduled_at_us: int, outcome: Outcome) -> None:
+    """Count a namespace of a run; record its error, so that the other namespaces are processed."""
+    if outcome.error is None:
+        run_store.record_progress(job, scheduled_at_us, now_us(), events=outcome.events)
+        return
+    _logger.warning("%s failed for namespace %.12s: %s", job, folder_name(outcome.head.namespace), outcome.error)
+    run_store.record_progress(job, scheduled_at_us, now_us(), error=f"{outcome.head.namespace}: {outcome.error}")
 
 
 def _actor(
-    work: Callable[..., None], broker: dramatiq.Broker, *, name: str, queue: str, priority: int = _LIVE
+    work: Callable[..., None],
+    broker: dramatiq.Broker,
+    outage_log: _OutageLog,
+    *,
+    name: str,
+    queue: str,
+    priority: int = _LIVE,
 ) -> dramatiq.Actor[..., Any]:
     def in_context(*arguments: Any) -> None:
         # The first argument of a run is the job, that of the others the namespace.
         fields = {"job": arguments[0]} if name == "run" else {"job": name, "namespace": hidden_namespace(arguments[0])}
         with log_context({**fields}):
-            work(*arguments)
+            try:
+                work(*arguments)
+            except Exception as error:
+                if not _is_outage(error):
+                    raise
+                outage_log.add(name, error)
 
     actor = dramatiq.Actor(in_context, broker=broker, actor_name=name, queue_name=queue, priority=priority, options={})
     # At the level debug it logs the arguments, and so the names of namespaces.

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.events.backends.log import EventLog, each_head
-from recollect.events.envelope import RecordedEvent
+from recollect.events.envelope import Head, RecordedEvent
 from recollect.events.errors import RecollectError
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.queue.run_store import RunStore
+from recollect.jobs.queue.settled_states import SettledState, SettledStates, basis_of
 from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.projector.event_handlers import EPISODE_TYPES
 from recollect.projections.queries.snapshot import Snapshot
@@ -94,6 +95,8 @@ class BacklogMonitor:
         #: The same for projecting and embedding alone: the sweep does not open such a namespace.
         self._settled: dict[str, tuple[int, str]] = {}
         self._lock = threading.Lock()
+        #: What earlier processes knew of the namespaces.
+        self._states = SettledStates(read_models.data)
 
     def backlogs(self, limit: int | None = None) -> tuple[list[Backlog], int]:
         """Return the backlogs of at most `limit` namespaces to project or embed, and the number of namespaces compared.
@@ -118,13 +121,20 @@ class BacklogMonitor:
         waiting: list[Backlog] = []
         compared, is_complete = 0, True
         fingerprint = self._fingerprint()
-        for head in each_head(self._log):
+        basis = basis_of(self._log.log_id, fingerprint)
+        for head, stored in self._states.stored(each_head(self._log), basis):
             compared += 1
+            if stored is not None:
+                self._remember_stored(stored, (head.version, fingerprint))
             with self._lock:
                 if finished.get(head.namespace) == (head.version, fingerprint):
                     continue
             try:
-                backlog = self.namespace_backlog(head.namespace)
+                backlog = self._cold_backlog(head) or self.namespace_backlog(head.namespace)
+                if backlog.events and self._is_done_elsewhere(head):
+                    with self._lock:
+                        finished[head.namespace] = (head.version, fingerprint)
+                    continue
             except RecollectError:
                 # The namespace is damaged; health reports it. The other namespaces are still compared.
                 continue
@@ -134,7 +144,30 @@ class BacklogMonitor:
             if limit is not None and max(len(behind), len(waiting)) >= limit:
                 is_complete = False
                 break
+        self._states.write(basis)
         return BacklogScan(behind=behind, waiting=waiting, compared=compared, is_complete=is_complete)
+
+    def _is_done_elsewhere(self, head: Head) -> bool:
+        """Return whether read models are a cache here, and workers of any machine have read all up to `head`."""
+        limit = self._read_models.disk_limit
+        return bool(limit.bytes_max) and (limit.is_evicted(head) or self._noted_read(head.namespace) >= head.version)
+
+    def _cold_backlog(self, head: Head) -> Backlog | None:
+        """Return the backlog of a namespace that this machine does not keep, without making its files."""
+        if not self._read_models.disk_limit.is_cold(head.namespace):
+            return None
+        after = self._noted_read(head.namespace)
+        events = self._log.read_stored(head.namespace, after=after, limit=_TYPES_MAX)
+        oldest_us = events[0].recorded_at_us if events else None
+        return Backlog(
+            namespace=head.namespace,
+            events=max(1, head.version - after),
+            oldest_us=oldest_us,
+            embeddings=sum(event.type in EPISODE_TYPES for event in events),
+            oldest_unembedded_us=oldest_us,
+            messages=sum(event.type == "message.added" for event in events),
+            oldest_unread_us=oldest_us,
+        )
 
     def _remember(self, backlog: Backlog, state: tuple[int, str]) -> None:
         """Remember that the work of a namespace was done at a head."""
@@ -143,6 +176,17 @@ class BacklogMonitor:
                 self._settled[backlog.namespace] = state
             if backlog.is_done:
                 self._done[backlog.namespace] = state
+        # While the model is loading, a state would hide what is known of the vectors.
+        is_known = bool(state[1]) or self._vectors_in_use().embedder.state == "off"
+        if backlog.is_settled and not backlog.is_parked and is_known:
+            self._states.remember(SettledState(backlog.namespace, state[0], backlog.is_done))
+
+    def _remember_stored(self, stored: SettledState, state: tuple[int, str]) -> None:
+        """Remember what an earlier process wrote, unless this one has seen the namespace."""
+        with self._lock:
+            self._settled.setdefault(stored.namespace, state)
+            if stored.is_done:
+                self._done.setdefault(stored.namespace, state)
 
     def namespace_backlog(self, namespace: str) -> Backlog:
         """Return the backlog of `namespace`.
@@ -184,13 +228,15 @@ class BacklogMonitor:
     def _read_through(self, namespace: str, snapshot: Snapshot) -> int:
         """Return the version up to which the extraction has looked at the messages."""
         cursor = snapshot.progress.job_cursor("extraction")
-        if self._run_store is None or cursor >= snapshot.version:
-            return cursor
+        return cursor if cursor >= snapshot.version else max(cursor, self._noted_read(namespace))
+
+    def _noted_read(self, namespace: str) -> int:
+        """Return the version that workers have recorded; 0 without one, or while the broker is away."""
         try:
-            return max(cursor, self._run_store.read_through(folder_name(namespace)))
+            return 0 if self._run_store is None else self._run_store.read_through(folder_name(namespace))
         except Exception:
-            # The broker is away, which health reports.
-            return cursor
+            # Health reports the broker.
+            return 0
 
     def _recorded_us(self, namespace: str, version: int | None, later: Sequence[RecordedEvent]) -> int | None:
         """Return when the event `version` was recorded; when it is None, the first one of `later`."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,12 @@ from dramatiq.brokers.stub import StubBroker
 from dramatiq.middleware import AgeLimit, Middleware, Retries, ShutdownNotifications, SkipMessage, TimeLimit
 
 from recollect.events.envelope import now_us
-from recollect.events.errors import InvalidInput
+from recollect.events.errors import InvalidInput, short_text
 from recollect.jobs.job_settings import QueueSettings
 from recollect.jobs.queue.run_store import DeadLetter, RunStore
 from recollect.jobs.queue.sqlite_run_store import SqliteRunStore
+
+_logger = logging.getLogger(__name__)
 
 #: A message is dropped after a day: the sweep or the next scheduled run has sent another one by then.
 _AGE_MS_MAX = 86_400_000
@@ -81,7 +85,13 @@ class Attempts(Middleware):
 
     def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002 -- dramatiq's
         """Count an attempt; skip a message that was attempted too often."""
-        if self._run_store.add_attempt(message.message_id) > self._attempts_max:
+        try:
+            attempts = self._run_store.add_attempt(message.message_id)
+        except Exception as error:
+            # A full disk, or a broker that has just gone: the attempt counts as none.
+            _logger.warning("an attempt could not be counted: %s", short_text(error))
+            return
+        if attempts > self._attempts_max:
             self._add_dead_letter(message, "the worker died at every attempt")
             raise SkipMessage("too many attempts")
 
@@ -99,7 +109,9 @@ class Attempts(Middleware):
     ) -> None:
         """Delete the attempts of a message that succeeded; store a message that failed as a dead letter."""
         if exception is None:
-            self._run_store.clear_attempts(message.message_id)
+            # What is left of a message that is done expires.
+            with suppress(Exception):
+                self._run_store.clear_attempts(message.message_id)
         elif message.failed:
             self._add_dead_letter(message, "".join(traceback.format_exception(exception)))
 

@@ -5,6 +5,7 @@ If Redis is flushed, no memory is lost: every job can run again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -12,7 +13,14 @@ from typing import Any
 import orjson
 import redis
 
-from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, HEARTBEAT_SHOWN_SECONDS_MAX, DeadLetter, Heartbeat, Run
+from recollect.jobs.queue.run_store import (
+    DEAD_LETTERS_MAX,
+    HEARTBEAT_SHOWN_SECONDS_MAX,
+    DeadLetter,
+    Finished,
+    Heartbeat,
+    Run,
+)
 
 _PREFIX = "recollect:records"
 #: Keys of runs and batches expire after this time: longer than the month that the SQLite store holds.
@@ -77,6 +85,20 @@ class RedisRunStore:
     def has_batch(self, job: str, scheduled_at_us: int, after: str) -> bool:
         """See `RunStore.has_batch`."""
         return bool(self._client.sismember(f"{_run_key(job, scheduled_at_us)}:pages", after))
+
+    def record_finished(self, job: str, finished: Sequence[Finished]) -> None:
+        """See `RunStore.record_finished`."""
+        if finished:
+            values = {state.namespace_key: f"{state.version} {state.basis} {state.due_us or ''}" for state in finished}
+            self._client.hset(f"{_PREFIX}:finished:{job}", mapping=values)
+
+    def finished(self, job: str, namespace_keys: Sequence[str]) -> dict[str, Finished]:
+        """See `RunStore.finished`."""
+        if not namespace_keys:
+            return {}
+        values: list[bytes | None] = self._client.hmget(f"{_PREFIX}:finished:{job}", namespace_keys)
+        stored = zip(namespace_keys, values, strict=True)
+        return {key: _finished(key, value) for key, value in stored if value is not None}
 
     def end(self, job: str, scheduled_at_us: int, now_us: int) -> None:
         """See `RunStore.end`."""
@@ -191,6 +213,13 @@ def _run(job: str, scheduled_at_us: int, fields: dict[bytes, bytes]) -> Run:
         events=number(b"events"),
         errors=number(b"errors"),
         error=fields[b"error"].decode() if b"error" in fields else None,
+    )
+
+
+def _finished(namespace_key: str, value: bytes) -> Finished:
+    version, basis, due_us = value.decode().split(" ")
+    return Finished(
+        namespace_key=namespace_key, version=int(version), basis=basis, due_us=int(due_us) if due_us else None
     )
 
 

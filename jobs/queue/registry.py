@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from hashlib import sha256
 from typing import NamedTuple
 
+from recollect.events.envelope import Head
+from recollect.jobs.compaction.due_time import compaction_due_us
 from recollect.jobs.conversation.observer import observe
 from recollect.jobs.derivation.job_context import Job, JobContext
 from recollect.jobs.erasure.care_transfer import transfer_care
-from recollect.jobs.erasure.retention import retain
+from recollect.jobs.erasure.retention import is_retained, retain, retention_due_us
 from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.queue.nightly import compact
 
 #: New events of a namespace from which the nightly job seals a segment of the archive.
 _SEALED_EVENTS_MIN = 10_000
+#: Raised with every change after which compaction has new work in namespaces without new events.
+_COMPACTION_VERSION = "1"
 
 
 class LiveJob(NamedTuple):
@@ -21,12 +27,27 @@ class LiveJob(NamedTuple):
     work: Job
 
 
+def _all_namespaces(_: JobContext, __: Head) -> bool:
+    return True
+
+
+def _never_due(_: JobContext, __: str, ___: int) -> int | None:
+    return None
+
+
 class ScheduledJob(NamedTuple):
-    """A job that runs for every namespace at a time of the day or week."""
+    """A job that runs at a time of the day or week, in the namespaces in which it has work."""
 
     work: Job
     #: A cron expression in the time zone of the settings: ``0 3 * * *`` is 3:00.
     cron: str
+    #: Returns the hash of what the work depends on besides the events of a namespace.
+    basis: Callable[[JobContext], str]
+    #: Returns whether the job ever has work in a namespace with this head.
+    concerns: Callable[[JobContext, Head], bool] = _all_namespaces
+    #: Returns when the job has work again without new events, in microseconds; None: never. It takes the context, the
+    #: namespace and the time of the run that has just ended.
+    due_us: Callable[[JobContext, str, int], int | None] = _never_due
 
 
 def repair(context: JobContext, namespace: str, _: int) -> int:
@@ -34,6 +55,45 @@ def repair(context: JobContext, namespace: str, _: int) -> int:
     context.read_models.catch_up(namespace)
     context.vectors().embed_new(namespace, stop=context.stop)
     return 0
+
+
+def _compaction_basis(context: JobContext) -> str:
+    """Return the hash of the settings and models that the steps of compaction depend on."""
+    settings = context.settings
+    return _hash(
+        _COMPACTION_VERSION,
+        settings.compaction.model_dump_json(),
+        settings.extraction.model_dump_json(),
+        settings.llm.llm or "",
+        _fingerprint(context),
+    )
+
+
+def _embedding_basis(context: JobContext) -> str:
+    return _hash(_fingerprint(context))
+
+
+def _retention_basis(context: JobContext) -> str:
+    return _hash(context.settings.retention.model_dump_json())
+
+
+def _archive_basis(_: JobContext) -> str:
+    return _hash(str(_SEALED_EVENTS_MIN))
+
+
+def _fingerprint(context: JobContext) -> str:
+    """Return the fingerprint of the embedding model; empty until it is ready."""
+    embedder = context.vectors().embedder
+    return embedder.fingerprint if embedder.state == "ready" else ""
+
+
+def _hash(*parts: str) -> str:
+    return sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _has_many_events(context: JobContext, head: Head) -> bool:
+    """Return whether a namespace may have enough events for a segment."""
+    return context.log.archive is not None and head.version >= _SEALED_EVENTS_MIN
 
 
 def seal(context: JobContext, namespace: str, _: int) -> int:
@@ -54,8 +114,8 @@ LIVE_JOBS: dict[str, LiveJob] = {
 }
 
 SCHEDULED_JOBS: dict[str, ScheduledJob] = {
-    "compact": ScheduledJob(compact, "0 3 * * *"),
-    "retain": ScheduledJob(retain, "0 4 * * *"),
-    "repair": ScheduledJob(repair, "0 5 * * *"),
-    "seal": ScheduledJob(seal, "0 6 * * sun"),
+    "compact": ScheduledJob(compact, "0 3 * * *", _compaction_basis, due_us=compaction_due_us),
+    "retain": ScheduledJob(retain, "0 4 * * *", _retention_basis, is_retained, retention_due_us),
+    "repair": ScheduledJob(repair, "0 5 * * *", _embedding_basis),
+    "seal": ScheduledJob(seal, "0 6 * * sun", _archive_basis, _has_many_events),
 }

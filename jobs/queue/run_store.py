@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -39,6 +40,24 @@ class Run:
     errors: int
     #: The message of the last error.
     error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The state of a namespace in which a scheduled job had nothing left to do."""
+
+    #: The name of the namespace's folder, since the store has no names of users.
+    namespace_key: str
+    #: The head of the namespace.
+    version: int
+    #: What else the work depends on, such as settings and the embedding model, as a hash.
+    basis: str
+    #: The time from which the job has work again without new events, in microseconds since 1970 UTC; None: never.
+    due_us: int | None
+
+    def is_idle(self, version: int, basis: str, at_us: int) -> bool:
+        """Return whether the job has nothing to do at `at_us` in a namespace whose head is `version`."""
+        return (self.version, self.basis) == (version, basis) and (self.due_us is None or self.due_us > at_us)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +121,14 @@ class RunStore(Protocol):
 
     def has_batch(self, job: str, scheduled_at_us: int, after: str) -> bool:
         """Return whether the batch of namespaces after `after` was already processed."""
+        ...
+
+    def record_finished(self, job: str, finished: Sequence[Finished]) -> None:
+        """Record the state of namespaces in which a scheduled job had nothing left to do."""
+        ...
+
+    def finished(self, job: str, namespace_keys: Sequence[str]) -> dict[str, Finished]:
+        """Return the recorded states for a scheduled job by namespace key, without the namespaces that have none."""
         ...
 
     def end(self, job: str, scheduled_at_us: int, now_us: int) -> None:

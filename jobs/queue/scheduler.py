@@ -12,6 +12,7 @@ from apscheduler.schedulers.background import BackgroundScheduler  # pyright: ig
 from apscheduler.triggers.cron import CronTrigger  # pyright: ignore[reportMissingTypeStubs]
 
 from recollect.events.envelope import microseconds, now_us
+from recollect.events.errors import short_text
 from recollect.jobs.job_settings import QueueSettings
 from recollect.jobs.queue.actors import Actors
 from recollect.jobs.queue.registry import SCHEDULED_JOBS
@@ -67,9 +68,9 @@ class Scheduler:
                 jobs_with_runs = {run.job for run in self._run_store.runs()}
                 for name in SCHEDULED_JOBS:
                     self._check(name, first=name not in jobs_with_runs)
-            except Exception:
+            except Exception as error:
                 # For example, the broker cannot be reached. The next check makes up for it.
-                _logger.warning("the scheduler could not start the runs that are due", exc_info=True)
+                _logger.warning("the scheduler could not start the runs that are due: %s", short_text(error))
 
     def _check(self, job: str, *, first: bool) -> None:
         """Start the latest run of `job` if this scheduler can claim it; `first` when the job has no run yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,14 @@ from recollect.events.envelope import now_us
 from recollect.events.errors import ForeignFile
 from recollect.events.storage.database import connect, storage_errors, truncate_wal
 from recollect.events.storage.private_files import make_private_folder
-from recollect.jobs.queue.run_store import DEAD_LETTERS_MAX, HEARTBEAT_SHOWN_SECONDS_MAX, DeadLetter, Heartbeat, Run
+from recollect.jobs.queue.run_store import (
+    DEAD_LETTERS_MAX,
+    HEARTBEAT_SHOWN_SECONDS_MAX,
+    DeadLetter,
+    Finished,
+    Heartbeat,
+    Run,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -46,6 +54,11 @@ _NOTE_READ = (
     "ON CONFLICT (namespace_key) DO UPDATE SET version = max(version, excluded.version)"
 )
 _DELETE_OLD_BATCHES = "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELECT slot_us FROM runs WHERE job = ?1)"
+
+_RECORD_FINISHED = "INSERT OR REPLACE INTO finished (job, namespace_key, version, basis, due_us) VALUES (?, ?, ?, ?, ?)"
+_FINISHED = "SELECT namespace_key, version, basis, due_us FROM finished WHERE job = ? AND namespace_key IN ({})"
+#: Keys in one statement: SQLite takes 32,766 values.
+_KEYS_MAX = 1_000
 
 _FORGET_LETTERS = (
     "DELETE FROM dead_letters WHERE EXISTS (SELECT 1 FROM json_each(arguments) WHERE value = ?) RETURNING id"
@@ -128,6 +141,27 @@ class SqliteRunStore:
             )
         )
 
+    def record_finished(self, job: str, finished: Sequence[Finished]) -> None:
+        """See `RunStore.record_finished`."""
+        rows = [
+            (job, bytes.fromhex(state.namespace_key), state.version, bytes.fromhex(state.basis), state.due_us)
+            for state in finished
+        ]
+        with self._lock, storage_errors(self._path), self._connection:
+            self._connection.executemany(_RECORD_FINISHED, rows)
+
+    def finished(self, job: str, namespace_keys: Sequence[str]) -> dict[str, Finished]:
+        """See `RunStore.finished`."""
+        states: dict[str, Finished] = {}
+        for first in range(0, len(namespace_keys), _KEYS_MAX):
+            keys = [bytes.fromhex(key) for key in namespace_keys[first : first + _KEYS_MAX]]
+            statement = _FINISHED.format(", ".join("?" * len(keys)))
+            for row in self._execute(statement, job, *keys):
+                states[row[0].hex()] = Finished(
+                    namespace_key=row[0].hex(), version=row[1], basis=row[2].hex(), due_us=row[3]
+                )
+        return states
+
     def end(self, job: str, scheduled_at_us: int, now_us: int) -> None:
         """See `RunStore.end`."""
         self._execute("UPDATE runs SET ended_us = ? WHERE job = ? AND slot_us = ?", now_us, job, scheduled_at_us)
@@ -209,7 +243,7 @@ class SqliteRunStore:
         with self._lock:
             self._connection.close()
 
-    def _execute(self, query: str, *values: str | int | None) -> list[tuple[Any, ...]]:
+    def _execute(self, query: str, *values: str | int | bytes | None) -> list[tuple[Any, ...]]:
         with self._lock, storage_errors(self._path):
             return self._connection.execute(query, values).fetchall()
 

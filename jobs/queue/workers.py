@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from dataclasses import replace
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 import dramatiq
 
 from recollect.events.envelope import now_us, rfc3339
-from recollect.events.errors import RecollectError
+from recollect.events.errors import RecollectError, short_text
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.actors import QUEUES, declare_actors
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.broker import open_broker
+from recollect.jobs.queue.night_processes import NightProcesses, OpenParts
 from recollect.jobs.queue.run_store import Heartbeat, Role, RunStore, new_heartbeat
 from recollect.jobs.queue.scheduler import Scheduler
 
@@ -43,6 +45,7 @@ class Workers:
         backlog: finds the namespaces that are behind.
         work: whether this process processes messages and sweeps.
         schedule: whether this process starts scheduled runs. With neither, it only notifies workers of other processes.
+        open_parts: opens the memory in another process, for nights with many namespaces; None keeps them in this one.
     """
 
     def __init__(
@@ -53,13 +56,16 @@ class Workers:
         *,
         work: bool = True,
         schedule: bool = True,
+        open_parts: OpenParts | None = None,
     ) -> None:
         settings = context.settings.queue
         self._context = context
         self._broker_url = settings.broker
         self.run_store = run_store
         self.broker = open_broker(run_store, settings)
-        self.actors = declare_actors(self.broker, context, self.run_store)
+        processes = min(settings.night_processes, os.cpu_count() or 1)
+        self._night = NightProcesses(open_parts, processes) if work and open_parts is not None and processes else None
+        self.actors = declare_actors(self.broker, context, self.run_store, self._night)
         self._backlog = backlog
         self._sweep_seconds = settings.sweep_seconds
         live, background = set[str](QUEUES[:2]), set[str](QUEUES[2:])
@@ -118,6 +124,8 @@ class Workers:
             self._scheduler.stop()
         for worker in self._workers:
             worker.stop(timeout=_STOP_MS)
+        if self._night is not None:
+            self._night.close()
         for thread in self._threads:
             thread.join(_STOP_MS / 1_000)
         try:
@@ -159,9 +167,11 @@ class Workers:
         """Send a message for `namespace`; return whether the broker took it."""
         try:
             self.actors.project.send(namespace)
-        except Exception:
+        except Exception as error:
             # The broker cannot be reached. The sweep sends the message later, and reads never depend on it.
-            _logger.warning("could not notify the workers of namespace %.12s", folder_name(namespace), exc_info=True)
+            _logger.warning(
+                "could not notify the workers of namespace %.12s: %s", folder_name(namespace), short_text(error)
+            )
             return False
         return True
 
@@ -178,8 +188,8 @@ class Workers:
                 last_fingerprint, waited = fingerprint, 0.0
                 try:
                     self._sweep()
-                except RecollectError:
-                    _logger.warning("a sweep failed; the next sweep makes up for it", exc_info=True)
+                except RecollectError as error:
+                    _logger.warning("a sweep failed; the next sweep makes up for it: %s", short_text(error))
             wait = min(_MODEL_CHECK_SECONDS, self._sweep_seconds)
             self._context.stop.wait(wait)
             waited += wait
@@ -190,7 +200,24 @@ class Workers:
         for backlog in backlogs:
             if self._context.stop.is_set() or not self._send(backlog.namespace):
                 return
+        self._sweep_unread()
         self._last_sweep_us = now_us()
+
+    def _sweep_unread(self) -> None:
+        """Send a message for each namespace that waits for the extraction alone, if its message must have been lost.
+
+        While messages are in the queue, theirs are among them, and the queue would grow with every sweep.
+        """
+        try:
+            if self.queue_depths()[QUEUES[-1]]:
+                return
+            for backlog in self._backlog.scan(_SWEEP_NAMESPACES_MAX).waiting:
+                if not backlog.is_parked:
+                    self.actors.process_background.send(backlog.namespace)
+        except RecollectError:
+            raise
+        except Exception as error:
+            _logger.warning("could not ask the broker for lost messages: %s", short_text(error))
 
     def _heartbeat_loop(self) -> None:
         """Store the heartbeats of this process until it stops."""
@@ -198,8 +225,8 @@ class Workers:
             try:
                 for heartbeat in self._heartbeats:
                     self.run_store.heartbeat(replace(heartbeat, seen_at_us=now_us()))
-            except Exception:
-                _logger.warning("could not store a heartbeat", exc_info=True)
+            except Exception as error:
+                _logger.warning("could not store a heartbeat: %s", short_text(error))
             self._context.stop.wait(_HEARTBEAT_SECONDS)
 
 

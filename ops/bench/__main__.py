@@ -19,6 +19,8 @@ import encryption_bench
 import extract_bench
 import http_bench
 import import_bench
+import ingest_bench
+import many_bench
 import nightly_bench
 import postgres_bench
 import projection_bench
@@ -31,6 +33,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "extract": extract_bench.run,
     "http": http_bench.run,
     "import": import_bench.run,
+    "many": many_bench.run,
     "nightly": nightly_bench.run,
     "archive": archive_bench.run,
     "encryption": encryption_bench.run,
@@ -38,6 +41,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "replay": replay_bench.run,
     "retrieve": retrieve_bench.run,
     "embed": embed_bench.run,
+    "ingest": ingest_bench.run,
 }
 
 
@@ -46,8 +50,12 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="which parts; all when left out")
     parser.add_argument("--folder", type=Path, default=Path.cwd(), help="on whose disk to measure")
     parser.add_argument("--events", type=int, help="how many events `replay` works on", default=replay_bench.EVENTS)
+    parser.add_argument("--namespaces", type=int, help="how many `many` makes", default=many_bench.NAMESPACES)
+    parser.add_argument("--messages", type=int, help="how many messages `ingest` embeds", default=ingest_bench.MESSAGES)
     options = parser.parse_args()
     PARTS["replay"] = partial(replay_bench.run, events=options.events)
+    PARTS["many"] = partial(many_bench.run, namespaces=options.namespaces)
+    PARTS["ingest"] = partial(ingest_bench.run, messages=options.messages)
     for name in options.parts or PARTS:
         with tempfile.TemporaryDirectory(prefix="recollect-bench-", dir=options.folder) as folder:
             PARTS[name](Path(folder))

@@ -80,8 +80,8 @@ def _part(choice: RuntimeChoice) -> Part:
 
 
 def _openvino_pass(runtime: OpenVinoRuntime, texts: list[str]) -> Pass:
-    features = runtime.features(runtime.tokenizer.encode_batch(texts))
-    return partial(runtime.compiled, features, share_inputs=True, share_outputs=True)
+    batches = [runtime.features(batch) for batch in runtime.packer.batches([Stretch(text) for text in texts])]
+    return lambda: [runtime.compiled(features, share_inputs=True, share_outputs=True) for features in batches]
 
 
 def _torch_pass(runtime: TorchRuntime, texts: list[str]) -> Pass:

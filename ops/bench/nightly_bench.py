@@ -1,14 +1,13 @@
 """The nightly run over many namespaces: how long it takes, how much memory, and what live callers notice of it.
 
-The run has a process of its own, as `recollect worker` has. Another one appends and retrieves all the time, a request
-every 50 ms each, before the run and during it. Namespaces hold slices of real conversations, two days old at the time
-of the run; what workers embed live is embedded before it begins.
+The run has processes of its own, those that a worker starts for it. Another one appends and retrieves all
+the time, a request every 50 ms each, before the run and during it. Namespaces hold slices of real conversations, two
+days old at the time of the run; what workers embed and extract live is done before it begins.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import shutil
 import threading
 import time
@@ -16,13 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import texts
+from night_run import NightRun, run_night
 from table import heading
 
 from recollect.api.memory.recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.envelope import DAY_US, datetime_of, now_us
 from recollect.events.validation import drafts
-from recollect.jobs.queue.nightly import compact
+from recollect.jobs.queue.registry import LIVE_JOBS
 from recollect.projections.read_models.layout import namespace_folder
 
 NAMESPACES = 1_000
@@ -41,13 +41,16 @@ def run(folder: Path) -> None:
         memory.parts.vectors.embedder.wait_ready(600)
         before = _live(memory, lambda spent: spent < _LIVE_SECONDS)
         nightly = multiprocessing.get_context("spawn")
-        told: multiprocessing.Queue[tuple[float, int, int]] = nightly.Queue()
-        process = nightly.Process(target=_nightly, args=(folder, told))
+        results: multiprocessing.Queue[NightRun] = nightly.Queue()
+        process = nightly.Process(target=_nightly, args=(folder, results))
         process.start()
         during = _live(memory, lambda _: process.is_alive())
-        seconds, events, peak_mib = told.get()
+        night = results.get()
         process.join()
-    print(f"  duration {seconds:.0f} s, {events:,} events appended, peak {peak_mib} MiB")
+    print(
+        f"  duration {night.seconds:.0f} s, {night.cpu_seconds:.0f} s CPU, {night.namespaces:,} namespaces opened, "
+        f"{night.events:,} events appended, peak {night.peak_mib} MiB and {night.process_peak_mib} MiB in a process"
+    )
     for what in before:
         print(f"  live {what}: p99 {_p99(before[what]):.1f} ms before, {_p99(during[what]):.1f} ms meanwhile")
 
@@ -71,23 +74,16 @@ def _fill(folder: Path) -> None:
             memory.parts.read_models.catch_up(f"n{number}")
             if number < _TEMPLATES:
                 memory.parts.vectors.embed_new(f"n{number}")
+            for job in LIVE_JOBS.values():
+                job.work(memory.parts.job_context, f"n{number}", now_us())
     for number in range(_TEMPLATES, NAMESPACES):
         # The same texts under the same ids in the same log: the vectors are those of the template.
         vectors = namespace_folder(folder, f"n{number % _TEMPLATES}") / "vectors.db"
         shutil.copy(vectors, namespace_folder(folder, f"n{number}") / "vectors.db")
 
 
-def _nightly(folder: Path, told: multiprocessing.Queue[tuple[float, int, int]]) -> None:
-    with Recollect(folder, settings=load_settings(), workers=False) as memory:
-        memory.parts.vectors.embedder.start()
-        memory.parts.vectors.embedder.wait_ready(600)
-        started = time.perf_counter()
-        events = 0
-        for number in range(NAMESPACES):
-            events += compact(memory.parts.job_context, f"n{number}", now_us())
-            memory.parts.vectors.embed_new(f"n{number}")
-        seconds = time.perf_counter() - started
-    told.put((seconds, events, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024))
+def _nightly(folder: Path, results: multiprocessing.Queue[NightRun]) -> None:
+    results.put(run_night(folder))
 
 
 def _live(memory: Recollect, going_on: Callable[[float], bool]) -> dict[str, list[float]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import apsw
 import numpy as np
 import texts
 from projection_bench import in_batches
@@ -86,22 +86,29 @@ def measure(home: Path) -> None:
     """Print what this process needs for the records in `home`."""
     embedder = _ready_embedder()
     embedder.embed_query("warm up")
-    gc.collect()
-    before = _resident_bytes()
     with _parts(home, embedder) as parts:
+        # What the model needs is no record's, and a server has it before its first query.
+        parts.retriever.prepare(parts.vectors)
+        gc.collect()
+        before = _anonymous_bytes()
         cold_ms = _retrieve_ms(parts, "where do the lentils go?", {})
         records = parts.log.head("a").version
-        for question in questions("w")[:20]:
+        for question in questions("w"):
             _retrieve_ms(parts, question, {})
         gc.collect()
-        held = _resident_bytes() - before
-        whole, floor, stages = _beside_floor(parts, embedder, records)
+        held = _anonymous_bytes() - before
+        sizes = parts.retriever.size_bytes() | {"SQLite": apsw.status(apsw.SQLITE_STATUS_MEMORY_USED)[0]}
+        whole, floor, cpu, floor_cpu, stages = _beside_floor(parts, embedder, records)
         # The median of what one query took longer: a busy machine slows both down.
         ratio = float(np.median(whole) / np.median(floor))
         print(f"{records:>7,} records   {_spread(whole)}   floor {_spread(floor)}   ratio {ratio:.2f}")
         for name, took in stages.items():
             print(f"{'':>10}{name:<12}{_spread(took)}")
-        print(f"{'':>10}first answer after the start {cold_ms:.0f}   resident bytes a record {held / records:,.0f}")
+        cpu_ratio = float(np.median(cpu) / np.median(floor_cpu))
+        print(f"{'':>10}processor    {_spread(cpu)}   floor {_spread(floor_cpu)}   ratio {cpu_ratio:.2f}")
+        print(f"{'':>10}first answer after the start {cold_ms:.0f}")
+        by_part = "   ".join(f"{name} {size / records:,.0f}" for name, size in sizes.items())
+        print(f"{'':>10}bytes a record after {QUERIES} queries {held / records:,.0f}, of which {by_part}")
         rates = "   ".join(f"{callers}: {_rate(parts, callers):.0f}" for callers in CALLERS)
         print(f"{'':>10}retrievals/s by callers   {rates}")
         print(f"{'':>10}after one append   {_spread(_appending(parts))}", flush=True)
@@ -129,18 +136,28 @@ def _parts(home: Path, embedder: QuickEmbedder) -> Generator[Parts]:
     log.close()
 
 
-def _beside_floor(
-    parts: Parts, embedder: QuickEmbedder, records: int
-) -> tuple[list[float], list[float], dict[str, list[float]]]:
-    """Return the times of whole retrievals, of the floor and of the stages, one query after the other."""
+class _Times(NamedTuple):
+    """Milliseconds of the queries: of the clock, of the processor, and of each stage by the clock."""
+
+    whole: list[float]
+    floor: list[float]
+    cpu: list[float]
+    floor_cpu: list[float]
+    stages: dict[str, list[float]]
+
+
+def _beside_floor(parts: Parts, embedder: QuickEmbedder, records: int) -> _Times:
+    """Return the times of whole retrievals and of the floor, one query after the other."""
     matrix = np.random.default_rng(0).standard_normal((records, embedder.dimensions), np.float32)
-    whole: list[float] = []
-    floor: list[float] = []
-    stages: dict[str, list[float]] = {}
+    times = _Times([], [], [], [], {})
     for ours, bare in zip(questions("q"), questions("f"), strict=True):
-        floor.append(_floor_ms(bare, parts.models, embedder, matrix))
-        whole.append(_retrieve_ms(parts, ours, stages))
-    return whole, floor, stages
+        floor_ms, floor_cpu_ms = _floor_ms(bare, parts.models, embedder, matrix)
+        times.floor.append(floor_ms)
+        times.floor_cpu.append(floor_cpu_ms)
+        started = time.process_time()
+        times.whole.append(_retrieve_ms(parts, ours, times.stages))
+        times.cpu.append((time.process_time() - started) * 1_000)
+    return times
 
 
 def _retrieve_ms(parts: Parts, question: str, stages: dict[str, list[float]], *, whole: bool = True) -> float:
@@ -155,17 +172,18 @@ def _retrieve_ms(parts: Parts, question: str, stages: dict[str, list[float]], *,
     return took_ms
 
 
-def _floor_ms(question: str, models: ReadModels, embedder: QuickEmbedder, matrix: Vector) -> float:
+def _floor_ms(question: str, models: ReadModels, embedder: QuickEmbedder, matrix: Vector) -> tuple[float, float]:
+    """Return the milliseconds of the clock and of the processor that the floor takes."""
     with models.reading("a") as snapshot:
         words = understand(question, snapshot, asked_at=texts.ASKED_AT).words
         match = " OR ".join(f'"{word}"' for word in words)
-        started = time.perf_counter()
+        started, started_cpu = time.perf_counter(), time.process_time()
         vector = embedder.embed_query(question).vector
         connection: Any = getattr(snapshot, "_connection")  # noqa: B009 -- the floor is the bare engine
         connection.execute(_SEARCH, (match,)).fetchall()
         cosines = matrix @ vector
         np.argpartition(cosines, len(cosines) - 40)
-        return (time.perf_counter() - started) * 1_000
+        return (time.perf_counter() - started) * 1_000, (time.process_time() - started_cpu) * 1_000
 
 
 def _rate(parts: Parts, callers: int) -> float:
@@ -196,9 +214,10 @@ def _spread(took_ms: list[float]) -> str:
     return f"p50 {middle:6.1f}  p95 {high:6.1f}  p99 {highest:6.1f}"
 
 
-def _resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+def _anonymous_bytes() -> int:
+    """Return the memory of this process without files that are mapped, which the system can drop."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("RssAnon:")[2].split()[0]) * 1_024
 
 
 if __name__ == "__main__":

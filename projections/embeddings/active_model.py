@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.events.errors import StorageError
 from recollect.projections.embeddings.embedder import NO_MODEL, Embedder, open_embedder
@@ -17,9 +17,14 @@ from recollect.projections.embeddings.model_record import (
     read_model_record,
     write_model_record,
 )
+from recollect.projections.embeddings.vector_pruning import texts_in_use
 from recollect.projections.embeddings.vectors import Vectors
-from recollect.projections.projection_settings import INDEX_BYTES_MAX, RuntimeChoice
+from recollect.projections.projection_settings import INDEX_BYTES_MAX, DeviceChoice, RuntimeChoice
+from recollect.projections.read_models.purges import Target
 from recollect.projections.read_models.read_models import ReadModels
+
+if TYPE_CHECKING:
+    from recollect.projections.embeddings.shared_vectors import SharedVectors
 
 _logger = logging.getLogger(__name__)
 
@@ -37,7 +42,9 @@ class ActiveModel:
         read_models: the source of the texts.
         setting: ``none``, the model's name or its path.
         runtime: the runtime of the model.
+        device: the device that the runtime uses.
         index_bytes_max: memory for the vector indexes.
+        shared: the vectors of all machines of the log, if they share them. `close` closes it.
 
     Raises:
         ForeignFile: the record is damaged. StorageError: the record cannot be read.
@@ -50,13 +57,17 @@ class ActiveModel:
         setting: str,
         *,
         runtime: RuntimeChoice = "auto",
+        device: DeviceChoice = "auto",
         index_bytes_max: int = INDEX_BYTES_MAX,
+        shared: SharedVectors | None = None,
     ) -> None:
         self._data = data
         self._read_models = read_models
         self._setting = setting
         self._runtime: RuntimeChoice = runtime
+        self._device: DeviceChoice = device
         self._index_bytes_max = index_bytes_max
+        self._shared = shared
         self._lock = threading.Lock()
         # The stamp is read before the record, so that a record written in between is noticed as a change.
         self._stamp: _Stamp = None
@@ -65,7 +76,7 @@ class ActiveModel:
         self._vectors = self.open_vectors(self.new_embedder(setting if record is None else record.current.name))
         self._next: Vectors | None = None
         read_models.purges.listen(
-            folder=lambda namespace, version: [self._vectors.prune(namespace, version)],
+            folder=self._prune,
             # The vectors in use change, so the method is looked up for each call.
             process=lambda namespace: self._vectors.drop(namespace),  # noqa: PLW0108
         )
@@ -102,12 +113,13 @@ class ActiveModel:
             return recorded if recorded.fingerprint else None
 
     def new_embedder(self, name: str) -> Embedder:
-        """Return an embedder of the model `name`, not loaded yet, on the configured runtime."""
-        return open_embedder(name, self._runtime)
+        """Return an embedder of the model `name`, not loaded yet, on the configured runtime and device."""
+        return open_embedder(name, self._runtime, self._device)
 
     def open_vectors(self, embedder: Embedder) -> Vectors:
         """Return the vectors of another model. The caller closes them, unless it passes them to `activate`."""
-        return Vectors(self._data, self._read_models, embedder, index_bytes_max=self._index_bytes_max)
+        limit, shared = self._index_bytes_max, self._shared
+        return Vectors(self._data, self._read_models, embedder, index_bytes_max=limit, shared=shared)
 
     def activate(self, vectors: Vectors, previous: RecordedModel | None) -> None:
         """Record the model of `vectors` as the current model and use it from now on.
@@ -137,6 +149,18 @@ class ActiveModel:
         """Close the vectors in use."""
         with self._lock:
             self._vectors.close()
+            if self._shared is not None:
+                self._shared.close()
+
+    def _prune(self, namespace: str, version: int) -> list[Target]:
+        """Remove the vectors of erased texts: those of this machine, then those that machines share."""
+        targets = [self._vectors.prune(namespace, version)]
+        if self._shared is not None:
+            kept = texts_in_use(self._data, self._read_models, namespace)
+            rows = self._shared.prune(namespace, version, kept)
+            method = "rows deleted from the database; its tables are in no WAL, replica or base backup"
+            targets.append({"store": "shared vectors and token codes", "method": method, "rows": rows})
+        return targets
 
     @property
     def _off(self) -> bool:

@@ -1,4 +1,4 @@
-"""Offset tokenizer: finds the tokens of the part of a stretch that is embedded."""
+"""Offset tokenizer: the tokens of a text as a model reads them, with their places in the text."""
 
 from __future__ import annotations
 
@@ -8,24 +8,18 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from recollect.projections.embeddings.stretches import Spans, Stretch
+from recollect.projections.embeddings.stretches import Spans
 
 
-class Reading(NamedTuple):
-    """What a model reads for a stretch."""
+class Encoding(NamedTuple):
+    """The tokens of a text."""
 
-    #: The stretch, or its part alone.
-    stretch: Stretch
-    #: The tokenizer's encoding of its text; None without a fast tokenizer.
-    encoding: Any
-    #: The ranges of its tokens without special tokens; empty without a fast tokenizer.
+    #: Numbers of the tokens, with the special ones around them.
+    ids: list[int]
+    #: Places in `ids` of the tokens that are not special.
+    content: list[int]
+    #: Character ranges of these in the text.
     spans: Spans
-
-    @property
-    def part_tokens(self) -> int:
-        """Return the number of tokens of the part, special tokens apart."""
-        # By their ends: some tokenizers count the white space before a word to its first token.
-        return sum(end > self.stretch.start for _, end in self.spans)
 
 
 class TokenizerSpec(BaseModel):
@@ -62,35 +56,20 @@ class OffsetTokenizer:
         self.tokenizer: Any = tokenizers.Tokenizer.from_str(spec.tokenizer)
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
+        self.tokens_max = spec.tokens_max
         if spec.tokens_max is not None:
             self.tokenizer.enable_truncation(spec.tokens_max, direction=spec.truncation_side)
         self._special_ids = spec.special_ids
 
-    def readings(self, stretches: Sequence[Stretch]) -> list[Reading]:
-        """Return what the model reads for each stretch: its part alone when the stretch is too long for the model."""
-        readings = self._encoded(stretches)
-        # A part of special tokens only would have the vector of its context.
-        alone = [
-            row
-            for row, reading in enumerate(readings)
-            if reading.stretch.start and (reading.encoding.overflowing or not reading.part_tokens)
-        ]
-        parts = self._encoded([Stretch(stretches[row].part) for row in alone])
-        for row, reading in zip(alone, parts, strict=True):
-            readings[row] = reading
-        return readings
+    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+        """Return the tokens of each text."""
+        return [self._encoding(encoded) for encoded in self.tokenizer.encode_batch(list(texts))]
 
-    def content_rows(self, encoding: Any) -> list[int]:
-        """Return the positions of the tokens that are not special tokens."""
-        ids: list[int] = encoding.ids
-        return [row for row, token_id in enumerate(ids) if token_id not in self._special_ids]
-
-    def _encoded(self, stretches: Sequence[Stretch]) -> list[Reading]:
-        encodings: list[Any] = self.tokenizer.encode_batch([stretch.text for stretch in stretches])
-        return [
-            Reading(stretch, encoding, tuple(encoding.offsets[row] for row in self.content_rows(encoding)))
-            for stretch, encoding in zip(stretches, encodings, strict=True)
-        ]
+    def _encoding(self, encoded: Any) -> Encoding:
+        ids: list[int] = encoded.ids
+        offsets: list[tuple[int, int]] = encoded.offsets
+        content = [place for place, token_id in enumerate(ids) if token_id not in self._special_ids]
+        return Encoding(ids, content, tuple(offsets[place] for place in content))
 
 
 def has_offsets(model: Any) -> bool:

@@ -10,37 +10,40 @@ import os
 import sys
 import warnings
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.projections.embeddings.model_runtime import RuntimeName, RuntimeRefused, part_embedding
-from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, Reading, TokenizerSpec
+from recollect.projections.embeddings.model_runtime import Hold, RuntimeName, RuntimeRefused
+from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, TokenizerSpec
+from recollect.projections.embeddings.packing import PackedBatch, Packer
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.embeddings.torch_runtime import TorchRuntime, unusual_part
+from recollect.projections.embeddings.torch_runtime import (
+    TorchRuntime,
+    reads_contexts,
+    torch_features,
+    unusual_part,
+)
 
-#: Texts are padded to a multiple of this length, and batches have 8, 4, 2 or 1 texts: OpenVINO keeps about 1 MB for
-#: each input shape, and the first text of a shape takes 10 ms more. 16 rows are one tile of AMX, so padding costs
-#: little; from 40 words on, larger batches are no faster.
-_TOKENS_STEP = 16
-_BATCH_SIZES = (8, 4, 2, 1)
 #: Minimum cosine to PyTorch's float32 vector of the same text.
 _COSINE_MIN = 0.999
-#: Texts of that check: several scripts, an empty text, and other lengths than the model was converted with.
-_PROBES = tuple(
-    Stretch(text)
-    for text in (
-        "Ann moved to Lisbon and adopted a cat called Biscuit.",
-        "  what does she DRINK?\n",
-        "",
-        "茶が好きです 🍵",
-        "The invoice 2026-114 was paid on the 3rd, and nobody told the accountant. " * 40,
-    )
+#: Texts of that check: several scripts, an empty text, other lengths than the model was converted with, and a context.
+_PROBES = (
+    Stretch("Ann moved to Lisbon and adopted a cat called Biscuit."),
+    Stretch("  what does she DRINK?\n"),
+    Stretch(""),
+    Stretch("茶が好きです 🍵"),
+    Stretch("The invoice 2026-114 was paid on the 3rd, and nobody told the accountant. " * 40),
+    Stretch.after(("Bob: Where did you see the cat?", "Ann: By the river."), "Bob: On the old bridge 🍰?"),
 )
+
+
+#: Devices of OpenVINO that the model may run on.
+OpenVinoDevice = Literal["CPU", "GPU"]
 
 
 class Probe(NamedTuple):
@@ -61,7 +64,7 @@ class ConvertedModel(NamedTuple):
 
 
 class OpenVinoRuntime:
-    """A converted model, compiled for this processor.
+    """A converted model, compiled for a device of this machine.
 
     Raises:
         RuntimeRefused: its vectors differ from PyTorch's.
@@ -69,51 +72,37 @@ class OpenVinoRuntime:
 
     name: RuntimeName = "openvino"
 
-    def __init__(self, converted: ConvertedModel) -> None:
+    def __init__(self, converted: ConvertedModel, device: OpenVinoDevice = "CPU") -> None:
         self.tokens_max: int | None = converted.tokenizer.tokens_max
-        self._tokenizer = OffsetTokenizer(converted.tokenizer)
-        self.tokenizer: Any = self._tokenizer.tokenizer
-        self._pad_id = converted.tokenizer.pad_id
-        self.compiled: Any = _compile(converted.graph)
+        tokenizer = OffsetTokenizer(converted.tokenizer)
+        self.tokenizer: Any = tokenizer.tokenizer
+        self.compiled: Any = _compile(converted.graph, device)
         self._inputs: set[str] = {port.any_name for port in self.compiled.inputs}
-        self._output: Any = self.compiled.output("last_hidden_state")
+        self._output: Any = self.compiled.output(0)
+        self._with_context = "position_ids" in self._inputs
+        self.packer = Packer(tokenizer, converted.tokenizer.pad_id, with_context=self._with_context)
         self._verify(converted.probes)
 
-    def encode(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+    def encode(self, stretches: Sequence[Stretch], hold: Hold = nullcontext) -> list[TokenEmbedding]:
         """Return the embedding of the part of each stretch."""
-        readings = self._tokenizer.readings(stretches)
-        embeddings: list[TokenEmbedding] = []
-        for size in _BATCH_SIZES:
-            while len(readings) - len(embeddings) >= size:
-                embeddings += self._forward(readings[len(embeddings) : len(embeddings) + size])
-        return embeddings
+        embeddings: dict[int, TokenEmbedding] = {}
+        for batch in self.packer.batches(stretches):
+            features = self.features(batch)
+            with hold():
+                # Without a copy of the output, which the next forward pass overwrites.
+                hidden: Vector = self.compiled(features, share_inputs=True, share_outputs=True)[self._output]
+                embeddings |= batch.embeddings(hidden)
+        return [embeddings[number] for number in range(len(stretches))]
 
-    def features(self, encodings: Sequence[Any]) -> dict[str, NDArray[np.int64]]:
-        """Return the model's padded inputs for a batch of the tokenizer's encodings, shape (batch, length) each."""
-        longest = max(len(encoding.ids) for encoding in encodings)
-        width = max(1, -(-longest // _TOKENS_STEP)) * _TOKENS_STEP
-        if self.tokens_max is not None:
-            width = min(width, self.tokens_max)
-        ids = np.full((len(encodings), width), self._pad_id, np.int64)
-        mask, types = np.zeros_like(ids), np.zeros_like(ids)
-        for row, encoding in enumerate(encodings):
-            ids[row, : len(encoding.ids)] = encoding.ids
-            mask[row, : len(encoding.ids)] = encoding.attention_mask
-            types[row, : len(encoding.ids)] = encoding.type_ids
-        features = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+    def features(self, batch: PackedBatch) -> dict[str, NDArray[Any]]:
+        """Return the model's inputs for a batch."""
+        features: dict[str, NDArray[Any]] = {
+            "input_ids": batch.ids,
+            "attention_mask": batch.attention if self._with_context else batch.mask,
+            "token_type_ids": batch.types,
+            "position_ids": batch.positions,
+        }
         return {name: values for name, values in features.items() if name in self._inputs}
-
-    def _forward(self, readings: Sequence[Reading]) -> list[TokenEmbedding]:
-        """Return the embeddings of one batch."""
-        features = self.features([reading.encoding for reading in readings])
-        # Without a copy of the output: the results below are new arrays.
-        hidden: Vector = self.compiled(features, share_inputs=True, share_outputs=True)[self._output]
-        # The sum replaces the mean: both have the same direction, and the vector is normalised.
-        sums: Vector = features["attention_mask"][:, np.newaxis].astype(np.float32) @ hidden
-        return [
-            part_embedding(reading, vector, rows[self._tokenizer.content_rows(reading.encoding)])
-            for reading, vector, rows in zip(readings, sums[:, 0], hidden, strict=True)
-        ]
 
     def _verify(self, probes: Sequence[Probe]) -> None:
         """Compare the vectors of the probes, each alone and all in one batch, with PyTorch's."""
@@ -135,14 +124,22 @@ def convert(model: Any) -> ConvertedModel:
         raise RuntimeRefused(reason)
     openvino = _openvino()
     _leave_root_logger_alone()
-    example: Any = model.tokenizer(["one", "and two"], padding=True, return_tensors="pt")
     with _quiet():
         # The converted model shares the weights that torch has mapped from the file.
-        graph = openvino.convert_model(model[0].auto_model, example_input=dict(example))
+        graph = openvino.convert_model(model[0].auto_model, example_input=_example(model))
     probes = [
         Probe(embedding.vector.tolist(), len(embedding.tokens)) for embedding in TorchRuntime(model).encode(_PROBES)
     ]
     return ConvertedModel(graph, TokenizerSpec.of_model(model), probes)
+
+
+def _example(model: Any) -> dict[str, Any]:
+    """Return inputs that the model is traced with: with an attention mask for contexts where it can read them."""
+    if not reads_contexts(model):
+        return dict(model.tokenizer(["one", "and two"], padding=True, return_tensors="pt"))
+    spec = TokenizerSpec.of_model(model)
+    packer = Packer(OffsetTokenizer(spec), spec.pad_id, with_context=True)
+    return torch_features(next(packer.batches([Stretch("one"), Stretch.after(("one",), "two")])), model)
 
 
 def _unsupported_reason(model: Any) -> str:
@@ -156,6 +153,12 @@ def _openvino() -> Any:
     # Turn off OpenVINO's telemetry: it reports each import and conversion, unless this package is missing.
     sys.modules.setdefault("openvino_telemetry", None)  # pyright: ignore[reportArgumentType]
     return import_module("openvino")
+
+
+def has_openvino_gpu() -> bool:
+    """Return whether OpenVINO finds a GPU that it runs on."""
+    devices: list[str] = _openvino().Core().available_devices
+    return any(device.startswith("GPU") for device in devices)
 
 
 def read_graph(path: str) -> Any:
@@ -172,9 +175,12 @@ def save_graph(graph: Any, path: str) -> None:
     _openvino().save_model(graph, path, compress_to_fp16=False)
 
 
-def _compile(graph: Any) -> Any:
-    """Compile a graph for this processor, with as many threads as torch would use, and its precision."""
+def _compile(graph: Any, device: OpenVinoDevice) -> Any:
+    """Compile a graph for a device; on the CPU with as many threads as torch would use, and its precision."""
     core: Any = _openvino().Core()
+    if device == "GPU":
+        # float16, the GPU's default precision, is nearer to float32 than bfloat16 is.
+        return core.compile_model(graph, device, {"PERFORMANCE_HINT": "LATENCY"})
     has_bfloat16 = "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     options: dict[str, Any] = {
         "PERFORMANCE_HINT": "LATENCY",

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from recollect.projections.embeddings.model_runtime import (
+    EMBEDDED_TOKENS,
+    Hold,
     Runtime,
     RuntimeName,
     RuntimeRefused,
     normalised,
-    part_embedding,
 )
-from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, Reading, TokenizerSpec, has_offsets
-from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
+from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, TokenizerSpec, has_offsets
+from recollect.projections.embeddings.packing import PackedBatch, Packer
+from recollect.projections.embeddings.stretches import Spans, Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
+
+#: Texts in one batch of a model that `Packer` does not serve.
+_BATCH_TEXTS = 32
 
 
 class TorchRuntime:
@@ -28,30 +35,48 @@ class TorchRuntime:
         self.model = model
         self.tokenizer: Any = model.tokenizer
         self.tokens_max: int | None = model.max_seq_length
-        self._tokenizer = OffsetTokenizer(TokenizerSpec.of_model(model)) if has_offsets(model) else None
-        self._has_context = not unusual_part(model)
         self._special_ids = set[int](self.tokenizer.all_special_ids)
+        self._tokenizer: OffsetTokenizer | None = None
+        self._packer: Packer | None = None
+        if has_offsets(model):
+            spec = TokenizerSpec.of_model(model)
+            self._tokenizer = OffsetTokenizer(spec)
+            if reads_contexts(model):
+                self._packer = Packer(self._tokenizer, spec.pad_id, with_context=True)
 
-    def encode(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+    def encode(self, stretches: Sequence[Stretch], hold: Hold = nullcontext) -> list[TokenEmbedding]:
         """Return the embedding of the part of each stretch."""
-        readings = self._readings(stretches)
+        embeddings: dict[int, TokenEmbedding] = {}
+        if self._packer is not None:
+            for batch in self._packer.batches(stretches):
+                with hold():
+                    embeddings |= batch.embeddings(self._hidden(batch))
+            return [embeddings[number] for number in range(len(stretches))]
+        order = sorted(range(len(stretches)), key=lambda number: len(stretches[number].part), reverse=True)
+        for start in range(0, len(order), _BATCH_TEXTS):
+            batch = order[start : start + _BATCH_TEXTS]
+            with hold():
+                embeddings |= zip(batch, self._encode([stretches[number].part for number in batch]), strict=True)
+        return [embeddings[number] for number in range(len(stretches))]
+
+    def _hidden(self, batch: PackedBatch) -> Vector:
+        """Return the token vectors of a batch, shape (rows, length, dimensions)."""
+        torch: Any = import_module("torch")
+        with torch.inference_mode():
+            output: Any = self.model[0].auto_model(**torch_features(batch, self.model))
+        return output.last_hidden_state.float().cpu().numpy()
+
+    def _encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
+        """Return the embeddings that sentence-transformers gives for texts."""
+        spans = [()] * len(texts) if self._tokenizer is None else [it.spans for it in self._tokenizer.encode(texts)]
+        EMBEDDED_TOKENS.add(amount=sum(map(len, spans)))
         rows: Any = self.model.encode(
-            [reading.stretch.text for reading in readings],
-            output_value=None,
-            show_progress_bar=False,
-            batch_size=len(readings),
-            convert_to_numpy=False,
+            list(texts), output_value=None, show_progress_bar=False, batch_size=len(texts), convert_to_numpy=False
         )
-        return [self._embedding(reading, row) for reading, row in zip(readings, rows, strict=True)]
+        return [self._embedding(row, spans_of_text) for row, spans_of_text in zip(rows, spans, strict=True)]
 
-    def _readings(self, stretches: Sequence[Stretch]) -> list[Reading]:
-        read = stretches if self._has_context else [Stretch(stretch.part) for stretch in stretches]
-        if self._tokenizer is None:
-            return [Reading(stretch, None, ()) for stretch in read]
-        return self._tokenizer.readings(read)
-
-    def _embedding(self, reading: Reading, row: Any) -> TokenEmbedding:
-        """Return the embedding of one reading from the output of sentence-transformers."""
+    def _embedding(self, row: Any, spans: Spans) -> TokenEmbedding:
+        """Return the embedding of one text from the output of sentence-transformers."""
         vector: Vector = row["sentence_embedding"].float().cpu().numpy()
         tokens: Vector = np.empty((0, len(vector)), np.float32)
         if "token_embeddings" in row and "input_ids" in row:
@@ -59,8 +84,10 @@ class TorchRuntime:
             mask: list[int] = row["attention_mask"].tolist()
             content_rows = [index for index, id in enumerate(ids) if mask[index] and id not in self._special_ids]
             tokens = row["token_embeddings"].float().cpu().numpy()[content_rows]
+        # A model that puts a prompt before the text has more token vectors than the text has tokens.
+        spans = spans if len(spans) == len(tokens) else ()
         # Normalised in float32: in bfloat16, lengths are off by up to 0.4 %.
-        return part_embedding(reading, vector, tokens)
+        return TokenEmbedding(normalised(vector[np.newaxis])[0], normalised(tokens), spans)
 
 
 class StaticRuntime:
@@ -83,11 +110,12 @@ class StaticRuntime:
         self.tokenizer: Any = model.tokenizer
         self._weights: Vector = model[0].embedding.weight.detach().float().cpu().numpy()
 
-    def encode(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+    def encode(self, stretches: Sequence[Stretch], hold: Hold = nullcontext) -> list[TokenEmbedding]:
         """Return the embedding of the part of each stretch."""
-        encodings: list[Any] = self.tokenizer.encode_batch(
-            [stretch.part for stretch in stretches], add_special_tokens=False
-        )
+        with hold():
+            encodings: list[Any] = self.tokenizer.encode_batch(
+                [stretch.part for stretch in stretches], add_special_tokens=False
+            )
         return [self._embedding(encoding.ids, encoding.offsets) for encoding in encodings]
 
     def _embedding(self, ids: list[int], offsets: list[tuple[int, int]]) -> TokenEmbedding:
@@ -110,6 +138,26 @@ def is_static(model: Any) -> bool:
 def _module_names(model: Any) -> list[str]:
     """Return the names of the classes that a SentenceTransformer is made of."""
     return [type(module).__name__ for module in model]
+
+
+def reads_contexts(model: Any) -> bool:
+    """Return whether a SentenceTransformer can read a block-causal attention mask, and pools its tokens by their mean.
+
+    Models of BERT's kind have absolute positions and take a mask of their own; those of others differ in either.
+    """
+    return not unusual_part(model) and model[0].auto_model.config.model_type == "bert"
+
+
+def torch_features(batch: PackedBatch, model: Any) -> dict[str, Any]:
+    """Return a batch as the inputs of the transformer of a SentenceTransformer that reads contexts."""
+    torch: Any = import_module("torch")
+    features = {
+        "input_ids": torch.from_numpy(batch.ids),
+        "attention_mask": torch.from_numpy(batch.attention).to(model.dtype),
+        "token_type_ids": torch.from_numpy(batch.types),
+        "position_ids": torch.from_numpy(batch.positions),
+    }
+    return {name: tensor.to(model.device) for name, tensor in features.items()}
 
 
 def unusual_part(model: Any) -> str:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from recollect.projections.embeddings.token_codes import Vector
 
-#: Rows of a new matrix; a full matrix doubles.
+#: Rows of a new matrix, and the room behind a full one as a share of its rows. Unused pages of it take no memory.
 _INITIAL_ROWS = 256
+_ROOM_SHARE = 0.25
 _INT8_MAX = 127.0
 
 
@@ -47,10 +48,12 @@ class VectorIndex:
         self._starts = np.empty(_INITIAL_ROWS, np.int64)
         #: Filled (rows, episodes), replaced in one assignment, so that a concurrent search sees complete episodes only.
         self._filled = (0, 0)
+        #: Vectors of later episodes, which were embedded out of turn; None: there are none.
+        self.ahead: VectorIndex | None = None
 
     @property
     def size_bytes(self) -> int:
-        """Return the memory of the arrays, which double when they are full."""
+        """Return the memory of the arrays, with the room for further vectors."""
         return self._codes.nbytes + self._scales.nbytes + self._versions.nbytes + self._starts.nbytes
 
     def add(self, episodes: Sequence[int], vectors: Vector) -> None:
@@ -76,6 +79,14 @@ class VectorIndex:
         self._starts[count:count_end] = rows + starts
         self._filled = (rows_end, count_end)
 
+    def reserve(self, vectors: int) -> None:
+        """Make room for so many more vectors."""
+        rows, count = self._filled
+        self._codes = _with_room(self._codes, rows, rows + vectors)
+        self._scales = _with_room(self._scales, rows, rows + vectors)
+        self._versions = _with_room(self._versions, count, count + vectors)
+        self._starts = _with_room(self._starts, count, count + vectors)
+
     def cosines(self, query: Vector, *, until: int | None = None) -> Cosines:
         """Return the cosine of every episode to a query.
 
@@ -83,6 +94,17 @@ class VectorIndex:
             query: normalised, shape (dimensions,).
             until: the last version to search; None searches all.
         """
+        ahead, found = self.ahead, self._cosines(query, until)
+        if ahead is None:
+            return found
+        later = ahead.cosines(query, until=until)
+        # While this index is extended, it may already have some of them.
+        new = later.versions > (found.versions[-1] if len(found.versions) else 0)
+        return Cosines(
+            np.concatenate([found.versions, later.versions[new]]), np.concatenate([found.values, later.values[new]])
+        )
+
+    def _cosines(self, query: Vector, until: int | None) -> Cosines:
         rows, episodes = self._filled
         versions, starts = self._versions[:episodes], self._starts[:episodes]
         if until is not None and episodes and versions[-1] > until:
@@ -104,9 +126,9 @@ def _rounded(vectors: Vector) -> tuple[NDArray[np.int8], Vector]:
 
 
 def _with_room(array: NDArray[Any], filled: int, rows: int) -> NDArray[Any]:
-    """Return `array` when it has room for `rows` rows, else a copy of at least twice its length."""
+    """Return `array` when it has room for `rows` rows, else a longer copy of its first `filled` rows."""
     if rows <= len(array):
         return array
-    grown = np.empty((max(rows, 2 * len(array)), *array.shape[1:]), array.dtype)
+    grown = np.empty((rows + int(rows * _ROOM_SHARE), *array.shape[1:]), array.dtype)
     grown[:filled] = array[:filled]
     return grown

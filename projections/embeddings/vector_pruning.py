@@ -10,8 +10,11 @@ from recollect.events.backends.log import EventLog
 from recollect.events.storage.database import connect, storage_errors, truncate_wal
 from recollect.projections.embeddings.passages import SourceTurn, passages, summary_passages
 from recollect.projections.embeddings.stretches import Stretch
+from recollect.projections.embeddings.windows import SessionWindows
 from recollect.projections.queries.episode_queries import EpisodeRow, SpokenText
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.read_models.layout import generations, namespace_folder
+from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.read_models.summary_sources import read_turns
 
 #: Episodes read at once.
@@ -28,19 +31,29 @@ _REMOVALS = (
 def digests_in_use(log: EventLog, namespace: str, snapshot: Snapshot) -> Iterator[bytes]:
     """Yield the digests of all texts of a read model, as they are embedded."""
     after = 0
+    windows = SessionWindows(snapshot.episodes.spoken_after)
     while episodes := snapshot.episodes.to_embed(after, limit=_EPISODES):
         for episode in episodes:
             if episode.tier == "raw":
-                yield from (passage.stretch.digest for passage in passages(episode.spoken, episode.before))
+                context = windows.context(episode.version, episode.spoken, episode.previous)
+                yield from (passage.stretch.digest for passage in passages(episode.spoken, context))
                 continue
             turns = read_turns(log, namespace, snapshot.episodes.source_versions(episode.version))
-            sources = source_turns(turns, snapshot)
+            sources = source_turns(turns, snapshot, windows)
             yield from (passage.stretch.digest for passage in summary_passages(episode.spoken, sources))
             for source in sources:
-                yield from (passage.stretch.digest for passage in passages(source.spoken, source.before))
+                yield from (passage.stretch.digest for passage in passages(source.spoken, source.context))
         after = episodes[-1].version
     for item in snapshot.knowledge.items():
         yield Stretch(item.text).digest
+
+
+def texts_in_use(data: Path, read_models: ReadModels, namespace: str) -> set[bytes]:
+    """Return the digests of all texts of the live read model; none where the machine has none."""
+    if not generations(namespace_folder(data, namespace)):
+        return set()
+    with read_models.reading(namespace) as snapshot:
+        return set(digests_in_use(read_models.log, namespace, snapshot))
 
 
 def prune_vectors(path: Path, kept: Iterable[bytes], version: int) -> int:
@@ -69,18 +82,18 @@ def prune_vectors(path: Path, kept: Iterable[bytes], version: int) -> int:
     return counts[2]
 
 
-def source_turns(rows: Sequence[EpisodeRow], snapshot: Snapshot) -> list[SourceTurn]:
+def source_turns(rows: Sequence[EpisodeRow], snapshot: Snapshot, windows: SessionWindows) -> list[SourceTurn]:
     """Return the sources of a summary with the contexts they were embedded in.
 
-    Where the row of a source, or of the turn before it, has expired, that is the source before it in its session.
+    Where the row of a source, or of the turn before it, has expired, the source before it in its session replaces it.
     """
-    before = snapshot.episodes.spoken_before([row.version for row in rows])
-    last_of_session: dict[str, SpokenText] = {}
+    previous = snapshot.episodes.previous([row.version for row in rows])
+    last_of_session: dict[str, int] = {}
     turns: list[SourceTurn] = []
     for row in rows:
         spoken = SpokenText(row.speaker, row.text, row.caption)
         fallback = None if row.session_id is None else last_of_session.get(row.session_id)
-        turns.append(SourceTurn(spoken, before.get(row.version) or fallback))
+        turns.append(SourceTurn(spoken, windows.context(row.version, spoken, previous.get(row.version, fallback))))
         if row.session_id is not None:
-            last_of_session[row.session_id] = spoken
+            last_of_session[row.session_id] = row.version
     return turns

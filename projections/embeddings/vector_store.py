@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from recollect.events.backends.log import EventLog
 from recollect.events.errors import StorageError
@@ -39,12 +40,12 @@ WHERE embeddings.model = ? AND embeddings.version = ? AND embeddings.chunk = 0
 """
 
 _EMBEDDED_AMONG = "SELECT DISTINCT version FROM embeddings WHERE model = ? AND version IN (%s)"
-# Codes of turns are read in two steps instead of a join: each table's pages stay in SQLite's cache.
-_TURN_KEYS = """
-SELECT vector_key, version FROM embeddings WHERE model = ? AND version IN (%s) AND chunk < ?
-ORDER BY version, chunk
+# The codes of the turns of a JSON list of versions. The order of the joins is that of the keys, so nothing is sorted.
+_TURN_CODES = """
+SELECT version, chunk, codes FROM json_each(?) CROSS JOIN embeddings ON model = ? AND version = value AND chunk < ?
+CROSS JOIN token_codes USING (vector_key)
 """
-_CODES = "SELECT vector_key, codes FROM token_codes WHERE vector_key IN (%s)"
+_VECTORS_AFTER = "SELECT count(*) FROM embeddings WHERE model = ? AND version > ? AND version <= ?"
 
 _INSERT_VECTOR = "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)"
 _INSERT_CODES = """
@@ -54,6 +55,7 @@ _INSERT_PASSAGE = """
 INSERT OR REPLACE INTO embeddings (model, version, part, chunk, vector_key)
 SELECT model, ?, 'turn', ?, key FROM vectors WHERE model = ? AND digest = ?
 """
+_NEWEST = "SELECT max(version) FROM embeddings WHERE model = ?"
 _HAS_VECTOR = "SELECT 1 FROM vectors WHERE model = ? AND digest = ?"
 _HAS_CODES = "SELECT 1 FROM vectors JOIN token_codes ON vector_key = key WHERE model = ? AND digest = ?"
 
@@ -115,6 +117,8 @@ class VectorStore:
         #: The index while it is loaded, up to the version `_indexed`.
         self._loaded: VectorIndex | None = None
         self._indexed = 0
+        #: The versions between which `ahead` of the index has vectors.
+        self._ahead = (0, 0)
         #: Generation of caches over this file: another number whenever episodes may have other vectors.
         self.cache_generation = next(_cache_generations)
         self._log_checked = False
@@ -180,15 +184,40 @@ class VectorStore:
             if self.checkpoint() == 0:
                 self._connection.execute("DELETE FROM embeddings WHERE model = ?", (self._model,))
             self._insert(embeddings)
-            self._connection.executemany(
-                _INSERT_PASSAGE,
-                [(version, passage.chunk, self._model, digest) for version, passage, digest in passages],
-            )
+            self._insert_passages(passages)
             self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, *last))
-        if any(version <= after for version, *_ in passages):
-            # The index is extended in order of versions, so one that has passed these sources is loaded again.
-            self._loaded = None
+        self._reload_if_passed(passages, after)
         return True
+
+    def newest(self) -> int:
+        """Return the version of the newest episode with vectors; 0 when there is none."""
+        row: tuple[Any, ...] | None = self._connection.execute(_NEWEST, (self._model,)).fetchone()
+        return 0 if row is None or row[0] is None else row[0]
+
+    def save_ahead(
+        self, embeddings: Mapping[bytes, StoredEmbedding], passages: Sequence[tuple[int, Passage, bytes]], *, after: int
+    ) -> None:
+        """Write the embeddings of episodes after the next ones; they are found from now on, and the checkpoint stays.
+
+        Nothing is written when another process has changed the checkpoint `after`, or has removed a vector.
+        """
+        with self._transaction():
+            stored = {digest for _, _, digest in passages if digest not in embeddings}
+            if self.checkpoint() != after or self.missing(stored, with_codes=True):
+                return
+            self._insert(embeddings)
+            self._insert_passages(passages)
+        self._reload_if_passed(passages, after)
+
+    def _reload_if_passed(self, passages: Sequence[tuple[int, Passage, bytes]], after: int) -> None:
+        """Load the index again when it has passed one of the episodes: it is extended in the order of versions."""
+        if any(version <= after for version, *_ in passages):
+            self._loaded = None
+
+    def _insert_passages(self, passages: Sequence[tuple[int, Passage, bytes]]) -> None:
+        self._connection.executemany(
+            _INSERT_PASSAGE, [(version, passage.chunk, self._model, digest) for version, passage, digest in passages]
+        )
 
     def save_texts(self, embeddings: Mapping[bytes, StoredEmbedding]) -> None:
         """Write the embeddings of texts that are no passages, by the sha256 of the texts."""
@@ -233,18 +262,13 @@ class VectorStore:
 
     def codes(self, versions: Sequence[int]) -> dict[int, list[bytes]]:
         """Return the token codes of the turns of `versions`, chunk by chunk; turns without codes are left out."""
-        keys: list[tuple[Any, ...]] = self._connection.execute(
-            _TURN_KEYS % _placeholders(versions), (self._model, *versions, _CODED_CHUNKS_MAX)
+        rows: list[Any] = self._connection.execute(
+            _TURN_CODES, (orjson.dumps([*versions]).decode(), self._model, _CODED_CHUNKS_MAX)
         ).fetchall()
-        vector_keys = sorted({key for key, _ in keys})
-        rows: list[tuple[Any, ...]] = self._connection.execute(
-            _CODES % _placeholders(vector_keys), vector_keys
-        ).fetchall()
-        codes: dict[int, bytes] = dict(rows)
         chunks: dict[int, list[bytes]] = {}
-        for key, version in keys:
-            if codes.get(key):
-                chunks.setdefault(version, []).append(codes[key])
+        for version, _, codes in sorted(rows):
+            if codes:
+                chunks.setdefault(version, []).append(codes)
         return chunks
 
     def _vector(self, query: str, value: bytes | int) -> Vector | None:
@@ -309,18 +333,38 @@ class VectorStore:
                         self._loaded, self._indexed = VectorIndex(dimensions), 0
                         self.cache_generation = next(_cache_generations)
                     if checkpoint == self._indexed:
+                        self._load_ahead(self._loaded, checkpoint)
                         self.index = self._loaded
                         return self.index
+                    if checkpoint > self._indexed + _LOADED_VERSIONS:
+                        self._reserve(self._loaded, checkpoint)
                     self._load(self._loaded, min(checkpoint, self._indexed + _LOADED_VERSIONS))
+
+    def _reserve(self, index: VectorIndex, until: int) -> None:
+        """Give `index` room for the vectors of the episodes up to the version `until`, so that it grows once."""
+        row: Any = self._connection.execute(_VECTORS_AFTER, (self._model, self._indexed, until)).fetchone()
+        index.reserve(row[0])
 
     def _load(self, index: VectorIndex, until: int) -> None:
         """Add the vectors of the episodes up to the version `until` to `index`."""
-        rows: list[tuple[Any, ...]] = self._connection.execute(
-            _VECTORS_BETWEEN, (self._model, self._indexed, until)
-        ).fetchall()
+        self._add_between(index, self._indexed, until)
+        self._indexed = until
+
+    def _load_ahead(self, index: VectorIndex, checkpoint: int) -> None:
+        """Give `index` the vectors of the episodes after the checkpoint, which were embedded out of turn."""
+        newest = self.newest()
+        if newest <= checkpoint:
+            index.ahead = None
+        elif index.ahead is None or (checkpoint, newest) != self._ahead:
+            ahead = VectorIndex(index.dimensions)
+            self._add_between(ahead, checkpoint, newest)
+            index.ahead = ahead
+        self._ahead = (checkpoint, newest)
+
+    def _add_between(self, index: VectorIndex, after: int, until: int) -> None:
+        rows: list[tuple[Any, ...]] = self._connection.execute(_VECTORS_BETWEEN, (self._model, after, until)).fetchall()
         matrix = np.frombuffer(b"".join(vector for _, vector in rows), "<f4")
         index.add([version for version, _ in rows], matrix.reshape(len(rows), index.dimensions))
-        self._indexed = until
 
     def close(self) -> None:
         """Close the file."""
@@ -335,6 +379,11 @@ def _placeholders(values: Sequence[int]) -> str:
 @cache
 def _schema() -> str:
     return files(__package__).joinpath("vectors.sql").read_text(encoding="utf-8")
+
+
+def vectors_version() -> int:
+    """Return the number of the last migration: vectors of different numbers may differ for the same text."""
+    return len(_migrations())
 
 
 @cache

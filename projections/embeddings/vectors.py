@@ -10,11 +10,12 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,39 +23,36 @@ from recollect.events.errors import ForeignFile, RecollectError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.namespace_folder import folder_name
-from recollect.projections.embeddings.basis_file import stored_basis
 from recollect.projections.embeddings.embedder import Embedder
-from recollect.projections.embeddings.model_runtime import normalised
+from recollect.projections.embeddings.embedding_source import EmbeddingSource, Stretches
+from recollect.projections.embeddings.episode_embedding import BATCH_EPISODES, EpisodeEmbedding
+from recollect.projections.embeddings.fair_lock import FairLock
 from recollect.projections.embeddings.passages import (
     PASSAGES_VERSION,
-    Passage,
-    passages,
-    summary_passages,
 )
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.token_codes import TokenCodeCache, Vector, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
-from recollect.projections.embeddings.vector_pruning import digests_in_use, prune_vectors, source_turns
+from recollect.projections.embeddings.vector_pruning import digests_in_use, prune_vectors
 from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
 from recollect.projections.projection_settings import INDEX_BYTES_MAX
 from recollect.projections.projector.projector import APPLY_SECONDS
-from recollect.projections.queries.episode_queries import EpisodeToEmbed
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import namespace_folder, remove_database
 from recollect.projections.read_models.open_files import OpenFiles
 from recollect.projections.read_models.purges import Target
 from recollect.projections.read_models.read_models import ReadModels
-from recollect.projections.read_models.summary_sources import read_turns
 from recollect.projections.schema.schema import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from recollect.projections.embeddings.shared_vectors import SharedVectors
 
 _logger = logging.getLogger(__name__)
 
-#: Episodes embedded in one transaction: a killed process loses a second or two of work.
-_BATCH_EPISODES = 128
-#: Words up to which a part is short: it is embedded alone, too. A longer one has enough words of its own in a context.
-_MIXED_WORDS_MAX = 60
 #: Namespaces whose files of vectors are open at once.
 _OPEN_MAX = 64
+#: Namespaces whose paths are cached.
+_PATHS_MAX = 4_096
 
 #: Returns the vectors in use. Callers call it once for each unit of work: the model can change between two calls, and
 #: one unit of work must not compare vectors of two models.
@@ -85,20 +83,27 @@ class Vectors:
         embedder: the embedding model. `backlog`, `index` and `codes` need it ready, since its fingerprint selects
             the vectors.
         index_bytes_max: memory for indexes; the least recently used one is dropped first.
+        shared: the vectors of all machines of the log; None: this machine embeds all texts itself.
     """
 
     def __init__(
-        self, data: Path, read_models: ReadModels, embedder: Embedder, *, index_bytes_max: int = INDEX_BYTES_MAX
+        self,
+        data: Path,
+        read_models: ReadModels,
+        embedder: Embedder,
+        *,
+        index_bytes_max: int = INDEX_BYTES_MAX,
+        shared: SharedVectors | None = None,
     ) -> None:
         self._data = data
         self._read_models = read_models
         self.embedder = embedder
         self._index_bytes_max = index_bytes_max
-        self._stores: OpenFiles[VectorStore] = OpenFiles(_OPEN_MAX)
-        # One thread embeds at a time: two would only share the processor.
-        self._embed_lock = threading.Lock()
+        self._source = EmbeddingSource(data, embedder, read_models.log, shared)
+        self._stores: OpenFiles[VectorStore] = OpenFiles(_OPEN_MAX, lease=read_models.disk_limit.in_use)
+        # One thread embeds at a time: two would only share the processor. Namespaces take turns after each batch.
+        self._embed_lock = FairLock()
         self._closed = False
-        self._basis: Vector | None = None
         self._code_cache = TokenCodeCache()
         #: By namespace, the version up to which knowledge was embedded.
         self._knowledge_versions: dict[str, int] = {}
@@ -113,7 +118,7 @@ class Vectors:
     ) -> int:
         """Embed the episodes and the knowledge that have no vectors yet; return the number of episodes embedded.
 
-        Without a ready model it embeds nothing.
+        Without a ready model it embeds nothing. While much is missing, what was said last comes first.
 
         Parameters:
             on_progress: called with (episodes embedded, episodes in all) after each batch.
@@ -122,32 +127,36 @@ class Vectors:
                 another thread that embeds.
         """
         done = 0
-        if not self._embed_lock.acquire(timeout=-1 if math.isinf(deadline) else max(0.0, deadline - time.monotonic())):
-            return 0
-        try:
-            while self.embedder.state == "ready" and time.monotonic() < deadline:
-                if self._closed or (stop is not None and stop.is_set()):
-                    break
+        while self.embedder.state == "ready" and time.monotonic() < deadline:
+            if self._closed or (stop is not None and stop.is_set()):
+                break
+            with self._embed_lock.held(deadline - time.monotonic()) as is_held:
+                if not is_held:
+                    return done
                 started = time.perf_counter()
                 embedded = self._embed_batch(namespace)
-                if not embedded:
-                    break
-                APPLY_SECONDS.observe(time.perf_counter() - started, "embeddings")
-                done += embedded
-                if on_progress is not None:
-                    with self._read_models.reading(namespace) as snapshot:
-                        backlog = self.backlog(namespace, snapshot)
-                    on_progress(backlog.total - backlog.missing, backlog.total)
-            if self.embedder.state == "ready" and not self._closed:
-                self._embed_knowledge(namespace)
-        finally:
-            self._embed_lock.release()
+            if not embedded:
+                break
+            APPLY_SECONDS.observe(time.perf_counter() - started, "embeddings")
+            done += embedded
+            if on_progress is not None:
+                with self._read_models.reading(namespace) as snapshot:
+                    backlog = self.backlog(namespace, snapshot)
+                on_progress(backlog.total - backlog.missing, backlog.total)
+        if self.embedder.state == "ready" and not self._closed:
+            with self._embed_lock.held(deadline - time.monotonic()) as is_held:
+                if is_held:
+                    self._embed_knowledge(namespace)
         return done
 
     @property
     def open_count(self) -> int:
         """Return the number of namespaces whose vectors are open."""
         return self._stores.count
+
+    def size_bytes(self) -> dict[str, int]:
+        """Return the memory of what is loaded, by part."""
+        return {"vectors": self._index_bytes(), "token codes": self._code_cache.size_bytes}
 
     def backlog(self, namespace: str, snapshot: Snapshot) -> EmbeddingBacklog:
         """Return the number of episodes of `snapshot` without vectors. The model must be ready."""
@@ -179,8 +188,13 @@ class Vectors:
             vectors = {version: store.turn_vector(version) for version in versions}
         return {version: vector for version, vector in vectors.items() if vector is not None}
 
-    def vectors_of_texts(self, namespace: str, snapshot: Snapshot, texts: Sequence[str]) -> Vector | None:
+    def vectors_of_texts(
+        self, namespace: str, snapshot: Snapshot, texts: Sequence[str], *, erasure_version: int | None = None
+    ) -> Vector | None:
         """Return the vectors of `texts`, shape (len(texts), dimensions); embed and store the missing ones.
+
+        Parameters:
+            erasure_version: of the last erasure, read before the texts were; None: other machines do not get them.
 
         Returns:
             None when the model is not ready, `texts` is empty, or another process has removed the model's vectors.
@@ -192,11 +206,10 @@ class Vectors:
             with store.lock:
                 missing = sorted(store.missing(text_of, with_codes=False))
             if missing:
-                vectors = self.embedder.embed([text_of[digest] for digest in missing])
+                stretches = {digest: Stretch(text_of[digest]) for digest in missing}
+                new = self._source.obtain(namespace, stretches, self._embedded_texts, erasure_version, with_codes=False)
                 with store.lock:
-                    store.save_texts(
-                        {digest: StoredEmbedding(vector) for digest, vector in zip(missing, vectors, strict=True)}
-                    )
+                    store.save_texts(new)
             with store.lock:
                 vectors_or_none = [store.text_vector(Stretch(text).digest) for text in texts]
         stored_vectors = [vector for vector in vectors_or_none if vector is not None]
@@ -216,12 +229,14 @@ class Vectors:
 
     def _embed_knowledge(self, namespace: str) -> None:
         """Embed the texts of the knowledge items that have no vectors yet."""
+        erasure_version = self._source.erasure_version(namespace)
         with self._read_models.reading(namespace) as snapshot:
             knowledge_version = snapshot.progress.state().knowledge_version if snapshot.version else 0
             if self._knowledge_versions.get(namespace, 0) < knowledge_version:
                 texts = [item.text for item in snapshot.knowledge.items()]
-                for start in range(0, len(texts), _BATCH_EPISODES):
-                    self.vectors_of_texts(namespace, snapshot, texts[start : start + _BATCH_EPISODES])
+                for start in range(0, len(texts), BATCH_EPISODES):
+                    batch = texts[start : start + BATCH_EPISODES]
+                    self.vectors_of_texts(namespace, snapshot, batch, erasure_version=erasure_version)
                 self._knowledge_versions[namespace] = knowledge_version
 
     def remove_other_models(self, namespace: str, keep: Collection[str]) -> None:
@@ -262,99 +277,40 @@ class Vectors:
 
     def _embed_batch(self, namespace: str) -> int:
         """Embed the next episodes after the checkpoint; return their number, 0 when none is left."""
+        erasure_version = self._source.erasure_version(namespace)
+        obtain = partial(
+            self._source.obtain, namespace, compute=self._embedded, erasure_version=erasure_version, with_codes=True
+        )
         with self._read_models.reading(namespace) as snapshot:
             if snapshot.version == 0:
                 return 0
             with self._using(namespace, snapshot) as store:
-                while True:
-                    with store.lock:
-                        after = store.checkpoint()
-                    episodes = snapshot.episodes.to_embed(after, limit=_BATCH_EPISODES)
-                    batch = [
-                        (version, passage, passage.stretch.digest)
-                        for episode in episodes
-                        for version, passage in self._passages(namespace, snapshot, store, episode)
-                    ]
-                    if not episodes or self._embed_passages(store, after, episodes[-1], batch):
-                        return len(episodes)
+                return EpisodeEmbedding(self._read_models.log, namespace, snapshot, store, obtain).embed_next()
 
-    def _passages(
-        self, namespace: str, snapshot: Snapshot, store: VectorStore, episode: EpisodeToEmbed
-    ) -> Iterator[tuple[int, Passage]]:
-        """Yield the passages of an episode, each with its version; for a summary, also those of its sources.
-
-        An expired source has its passages under its own version as well, since retrieval ranks the sources of the
-        summaries that it finds. Only a file that is embedded again lacks them: expiry removes no vectors.
-        """
-        if episode.tier == "raw":
-            yield from ((episode.version, passage) for passage in passages(episode.spoken, episode.before))
-            return
-        turns = read_turns(self._read_models.log, namespace, snapshot.episodes.source_versions(episode.version))
-        versions = [turn.version for turn in turns]
-        sources = source_turns(turns, snapshot)
-        yield from ((episode.version, passage) for passage in summary_passages(episode.spoken, sources))
-        with store.lock:
-            embedded = store.embedded_among(versions)
-        live = snapshot.episodes.texts(versions)
-        for version, source in zip(versions, sources, strict=True):
-            if version not in embedded and version not in live:
-                yield from ((version, passage) for passage in passages(source.spoken, source.before))
-
-    def _embed_passages(
-        self, store: VectorStore, after: int, last: EpisodeToEmbed, batch: Sequence[tuple[int, Passage, bytes]]
-    ) -> bool:
-        """Embed the passages of the episodes after the checkpoint `after` up to `last`; store vectors and checkpoint.
-
-        Parameters:
-            batch: (version of the episode or of an expired source, passage, digest of its stretch).
-
-        Returns:
-            False when nothing was stored: another process has reset the checkpoint or removed a vector meanwhile.
-        """
-        stretches = {digest: passage.stretch for _, passage, digest in batch}
-        with store.lock:
-            missing = store.missing(stretches, with_codes=True)
-        new = self._embedded({digest: stretch for digest, stretch in stretches.items() if digest in missing})
-        with store.lock:
-            return store.save(new, batch, after=after, last=(last.version, last.id))
+    def _embedded_texts(self, stretches: Stretches) -> dict[bytes, StoredEmbedding]:
+        """Return the embeddings of texts that are no passages, by their digests."""
+        if not stretches:
+            return {}
+        vectors = self.embedder.embed([stretch.text for stretch in stretches.values()])
+        return {digest: StoredEmbedding(vector) for digest, vector in zip(stretches, vectors, strict=True)}
 
     def _embedded(self, stretches: Mapping[bytes, Stretch]) -> dict[bytes, StoredEmbedding]:
         """Return the embeddings of stretches, by their digests.
 
-        The vector of a short part in a context is the mean of that and of the part's own vector: alone a short turn
-        says too little, and in its context too much, where the topic changes with every turn. The tokens are those in
-        context. A change of what is embedded for a stretch needs a migration that drops the vectors.
+        A change of what is embedded for a stretch needs a migration that drops the vectors.
         """
         if not stretches:
             return {}
         basis = self.basis()
-        alone = {
-            digest: Stretch(stretch.part)
-            for digest, stretch in stretches.items()
-            if stretch.start and len(stretch.part.split()) <= _MIXED_WORDS_MAX
+        embeddings = self.embedder.embed_tokens([*stretches.values()])
+        return {
+            digest: StoredEmbedding(embedding.vector, encoded(embedding.tokens, basis))
+            for digest, embedding in zip(stretches, embeddings, strict=True)
         }
-        read = [*dict.fromkeys([*stretches.values(), *alone.values()])]
-        embedding_of = dict(zip(read, self.embedder.embed_tokens(read), strict=True))
-        embeddings: dict[bytes, StoredEmbedding] = {}
-        for digest, stretch in stretches.items():
-            embedding = embedding_of[stretch]
-            vector = embedding.vector
-            if digest in alone:
-                vector = normalised((vector + embedding_of[alone[digest]].vector)[np.newaxis])[0]
-            embeddings[digest] = StoredEmbedding(vector, encoded(embedding.tokens, basis))
-        return embeddings
 
     def basis(self) -> Vector:
-        """Return the basis of the model's token codes, shape (dimensions, at most 64), stored in the data folder.
-
-        Two processes must use the same basis bit for bit, and two computations differ in the last bits. So the first
-        basis computed is stored, and every process reads the stored one.
-        """
-        basis = self._basis
-        if basis is None:
-            path = self._data / f"basis-{self.embedder.fingerprint}.npy"
-            basis = self._basis = stored_basis(path, self.embedder.basis)
-        return basis
+        """Return the basis of the model's token codes, shape (dimensions, at most 64)."""
+        return self._source.basis()
 
     def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> Mapping[int, Sequence[bytes]]:
         """Return the token codes of the turns of `versions`, by version, chunk by chunk. The model must be ready.
@@ -411,10 +367,18 @@ class Vectors:
     def _drop_over_memory_limit(self) -> None:
         """Close the least recently used store when the indexes take more than `index_bytes_max`."""
         with self._stores.lock:
-            stores = self._stores.files()
-            size_bytes = sum(store.index.size_bytes for store in stores if store.index is not None)
-            if size_bytes > self._index_bytes_max and len(stores) > 1:
+            if self._index_bytes() > self._index_bytes_max and self._stores.count > 1:
                 self._stores.drop_idle()
 
+    def _index_bytes(self) -> int:
+        """Return the memory of the indexes in use, with the room for further vectors."""
+        return sum(store.index.size_bytes for store in self._stores.files() if store.index is not None)
+
     def _path(self, namespace: str) -> Path:
-        return namespace_folder(self._data, namespace) / VECTORS_FILE
+        return _vectors_path(self._data, namespace)
+
+
+@lru_cache(maxsize=_PATHS_MAX)
+def _vectors_path(data: Path, namespace: str) -> Path:
+    """Return the path of a namespace's vectors, which a retrieval needs six times."""
+    return namespace_folder(data, namespace) / VECTORS_FILE

@@ -99,7 +99,7 @@ SELECT version FROM episodes WHERE pinned = 1 AND status = 'active' AND version 
 """
 _DETAILS = """
 SELECT version, id, type, text, caption, occurred_at_us, session_id, speaker, tier, role, short
-FROM episodes WHERE version = ?
+FROM episodes WHERE version IN (%s)
 """
 # Input of `EpisodeArrays`. The length is that of the indexed texts; search terms count for summaries only, since those
 # of other episodes repeat the text.
@@ -124,17 +124,17 @@ _EXPIRED_SOURCES = """
 SELECT source, status = 'active' AND NOT EXISTS (SELECT 1 FROM episodes WHERE episodes.version = source)
 FROM episode_sources WHERE episode_sources.version = ? ORDER BY source
 """
-# Episodes after a version (e), each with the previous episode of its session (p).
+# Episodes after a version.
 _TO_EMBED = """
-SELECT e.version, e.id, e.tier, e.speaker, e.text, e.caption, p.speaker, p.text, p.caption
-FROM episodes AS e LEFT JOIN episodes AS p ON p.version = e.previous
-WHERE e.version > ? ORDER BY e.version LIMIT ?
+SELECT version, id, tier, previous, speaker, text, caption
+FROM episodes WHERE version > ? ORDER BY version LIMIT ?
 """
-# Episodes (e), each with the previous episode of its session (p).
-_SPOKEN_BEFORE = """
-SELECT e.version, p.speaker, p.text, p.caption
-FROM episodes AS e LEFT JOIN episodes AS p ON p.version = e.previous WHERE e.version IN (%s)
+# Episodes, each with the version of the previous one of its session when that has not expired.
+_PREVIOUS = """
+SELECT e.version, e.previous
+FROM episodes AS e JOIN episodes AS p ON p.version = e.previous WHERE e.version IN (%s)
 """
+_SPOKEN_AFTER = "SELECT previous, speaker, text, caption FROM episodes WHERE version = ?"
 _TIER_TOTALS = """
 SELECT tier, count(*), sum(token_count + (length(coalesce(caption, '')) + 3) / 4) FROM episodes GROUP BY tier
 """
@@ -218,8 +218,16 @@ class EpisodeToEmbed:
     #: raw, compressed or distilled.
     tier: str
     spoken: SpokenText
-    #: The previous episode of its session; None: the first one, or one whose previous episode has expired.
-    before: SpokenText | None
+    #: Version of the previous episode of its session, which may have expired; None: the first one.
+    previous: int | None
+
+
+class SpokenAfter(NamedTuple):
+    """The text of an episode, and which episode it follows."""
+
+    spoken: SpokenText
+    #: Version of the previous episode of its session, which may have expired; None: the first one.
+    previous: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +244,8 @@ class EpisodeQueries:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        #: The episodes that `details` has returned: a result reads each of them several times.
+        self._details: dict[int, EpisodeDetails] = {}
 
     def count(self) -> int:
         """Return the number of episodes."""
@@ -291,10 +301,16 @@ class EpisodeQueries:
         Raises:
             LookupError: no episode has this version.
         """
-        rows = fetch_records(self._connection, EpisodeDetails, _DETAILS, (version,))
-        if not rows:
+        if version not in self._details:
+            self.read_details([version])
+        if version not in self._details:
             raise LookupError(f"no episode has the version {version}")
-        return rows[0]
+        return self._details[version]
+
+    def read_details(self, versions: Sequence[int]) -> None:
+        """Read the episodes of `versions` in one statement; `details` then returns them without another one."""
+        rows = fetch_records(self._connection, EpisodeDetails, _DETAILS % placeholders(len(versions)), versions)
+        self._details |= {row.version: row for row in rows}
 
     def unsummarised_before(self, cutoff_us: int) -> list[EpisodeRow]:
         """Return the live episodes before `cutoff_us` that are in no summary, ordered by session and version."""
@@ -401,16 +417,18 @@ class EpisodeQueries:
     def to_embed(self, after: int, *, limit: int) -> list[EpisodeToEmbed]:
         """Return the next episodes after a version, including summaries, ordered by version."""
         return [
-            EpisodeToEmbed(
-                version=version, id=id, tier=tier, spoken=SpokenText(*columns[:3]), before=_spoken(columns[3:])
-            )
-            for version, id, tier, *columns in fetch_tuples(self._connection, _TO_EMBED, (after, limit))
+            EpisodeToEmbed(version=version, id=id, tier=tier, spoken=SpokenText(*columns), previous=previous)
+            for version, id, tier, previous, *columns in fetch_tuples(self._connection, _TO_EMBED, (after, limit))
         ]
 
-    def spoken_before(self, versions: Sequence[int]) -> dict[int, SpokenText | None]:
-        """Return the previous episode in the session of each of these episodes, without those that have expired."""
-        rows = fetch_tuples(self._connection, _SPOKEN_BEFORE % placeholders(len(versions)), versions)
-        return {version: _spoken(columns) for version, *columns in rows}
+    def previous(self, versions: Sequence[int]) -> dict[int, int]:
+        """Return the version of the previous episode of its session for each of these, unless it has expired."""
+        return dict(fetch_tuples(self._connection, _PREVIOUS % placeholders(len(versions)), versions))
+
+    def spoken_after(self, version: int) -> SpokenAfter | None:
+        """Return the text of an episode and the version of the one before it; None when it has expired."""
+        rows = fetch_tuples(self._connection, _SPOKEN_AFTER, (version,))
+        return SpokenAfter(SpokenText(*rows[0][1:]), rows[0][0]) if rows else None
 
     def tier_totals(self) -> dict[str, TierTotals]:
         """Return the number and size of the episodes by tier."""
@@ -430,11 +448,6 @@ class EpisodeQueries:
         statement = f"SELECT {', '.join(names)} FROM episodes ORDER BY version"
         rows: Any = self._connection.execute(statement)
         return rows
-
-
-def _spoken(columns: Sequence[Any]) -> SpokenText | None:
-    """Return the episode of the columns speaker, text and caption of an outer join; None: no row was joined."""
-    return None if columns[0] is None else SpokenText(*columns)
 
 
 def _writers(rows: Sequence[tuple[Any, ...]]) -> set[Writer]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import apsw
 
+from recollect.projections.queries.due_queries import DueQueries
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeQueries
 from recollect.projections.queries.episodes_with_turns import EpisodesWithTurns
@@ -49,6 +50,11 @@ class Snapshot:
     def episodes(self) -> EpisodeQueries:
         """Return the queries on episodes."""
         return EpisodeQueries(self._connection)
+
+    @cached_property
+    def due(self) -> DueQueries:
+        """Return the queries on the times at which episodes fall due."""
+        return DueQueries(self._connection)
 
     @cached_property
     def sessions(self) -> SessionQueries:

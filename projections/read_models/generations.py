@@ -17,7 +17,7 @@ from recollect.events.errors import StorageError
 from recollect.events.storage.database import connect, rename_database, storage_errors
 from recollect.events.storage.file_lock import file_lock
 from recollect.events.storage.private_files import make_private_folder
-from recollect.projections.read_models.layout import generation_path, generations, remove_database
+from recollect.projections.read_models.layout import EVICTED_NAME, generation_path, generations, remove_database
 from recollect.projections.schema.schema import read_state
 
 #: An unpublished empty generation of this age was left by a process that died: publishing takes milliseconds.
@@ -29,8 +29,16 @@ Result = TypeVar("Result")
 
 
 def next_generation(folder: Path) -> int:
-    """Return the number after the newest generation in `folder`."""
-    return (generations(folder) or [0])[-1] + 1
+    """Return the number after the newest generation that `folder` has, or has had."""
+    return max([*generations(folder), _evicted_generation(folder)]) + 1
+
+
+def _evicted_generation(folder: Path) -> int:
+    """Return the number of the generation that was removed last for the limit of the disk; 0 without one."""
+    try:
+        return int((folder / EVICTED_NAME).read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from recollect.events.storage.database import storage_errors
 from recollect.events.storage.private_files import make_private_folder
 from recollect.projections.projection_settings import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.read_models.build_limits import BuildLimits
 from recollect.projections.read_models.layout import folder_named, namespace_folder, remove_database
 from recollect.projections.read_models.lock_files import latest_first, locked, mark_used
 from recollect.projections.read_models.read_models import ReadModels
@@ -79,6 +80,7 @@ class History:
         self._bytes_max = bytes_max
         self._building: dict[_PastFile, Future[None]] = {}
         self._lock = threading.Lock()
+        self._limits = BuildLimits()
         self._pool = ThreadPoolExecutor(_BUILDERS, thread_name_prefix="recollect-history")
         self._closed = False
 
@@ -116,7 +118,7 @@ class History:
             on_progress: called with (events projected, events in all) after each batch of a build in this thread.
 
         Raises:
-            StillBuilding: the build is not complete at the deadline.
+            StillBuilding: the build is not complete at the deadline; `TooManyBuilds` when it has not begun.
             ProjectionFailed: an event up to `version` cannot be projected.
             StorageError: the file cannot be written or read.
         """
@@ -143,6 +145,7 @@ class History:
 
         Raises:
             ProjectionFailed: an event cannot be projected. StorageError: the file cannot be written or read.
+            TooManyBuilds: too many others are built at the same time.
         """
         file = self._file(namespace, version)
         with self._past(file, None, on_progress) as snapshot:
@@ -174,7 +177,8 @@ class History:
                     yield snapshot
                     return
             if deadline is None:
-                self._build(file, on_progress)
+                with self._limits.caller(file.namespace, file.version):
+                    self._build(file, on_progress)
             else:
                 self._await_build(file, deadline)
 
@@ -222,6 +226,7 @@ class History:
         with self._lock:
             future = self._building.get(file)
             if future is None:
+                self._limits.enter(file.namespace, file.version)
                 future = self._building[file] = self._pool.submit(self._build_in_background, file)
         try:
             future.result(max(0.0, deadline - time.monotonic()))
@@ -233,7 +238,10 @@ class History:
 
     def _build_in_background(self, file: _PastFile) -> None:
         # The future of a failed build stays, so that the next caller gets the error: the first may not wait any more.
-        self._build(file, None)
+        try:
+            self._build(file, None)
+        finally:
+            self._limits.leave(file.namespace, file.version)
         self._forget(file)
 
     def _forget(self, file: _PastFile) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from recollect.events.storage.namespace_folder import hashed_folder, named_folder
 
 _GENERATION = re.compile(r"(\d{6})\.db")
+#: The file of a namespace whose read model was removed for the limit of the disk: its last generation and version.
+EVICTED_NAME = "evicted"
 #: Folders of the data folder with one folder for each namespace, or with empty files for them.
 _FOLDERS_OF_NAMESPACES = frozenset(("namespaces", "archive", "as-of"))
 #: Ends of the names of files without plain texts: locks, the shared memory of a WAL, compressed segments, matrices.

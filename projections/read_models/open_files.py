@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 
@@ -26,6 +26,13 @@ class _Entry(Generic[File]):
     users: int = 0
     #: Whether the file was dropped while it had users; the last user closes it.
     dropped: bool = False
+    #: What is held while the file is open.
+    lease: ExitStack = field(default_factory=ExitStack)
+
+    def close(self) -> None:
+        """Close the file, then release what was held for it."""
+        with self.lease:
+            self.file.close()
 
 
 class OpenFiles(Generic[File]):
@@ -34,10 +41,18 @@ class OpenFiles(Generic[File]):
     Parameters:
         maximum: open files; the least recently used file without users is closed first.
         is_current: returns whether an open file is still the namespace's; if not, the file is dropped and opened again.
+        lease: returns what is held while the file of a namespace is open.
     """
 
-    def __init__(self, maximum: int, *, is_current: Callable[[File], bool] | None = None) -> None:
+    def __init__(
+        self,
+        maximum: int,
+        *,
+        is_current: Callable[[File], bool] | None = None,
+        lease: Callable[[str], AbstractContextManager[None]] | None = None,
+    ) -> None:
         self._maximum = maximum
+        self._lease = lease
         self._is_current = is_current
         self._entries: OrderedDict[str, _Entry[File]] = OrderedDict()
         #: Held while a file is opened or dropped; hold it to drop a file and replace it on disk in one step.
@@ -53,7 +68,7 @@ class OpenFiles(Generic[File]):
             with self.lock:
                 entry.users -= 1
                 if entry.dropped and not entry.users:
-                    entry.file.close()
+                    entry.close()
 
     def drop(self, namespace: str) -> None:
         """Close the file of `namespace` as soon as it has no users; the next use opens it again."""
@@ -62,7 +77,7 @@ class OpenFiles(Generic[File]):
             if entry is not None:
                 entry.dropped = True
                 if not entry.users:
-                    entry.file.close()
+                    entry.close()
 
     def drop_idle(self) -> None:
         """Close the least recently used file without users, if any."""
@@ -94,9 +109,16 @@ class OpenFiles(Generic[File]):
                 self.drop(namespace)
                 entry = None
             if entry is None:
-                entry = self._entries[namespace] = _Entry(open_file())
+                entry = self._entries[namespace] = self._opened(namespace, open_file)
             self._entries.move_to_end(namespace)
             entry.users += 1
             if len(self._entries) > self._maximum:
                 self.drop_idle()
             return entry
+
+    def _opened(self, namespace: str, open_file: Callable[[], File]) -> _Entry[File]:
+        """Return an entry of the file that `open_file` opens."""
+        with ExitStack() as lease:
+            if self._lease is not None:
+                lease.enter_context(self._lease(namespace))
+            return _Entry(open_file(), lease=lease.pop_all())

@@ -13,24 +13,26 @@ from pathlib import Path
 
 import apsw
 
+from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.backends.log import EventLog
-from recollect.events.errors import ForeignFile, LogRewound, ProjectionFailed, StorageError
+from recollect.events.errors import ForeignFile, LogRewound, LogUnreachable, ProjectionFailed
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import BUSY_TIMEOUT_MS, connect, storage_errors
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.projections.projection_settings import OPEN_MODELS_MAX
 from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.read_models.disk_limit import DiskLimit
 from recollect.projections.read_models.generations import built, empty_path, next_generation, publish
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.open_files import OpenFiles
+from recollect.projections.read_models.opening import open_projector
 from recollect.projections.read_models.purges import Purges
 from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATCH_EVENTS
 from recollect.projections.read_models.replay import build_read_model
 from recollect.projections.schema.content_hash import content_hash, keyword_index_matches
 from recollect.projections.schema.schema import (
-    SCHEMA_VERSION,
-    ReadModelState,
+    PAGE_BYTES,
     create_indexes,
     create_search,
     create_tables,
@@ -93,7 +95,7 @@ class _OpenReadModel:
         self._connection = connect(self.path, create=False)
         try:
             with storage_errors(self.path):
-                self.projector = _open_projector(log, namespace, self._connection, self.path)
+                self.projector = open_projector(log, namespace, self._connection, self.path)
         except BaseException:
             self._connection.close()
             raise
@@ -160,6 +162,7 @@ class ReadModels:
         first_batch_events, batch_events: events in the first transaction of a catch-up, and in those after it.
         replay_batch_events: events in one batch of a replay.
         far_behind_events: missing events over which a read model is replayed in bulk instead of caught up.
+        disk_bytes_max: bytes of read models and vectors on disk; 0: no limit.
     """
 
     def __init__(
@@ -172,6 +175,7 @@ class ReadModels:
         batch_events: int = BATCH_EVENTS,
         replay_batch_events: int = REPLAY_BATCH_EVENTS,
         far_behind_events: int = FAR_BEHIND_EVENTS,
+        disk_bytes_max: int = 0,
     ) -> None:
         #: The data folder.
         self.data = data
@@ -181,7 +185,11 @@ class ReadModels:
         self._far_behind_events = far_behind_events
         #: The log to project.
         self.log = log
-        self._open_files: OpenFiles[_OpenReadModel] = OpenFiles(open_files_max, is_current=_OpenReadModel.is_live)
+        #: Removes read models and vectors that were not used lately.
+        self.disk_limit = DiskLimit(data, log, disk_bytes_max)
+        self._open_files: OpenFiles[_OpenReadModel] = OpenFiles(
+            open_files_max, is_current=_OpenReadModel.is_live, lease=self.disk_limit.in_use
+        )
         #: By namespace; changed under the lock of the open files.
         self._parked: dict[str, Parked] = {}
         #: Follows the erasures of the log.
@@ -197,7 +205,12 @@ class ReadModels:
             StorageError: the file cannot be written.
             LogRewound: the log ends before the checkpoint; it is an older copy.
             StillBuilding: events were erased, and the read model without them is not built yet.
+            LogUnreachable: the log does not answer by the deadline.
         """
+        with answers_by(deadline):
+            return self._catch_up(namespace, deadline)
+
+    def _catch_up(self, namespace: str, deadline: float | None) -> ProjectionProgress:
         head = self._head(namespace, deadline)
         if head == 0:
             return ProjectionProgress(namespace=namespace, version=0, head=0, parked=None)
@@ -212,8 +225,11 @@ class ReadModels:
 
     @contextmanager
     def reading(self, namespace: str) -> Generator[Snapshot]:
-        """Yield a snapshot of the live read model; an empty one for a namespace without events."""
-        if self._head(namespace) == 0:
+        """Yield a snapshot of the live read model; an empty one for a namespace without events.
+
+        While the log cannot be reached, the file that is there is read as it is.
+        """
+        if not self._has_events(namespace):
             yield Snapshot(empty_read_model(self.log.log_id, namespace), 0)
             return
         with self._using(namespace) as read_model, read_model.reading() as snapshot:
@@ -290,6 +306,15 @@ class ReadModels:
     def close(self) -> None:
         """Close every file; a file in use is closed by its last reader."""
         self._open_files.drop_all()
+
+    def _has_events(self, namespace: str) -> bool:
+        """Return whether the namespace has events; while the log cannot be reached, whether it has a read model."""
+        try:
+            return self._head(namespace) > 0
+        except LogUnreachable:
+            if generations(namespace_folder(self.data, namespace)):
+                return True
+            raise
 
     def _head(self, namespace: str, deadline: float | None = None) -> int:
         """Return the newest version; first remove what was derived from events that are erased."""
@@ -393,10 +418,9 @@ class ReadModels:
 
     def _begin_generation(self, namespace: str, folder: Path) -> None:
         """Publish an empty generation."""
-        generation = next_generation(folder)
-        path = empty_path(folder)
+        generation, path = next_generation(folder), empty_path(folder)
         with storage_errors(path):
-            connection = connect(path)
+            connection = connect(path, page_bytes=PAGE_BYTES)
             connection.execute("BEGIN")
             create_tables(connection, log_id=self.log.log_id, namespace=namespace)
             create_indexes(connection)
@@ -420,31 +444,3 @@ class ReadModels:
                 publish(path, folder, generation, self.log.log_id)
                 self._open_files.drop(namespace)
                 self._parked.pop(namespace, None)
-
-
-def _open_projector(log: EventLog, namespace: str, connection: apsw.Connection, path: Path) -> Projector:
-    """Return the projector of an open file.
-
-    Raises:
-        ForeignFile: the file is no read model of this schema, log and namespace.
-        LogRewound: the log no longer has the event at the checkpoint.
-    """
-    try:
-        row = read_state(connection)
-    except (apsw.SQLError, LookupError) as error:
-        raise ForeignFile(f"{path} is no read model: {error}") from error
-    if (row.schema_version, row.log_id, row.namespace) != (SCHEMA_VERSION, log.log_id, namespace):
-        raise ForeignFile(f"{path} is of another schema, log or namespace")
-    if row.checkpoint and not _log_has_checkpoint(log, namespace, row):
-        raise LogRewound(namespace, row.checkpoint)
-    return Projector(log, namespace, connection, path)
-
-
-def _log_has_checkpoint(log: EventLog, namespace: str, row: ReadModelState) -> bool:
-    """Return whether the log still has the projected events: the chain hash at the checkpoint covers all before it."""
-    try:
-        events = log.read(namespace, after=row.checkpoint - 1, limit=1)
-    except StorageError:
-        # If the log is damaged, keep the read model: it may be the only copy. `recollect verify` reports the damage.
-        return True
-    return bool(events) and (events[0].version, events[0].hash) == (row.checkpoint, row.checkpoint_hash)

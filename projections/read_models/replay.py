@@ -20,7 +20,7 @@ from recollect.events.storage.atomic_file import sync_file
 from recollect.events.storage.private_files import make_private
 from recollect.projections.projector.event_handlers import apply_event
 from recollect.projections.projector.write_batch import EntityNames, WriteBatch, index_episodes
-from recollect.projections.schema.schema import create_indexes, create_search, create_tables
+from recollect.projections.schema.schema import PAGE_BYTES, create_indexes, create_search, create_tables
 
 #: Events projected in one batch.
 BATCH_EVENTS = 5_000
@@ -28,6 +28,7 @@ BATCH_EVENTS = 5_000
 _FTS_HASH_BYTES = 16 << 20
 
 _BULK_PRAGMAS: dict[str, bool | int | str] = {
+    "page_size": PAGE_BYTES,
     "journal_mode": "OFF",
     "synchronous": "OFF",
     "temp_store": "MEMORY",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.projections.queries.episode_queries import EpisodeQueries
+from recollect.projections.search_index.growing_arrays import GrowingArrays
 
 Ints = NDArray[np.int64]
+#: Numbers that fit into fewer bytes, since every episode has them in memory.
+SmallInts = NDArray[np.integer[Any]]
 
 #: Value of `EpisodeArrays.text_flags` before ranking has analysed the episode's text.
 UNKNOWN = 0
@@ -30,19 +33,19 @@ class EpisodeArrays:
     #: Time of the episode, in microseconds since 1970.
     occurred_at_us: Ints
     #: Position of the episode's session in `session_ids`; without a session, the position of None.
-    sessions: Ints
+    sessions: SmallInts
     #: Position of the episode's speaker in `speaker_names`.
-    speakers: Ints
+    speakers: SmallInts
     #: Code of the episode's role (`ROLES`).
-    roles: Ints
+    roles: SmallInts
     #: Importance, 1 to 10.
-    importances: Ints
+    importances: SmallInts
     #: Bytes of the indexed text: the document length of BM25.
-    lengths: Ints
+    lengths: SmallInts
     #: Bytes of the indexed text of the episode and of the episode before it in its session.
-    window_lengths: Ints
+    window_lengths: SmallInts
     #: 1 for a raw episode, 0 for a summary.
-    raw: Ints
+    raw: SmallInts
     #: Flags of the text, written by `ranking.features` on first use (`UNKNOWN` before). Only this array changes.
     text_flags: NDArray[np.int64]
     #: Ids of the sessions.
@@ -56,9 +59,17 @@ class EpisodeArrays:
     through: int
     #: `removal` of the read model when the arrays were read; a later removal makes them invalid.
     last_removal_version: int
+    #: The memory of the arrays above, and that of `row_by_version`: later episodes are appended there.
+    columns: GrowingArrays = field(default_factory=GrowingArrays, repr=False)
+    version_rows: GrowingArrays = field(default_factory=GrowingArrays, repr=False)
 
     def __len__(self) -> int:
         return len(self.versions)
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the memory of the arrays, without the room behind them."""
+        return self.row_by_version.nbytes + sum(getattr(self, name).nbytes for name in _ARRAYS)
 
     @cached_property
     def mean_length(self) -> float:
@@ -143,14 +154,21 @@ class EpisodeArrays:
         ordered: dict[str, Any] = {name: column[order] for name, column in columns.items()}
         row_by_version = np.full(self.through + 1, -1, np.int32)
         row_by_version[ordered["versions"]] = np.arange(len(order))
-        return replace(added, **ordered, row_by_version=row_by_version, through=self.through)
+        return replace(
+            added,
+            **ordered,
+            row_by_version=row_by_version,
+            through=self.through,
+            columns=GrowingArrays(),
+            version_rows=GrowingArrays(),
+        )
 
     def _with_rows(self, rows: Sequence[tuple[Any, ...]], through: int) -> EpisodeArrays:
         """Return the arrays with `rows` at the end, with the columns of `EpisodeQueries.array_rows`."""
         versions, times, sessions, roles, speakers, importances, previous, lengths, raw = zip(*rows, strict=True)
         session_ids, session_positions = _interned(self.session_ids, sessions)
         speaker_names, speaker_positions = _interned(self.speaker_names, speakers)
-        added = {
+        added: dict[str, Any] = {
             "versions": _ints(versions),
             "occurred_at_us": _ints(times),
             "sessions": session_positions,
@@ -161,15 +179,20 @@ class EpisodeArrays:
             "raw": _ints(raw),
             "text_flags": np.full(len(rows), UNKNOWN, np.int64),
         }
-        arrays: dict[str, Any] = {name: np.concatenate([getattr(self, name), array]) for name, array in added.items()}
-        before = _lengths_before(arrays["versions"], arrays["lengths"], previous)
-        arrays["window_lengths"] = np.concatenate([self.window_lengths, added["lengths"] + before])
-        new_versions = np.full(max(0, through + 1 - len(self.row_by_version)), -1, np.int32)
-        row_by_version = np.concatenate([self.row_by_version, new_versions])
-        row_by_version[added["versions"]] = np.arange(len(self), len(arrays["versions"]))
+        # The window lengths are those of the episodes alone until the others can be looked up.
+        columns, arrays = self.columns.extended(
+            {name: getattr(self, name) for name in _ARRAYS}, added | {"window_lengths": added["lengths"]}
+        )
+        arrays["window_lengths"][len(self) :] += _lengths_before(arrays["versions"], arrays["lengths"], previous)
+        first = len(self.row_by_version)
+        new_rows = np.full(through + 1 - first, -1, np.int32)
+        new_rows[added["versions"] - first] = np.arange(len(self), len(self) + len(rows))
+        version_rows, by_version = self.version_rows.extended({"": self.row_by_version}, {"": new_rows})
         return EpisodeArrays(
             **arrays,
-            row_by_version=row_by_version,
+            row_by_version=by_version[""],
+            columns=columns,
+            version_rows=version_rows,
             session_ids=session_ids,
             speaker_names=speaker_names,
             through=through,
@@ -177,6 +200,16 @@ class EpisodeArrays:
         )
 
 
+#: Types of the fields with small numbers: 45 bytes an episode in all, instead of 84.
+_TYPES: dict[str, type[np.integer[Any]]] = {
+    "sessions": np.int32,
+    "speakers": np.int32,
+    "roles": np.int8,
+    "importances": np.int8,
+    "lengths": np.int32,
+    "window_lengths": np.int32,
+    "raw": np.int8,
+}
 #: Fields with one number an episode.
 _ARRAYS = (
     "versions",
@@ -194,8 +227,7 @@ _ARRAYS = (
 
 def empty_episode_arrays(last_removal_version: int) -> EpisodeArrays:
     """Return arrays without episodes, to be extended."""
-    empty = np.empty(0, np.int64)
-    arrays: dict[str, Any] = dict.fromkeys(_ARRAYS, empty) | {"text_flags": np.empty(0, np.int64)}
+    arrays: dict[str, Any] = {name: np.empty(0, _TYPES.get(name, np.int64)) for name in _ARRAYS}
     return EpisodeArrays(
         **arrays,
         row_by_version=np.empty(0, np.int32),

@@ -14,9 +14,10 @@ from recollect.projections.search_index.postings import PostingLists, Postings
 
 #: Read models whose indexes are cached; the least recently used one is evicted first.
 _READ_MODELS_MAX = 64
-#: Versions read in one step; an extension that runs out of time keeps its finished steps.
-READ_VERSIONS = 50_000
-#: Episodes of all cached arrays together, about 100 bytes each: 400 MB.
+#: Versions read in one step: their rows are Python objects for a moment, 400 bytes each, whose memory stays with the
+#: process. An extension that runs out of time keeps its finished steps.
+READ_VERSIONS = 5_000
+#: Episodes of all cached arrays together, about 50 bytes each: 200 MB.
 _EPISODES_MAX = 4_000_000
 
 
@@ -69,6 +70,14 @@ class IndexCache:
             result = index = index._replace(episodes=index.episodes.extended(snapshot.episodes, snapshot.version))
         self._put(path, index)
         return result
+
+    def size_bytes(self) -> dict[str, int]:
+        """Return the memory of the cached indexes, by part; knowledge is not counted."""
+        indexes = self._indexes.values()
+        return {
+            "episode arrays": sum(index.episodes.size_bytes for index in indexes),
+            "posting lists": sum(index.postings.size_bytes for index in indexes),
+        }
 
     def drop_removed(self) -> None:
         """Drop the indexes of read models whose files are removed."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.projector.predicates import attribute_stems, canonical
@@ -23,6 +25,8 @@ from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.search_index.knowledge_graph import KnowledgeGraph, Node, build_graph
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import distinct_words
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 #: Texts whose stems are cached: most texts of an index are unchanged when it is loaded again.
 _TEXTS_MAX = 50_000
@@ -51,11 +55,7 @@ class KnowledgeIndex:
     @cached_property
     def rows_with_term(self) -> Mapping[str, Sequence[int]]:
         """Return the rows of `items` that contain a stem, by stem."""
-        rows: dict[str, list[int]] = {}
-        for row, terms in enumerate(self.terms):
-            for term in terms:
-                rows.setdefault(term, []).append(row)
-        return rows
+        return _rows_by(self.terms)
 
     @cached_property
     def active_facts(self) -> Mapping[str, Mapping[Node, Sequence[int]]]:
@@ -76,6 +76,72 @@ class KnowledgeIndex:
                 predicates.setdefault(min(stems), []).append(predicate)
         return predicates
 
+    def has_kind(self, kinds: frozenset[str]) -> NDArray[np.bool_]:
+        """Return the mask of the items of `kinds`, shape (items,); computed once, so it must not be changed."""
+        mask = self._kind_masks.get(kinds)
+        if mask is None:
+            mask = np.fromiter((item.kind in kinds for item in self.items), np.bool_, len(self.items))
+            self._kind_masks[kinds] = mask
+        return mask
+
+    @cached_property
+    def confidences(self) -> NDArray[np.float64]:
+        """Return the confidence of each item, shape (items,)."""
+        return np.array([item.confidence for item in self.items], np.float64)
+
+    @cached_property
+    def is_stale(self) -> NDArray[np.bool_]:
+        """Return the mask of the stale items, shape (items,)."""
+        return np.array([item.status == "stale" for item in self.items], np.bool_)
+
+    @cached_property
+    def has_entities(self) -> NDArray[np.bool_]:
+        """Return the mask of the items that are about entities, shape (items,)."""
+        return np.array([bool(item.entities) for item in self.items], np.bool_)
+
+    @cached_property
+    def valid_until_us(self) -> Ints:
+        """Return the end of validity of each item, shape (items,); the highest number for one without an end."""
+        endless = np.iinfo(np.int64).max
+        ends = (endless if item.valid_until_us is None else item.valid_until_us for item in self.items)
+        return np.fromiter(ends, np.int64, len(self.items))
+
+    @cached_property
+    def rows_by_subject(self) -> Mapping[Node, Sequence[int]]:
+        """Return the rows of the items by the first entity that they are about."""
+        return _rows_by(item.entities[:1] for item in self.items)
+
+    @cached_property
+    def rows_by_title_stem(self) -> Mapping[str, Sequence[int]]:
+        """Return the rows of the items by the stems of their titles."""
+        return _rows_by(frozenset[str]().union(*titles) for titles in self.title_stems)
+
+    @cached_property
+    def rows_by_document(self) -> Mapping[str, Sequence[int]]:
+        """Return the rows of the passages of each document."""
+        return _rows_by(() if item.document_id is None else (item.document_id,) for item in self.items)
+
+    @cached_property
+    def replaced_rows(self) -> Mapping[int, str]:
+        """Return the rows of the passages of replaced documents, each with the id of the document in its place."""
+        return {row: item.replaced_by.document_id for row, item in enumerate(self.items) if item.replaced_by}
+
+    @cached_property
+    def contradicted_rows(self) -> Sequence[int]:
+        """Return the rows of the passages of documents that another one contradicts and none replaces."""
+        return [row for row, item in enumerate(self.items) if not item.replaced_by and item.contradicted_by is not None]
+
+    @cached_property
+    def ratings_by_row(self) -> Mapping[int, float]:
+        """Return the rating of each item that has one other than 0."""
+        if not self.ratings:
+            return {}
+        return {row: rating for row, item in enumerate(self.items) if (rating := self.ratings.get(item.id, 0.0))}
+
+    @cached_property
+    def _kind_masks(self) -> dict[frozenset[str], NDArray[np.bool_]]:
+        return {}
+
     @cached_property
     def digests(self) -> Sequence[bytes]:
         """Return the sha256 of each item's text: the key of its vector in `vectors.db`."""
@@ -85,6 +151,19 @@ class KnowledgeIndex:
         """Return the inverse document frequency of a stem, as in BM25."""
         frequency = len(self.rows_with_term.get(term, ()))
         return math.log1p((len(self.items) - frequency + 0.5) / (frequency + 0.5))
+
+
+def _rows_by(keys_by_row: Iterable[Iterable[_Key]]) -> dict[_Key, list[int]]:
+    """Return the rows that have a key, by key.
+
+    Parameters:
+        keys_by_row: the keys of each row, each once.
+    """
+    rows: dict[_Key, list[int]] = {}
+    for row, keys in enumerate(keys_by_row):
+        for key in keys:
+            rows.setdefault(key, []).append(row)
+    return rows
 
 
 class StemCache:

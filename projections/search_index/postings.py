@@ -8,8 +8,9 @@ loaded at the start.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,9 +19,11 @@ from numpy.typing import NDArray
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.keyword_queries import KeywordQueries
 from recollect.projections.search_index.episode_arrays import Ints
+from recollect.projections.search_index.growing_arrays import GrowingArrays
 
-#: Entries of all cached posting lists together, 10 bytes each: 40 MB.
+#: Entries of all cached posting lists together: 24 MB.
 ENTRIES_MAX = 4_000_000
+_ENTRY_BYTES = 6
 #: Events since the last search over which the cached lists are read again instead of being extended.
 TAIL_EVENTS_MAX = 500
 #: Characters of their texts for the same: 1 MB of text takes 0.5 s to stem, the lists of a query's words 10 ms to read.
@@ -32,15 +35,22 @@ class Posting:
     """The posting list of a stem: the episodes that contain it, one entry each."""
 
     #: Versions of the episodes, ascending.
-    versions: Ints
+    versions: NDArray[np.integer[Any]]
     #: Occurrences in the episode itself, 255 at most.
     turn: NDArray[np.uint8]
     #: Occurrences in the episode and the episode before it, 255 at most.
     window: NDArray[np.uint8]
+    #: The memory of the arrays: later episodes are appended there.
+    columns: GrowingArrays = field(default_factory=GrowingArrays, compare=False, repr=False)
 
 
 class PostingLists(Protocol):
     """The posting lists of a read model, by stem."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the memory of the cached posting lists."""
+        ...
 
     def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
         """Return the posting lists of stemmed `terms`; see `Postings.get`."""
@@ -60,6 +70,11 @@ class PostingsWithTurns:
         self._postings = postings
         self._turns = turns
 
+    @property
+    def size_bytes(self) -> int:
+        """Return the memory of the cached posting lists."""
+        return self._postings.size_bytes
+
     def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
         """Return the posting lists of stemmed `terms`; see `Postings.get`."""
         stem = index.stemmer()
@@ -74,7 +89,7 @@ class PostingsWithTurns:
                 count = own.get(term, 0)
                 entries[term].append((turn, count, count + before.get(term, 0)))
         stored = zip(terms, self._postings.get(index, terms, version), strict=True)
-        return [merge_postings([posting, _posting_of_turns(entries[term])]) for term, posting in stored]
+        return [merge_postings([posting, _posting_of(entries[term])]) for term, posting in stored]
 
 
 class Postings:
@@ -91,6 +106,11 @@ class Postings:
         #: All cached posting lists contain the episodes up to this version.
         self._through = 0
         self._lock = threading.Lock()
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the memory of the cached posting lists."""
+        return _ENTRY_BYTES * self._terms.size
 
     def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
         """Return the posting lists of stemmed `terms`.
@@ -117,7 +137,7 @@ class Postings:
     def _advance(self, index: KeywordQueries, version: int) -> None:
         """Extend the cached posting lists to `version`, or clear the cache when that is faster."""
         cached = self._terms.keys()
-        tail: dict[str, Posting] | None = None
+        tail: dict[str, list[tuple[int, int, int]]] | None = None
         if cached and version - self._through <= self._tail_events_max:
             tail = _tail(index, self._through, version, cached)
         if tail is None:
@@ -126,14 +146,10 @@ class Postings:
             self._add(tail)
         self._through = version
 
-    def _add(self, tail: Mapping[str, Posting]) -> None:
+    def _add(self, tail: Mapping[str, Sequence[tuple[int, int, int]]]) -> None:
+        """Append the entries of `tail` to the cached posting lists of their stems."""
         self._terms.put_all(
-            {
-                term: Posting(
-                    *(np.concatenate(pair) for pair in zip(_arrays(cached), _arrays(tail[term]), strict=True))
-                )
-                for term, cached in self._terms.get_all(tail).items()
-            }
+            {term: _appended(cached, _posting_of(tail[term])) for term, cached in self._terms.get_all(tail).items()}
         )
 
 
@@ -169,29 +185,38 @@ def _read(index: KeywordQueries, term: str) -> Posting:
     return _posting(occurrences >> 1, occurrences & 1)
 
 
-def _tail(index: KeywordQueries, after: int, version: int, terms: Set[str]) -> dict[str, Posting] | None:
-    """Return the posting lists of those of the stems `terms` that the episodes after `after` up to `version` have.
+def _appended(posting: Posting, tail: Posting) -> Posting:
+    """Return a posting list with the entries of later episodes at its end."""
+    columns, arrays = posting.columns.extended(_arrays(posting), _arrays(tail))
+    return Posting(arrays["versions"], arrays["turn"], arrays["window"], columns)
+
+
+def _tail(
+    index: KeywordQueries, after: int, version: int, terms: Set[str]
+) -> dict[str, list[tuple[int, int, int]]] | None:
+    """Return version and counts in turn and window, by stem in `terms`, of the episodes after `after` up to `version`.
 
     None stands for episodes with more than `TAIL_CHARS_MAX` characters, such as one message of 1 MiB.
     """
     stem = index.stemmer()
-    occurrences: dict[str, list[tuple[int, int]]] = {}
+    entries: dict[str, list[tuple[int, int, int]]] = {}
     chars_left = TAIL_CHARS_MAX
-    for episode_version, *texts in index.indexed_texts(after, version):
-        chars_left -= sum(len(text) for text in texts if text)
+    for episode_version, text, caption, previous in index.indexed_texts(after, version):
+        chars_left -= sum(len(part) for part in (text, caption, previous) if part)
         if chars_left < 0:
             return None
-        for own, text in zip((1, 1, 0), texts, strict=True):
-            for term in stem(text) if text else ():
-                if term in terms:
-                    occurrences.setdefault(term, []).append((episode_version, own))
-    return {term: _posting(*np.array(pairs, np.int64).T) for term, pairs in occurrences.items()}
+        own = Counter(term for part in (text, caption) if part for term in stem(part) if term in terms)
+        window = own + Counter(term for term in stem(previous) if term in terms) if previous else own
+        for term, count in window.items():
+            entries.setdefault(term, []).append((episode_version, own[term], count))
+    return entries
 
 
-def _posting_of_turns(entries: Sequence[tuple[int, int, int]]) -> Posting:
+def _posting_of(entries: Sequence[tuple[int, int, int]]) -> Posting:
     """Return the posting list of a stem from versions with their counts in the turn and in the window."""
     versions, turn, window = np.array(entries, np.int64).reshape(-1, 3).T
-    return Posting(versions, np.minimum(turn, 255).astype(np.uint8), np.minimum(window, 255).astype(np.uint8))
+    counts = np.minimum(turn, 255).astype(np.uint8), np.minimum(window, 255).astype(np.uint8)
+    return Posting(versions.astype(np.int32), *counts)
 
 
 def _posting(versions: Ints, own: Ints) -> Posting:
@@ -202,13 +227,13 @@ def _posting(versions: Ints, own: Ints) -> Posting:
         own: 1 for an occurrence in the episode itself, 0 for one in the episode before it.
     """
     if not len(versions):
-        return Posting(versions, np.empty(0, np.uint8), np.empty(0, np.uint8))
+        return Posting(versions.astype(np.int32), np.empty(0, np.uint8), np.empty(0, np.uint8))
     starts = np.flatnonzero(np.diff(versions, prepend=versions[0] - 1))
-    return Posting(versions[starts], _counts(own, starts), _counts(np.ones_like(own), starts))
+    return Posting(versions[starts].astype(np.int32), _counts(own, starts), _counts(np.ones_like(own), starts))
 
 
-def _arrays(posting: Posting) -> tuple[NDArray[Any], ...]:
-    return posting.versions, posting.turn, posting.window
+def _arrays(posting: Posting) -> dict[str, NDArray[Any]]:
+    return {"versions": posting.versions, "turn": posting.turn, "window": posting.window}
 
 
 def _counts(values: Ints, starts: Ints) -> NDArray[np.uint8]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from recollect.events.intake.recalled_context import NOTE, TAG
@@ -53,6 +53,13 @@ def fence(lines: Sequence[str], random_part: str = "") -> str:
 def single_line(text: str) -> str:
     """Return recalled text on one line, without unseen signs, with imitated tags of the fence disabled."""
     return disable_tags(" ".join(_UNSEEN.sub("", text).split()))
+
+
+def single_lines(text: str, parts: Iterable[str]) -> list[str]:
+    """Return `single_line` of each of `parts`, which are on one line each and have only signs of `text`."""
+    if _UNSEEN.search(text) is None and _OPENING_OR_CODE.search(text) is None:
+        return list(parts)
+    return [single_line(part) for part in parts]
 
 
 def disable_tags(text: str) -> str:

@@ -26,8 +26,9 @@ from recollect.api.operations.health import health_report
 from recollect.api.settings import Settings, load_settings
 from recollect.events.envelope import microseconds, now_us
 from recollect.events.validation import drafts
-from recollect.jobs.queue.actors import BATCH_NAMESPACES, declare_actors
+from recollect.jobs.queue.actors import declare_actors
 from recollect.jobs.queue.broker import open_broker
+from recollect.jobs.queue.due_namespaces import BATCH_NAMESPACES
 from recollect.jobs.queue.registry import SCHEDULED_JOBS
 from recollect.jobs.queue.run_store import new_heartbeat
 from recollect.projections.schema.content_hash import content_hash

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_type
 
 from recollect import AsyncClient, AsyncRecollect, Client, Recollect
+from recollect.api.result_types import MemoryItem
 
 with Recollect("data") as memory, Client("http://127.0.0.1:8787", "rcl_token") as client:
     for one in (memory, client):
@@ -42,6 +43,34 @@ with Recollect("data") as memory, Client("http://127.0.0.1:8787", "rcl_token") a
         assert_type(one.sources("ann", "e1")[0].text, str)
         assert_type(one.version("ann", 1), int | None)
         assert_type(one.namespaces()["items"][0]["version"], int)
+        assert_type(one.list("ann", "facts")["items"][0]["object"], str)
+        assert_type(one.list("ann", "preferences")["items"][0]["standing"], bool)
+        assert_type(one.list("ann", "procedures")["items"][0]["steps"], list[str])
+        assert_type(one.list("ann", "relationships")["items"][0]["weight"], float)
+        assert_type(one.list("ann", "documents", limit=5)["items"][0]["chunks"][0]["number"], int)
+        assert_type(one.list("ann", "dates", filters={"since": "2026-01-01T00:00:00Z"})["items"][0]["start"], str)
+        assert_type(one.list("ann", "questions")["next"], str | None)
+        assert_type(one.list("ann", "observations", after="7")["items"][0]["id"], str)
+        assert_type(one.preference_history("ann", "p1")["items"][0]["strength"], float)
+        memory_item = one.get("ann", "m1")
+        if memory_item["kind"] == "fact":
+            assert_type(memory_item["valid_until"], str | None)
+        elif memory_item["kind"] == "entity":
+            assert_type(memory_item["aliases"], list[str])
+        assert_type(one.pin("ann", "m1")["pinned"], bool)
+        assert_type(one.end("ann", "m1")["id"], str)
+        assert_type(one.separate("ann", "Ann", "Annie")["aliases"], list[str])
+        assert_type(one.update("ann", "m1", object="Porto", standing=True), MemoryItem)
+        assert_type(one.erase("ann", subject="Ann")["log"]["count"], int)
+        assert_type(one.erase("ann", everything=True, dry_run=True)["events"], int)
+        assert_type(one.receipts("ann")[0]["sig"]["public_key"], str)
+        assert_type(one.retrieve("ann", "tea", limit=5, kinds=["fact"], as_of=7, also=("team",)).tokens, int)
+        one.retrieve("ann", "tea", limit="many")  # pyright: ignore[reportArgumentType]
+        one.retrieve("ann", "tea", limits=5)  # pyright: ignore[reportCallIssue]
+        one.append_and_retrieve("ann", [], as_of=7)  # pyright: ignore[reportCallIssue]
+        one.update("ann", "m1", objekt="Porto")  # pyright: ignore[reportCallIssue]
+        with one.turn("ann", "s1", "Hello", budget_tokens=800, metadata={"channel": "email"}) as turned:
+            assert_type(turned.context, str)
 
 
 async def asynchronous() -> None:
@@ -50,3 +79,6 @@ async def asynchronous() -> None:
             assert_type((await one.retrieve("ann", "tea")).items[0].text, str)
             assert_type((await one.facts("ann"))["items"][0]["confidence"], float)
             assert_type((await one.settle("ann")).is_settled, bool)
+            assert_type((await one.list("ann", "preferences"))["items"][0]["value"], str)
+            assert_type((await one.erase("ann", session_id="s1", dry_run=True))["by_type"], dict[str, int])
+            assert_type((await one.get("ann", "m1"))["kind"] == "fact", bool)

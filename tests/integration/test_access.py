@@ -71,6 +71,20 @@ def test_every_route_declares_a_right_and_says_so_in_openapi(house: Application)
     assert public == {"/health/live", "/health/ready"} | {path for _, path in viewer}
 
 
+def test_every_route_that_reads_memories_is_a_line_of_the_audit_log() -> None:
+    rights = declared_rights(ROUTERS).items()
+    reads = {path: right for (method, path), right in rights if method == "GET" and "/{namespace}/" in path}
+    # Numbers, versions and times, and receipts, which are without names.
+    assert {path.rpartition("/")[2] for path, right in reads.items() if not right.is_audited} == {
+        "moments",
+        "receipts",
+        "stats",
+        "tiers",
+        "verify",
+        "version",
+    }
+
+
 def test_a_route_without_a_right_is_refused_at_import() -> None:
     router = GuardedRouter()
     with pytest.raises(TypeError, match="declares no right"):

@@ -243,7 +243,7 @@ def test_a_pruned_log_is_backed_up_and_restored_with_its_archive(tmp_path: Path)
     log.close()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(history=histories(60), steps=st.lists(st.sampled_from(["seal", "prune", "append"]), max_size=12))
 def test_sealing_and_pruning_at_any_time_changes_nothing_that_is_read(
     tmp_path_factory: pytest.TempPathFactory, history: list[dict[str, object]], steps: list[str]

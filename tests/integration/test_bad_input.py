@@ -110,7 +110,7 @@ def test_a_bad_option_is_refused_in_python(memory: Recollect) -> None:
     with pytest.raises(InvalidInput, match="limit"):
         memory.retrieve("a", "x", limit=0)
     with pytest.raises(InvalidInput, match="surprise"):
-        memory.retrieve("a", "x", surprise=1)
+        memory.retrieve("a", "x", surprise=1)  # pyright: ignore[reportCallIssue]
 
 
 @pytest.mark.parametrize(

@@ -143,11 +143,11 @@ async def test_the_asynchronous_memory_adds_and_edits_the_same_way(tmp_path: Pat
     settings = load_settings(data=tmp_path, embedding_model="none")
     async with AsyncRecollect(settings=settings, workers=False) as memory:
         assert [one.id for one in await memory.add("a", _CHAT, session_id="s1")] == ["m1", "m2"]
-        assert (await memory.get("a", "m1"))["text"] == "I love tea"
+        assert (await memory.get("a", "m1")).get("text") == "I love tea"
         assert (await memory.pin("a", "m1"))["pinned"]
         assert not (await memory.unpin("a", "m1"))["pinned"]
         updated = await memory.update("a", "m1", text="I love cocoa")
-        assert (await memory.forget("a", updated["id"]))["kind"] == "episode"
+        assert (await memory.forget("a", str(updated["id"])))["kind"] == "episode"
         stated = {"type": "fact.stated", "id": "f", "payload": {"subject": "Ann", "predicate": "is", "object": "here"}}
         await memory.append("a", stated)
         assert (await memory.end("a", "f"))["status"] == "ended"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import logging
+import re
 import subprocess
 import sys
 from collections.abc import Generator
@@ -152,13 +154,13 @@ def test_memories_are_changed_and_forgotten(client: Client, ns: str) -> None:
     assert client.pin(ns, fact["id"], reason="important")["pinned"]
     assert not client.unpin(ns, fact["id"])["pinned"]
     corrected = client.update(ns, fact["id"], text="Braga")
-    assert client.get(ns, fact["id"])["status"] == "superseded"
-    assert client.get(ns, fact["id"], as_of=1)["status"] == "active"
+    assert client.get(ns, fact["id"]).get("status") == "superseded"
+    assert client.get(ns, fact["id"], as_of=1).get("status") == "active"
     assert len(client.fact_history(ns, fact["id"])["items"]) == 2
-    assert client.end(ns, corrected["id"], ended_at=datetime.now(UTC) - timedelta(days=1))["status"] == "ended"
-    assert client.forget(ns, corrected["id"])["kind"] == "fact"
+    assert client.end(ns, str(corrected["id"]), ended_at=datetime.now(UTC) - timedelta(days=1))["status"] == "ended"
+    assert client.forget(ns, str(corrected["id"]))["kind"] == "fact"
     with pytest.raises(NotFound, match="no memory with the id"):
-        client.get(ns, corrected["id"])
+        client.get(ns, str(corrected["id"]))
     assert [page["type"] for page in client.events(ns, after=1, limit=2)["items"]] == [
         "memory.pinned",
         "memory.unpinned",
@@ -186,6 +188,15 @@ def test_lists_and_the_graph_are_paged_and_filtered(client: Client, ns: str) -> 
             client.facts(ns, filters=wrong)
     with pytest.raises(InvalidInput, match="no list is called"):
         client.list(ns, "receipts")
+
+
+def test_the_log_of_a_bot_has_no_names(client: Client, ns: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="httpx2")
+    client.graph(ns, "Ann")
+    with pytest.raises(NotFound):
+        client.get(ns, "the diary")
+    assert re.findall(r"namespaces/[0-9a-f]{12}/(\w+) ", caplog.text) == ["graph", "memories"]
+    assert [text for text in (ns, "Ann", "diary") if text in caplog.text] == []
 
 
 def test_work_on_a_namespace(client: Client, ns: str) -> None:

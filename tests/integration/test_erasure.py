@@ -18,6 +18,7 @@ from support.events import Event, message
 from recollect import Recollect
 from recollect.api.importers.jsonl_import import import_jsonl
 from recollect.api.pages.export import export_lines
+from recollect.api.receipt_types import Receipt
 from recollect.api.settings import load_settings
 from recollect.events.errors import Erased, InvalidEvent, InvalidInput, NotFound
 from recollect.events.integrity.backup import backup, restore
@@ -127,7 +128,7 @@ def test_no_file_has_a_word_of_what_was_erased(erased: tuple[Recollect, Path], r
     if memory.parts.log.archive is None and "shared_postgres" in request.fixturenames:
         # Payloads were never plain there; headers stay in dead rows until the server reuses them.
         server = request.getfixturevalue("shared_postgres")
-        assert b"I love Zqcanary" not in bytes_of(server._data)
+        assert b"I love Zqcanary" not in bytes_of(server.data)
 
 
 def test_what_is_left_is_served_and_consistent(erased: tuple[Recollect, Path]) -> None:
@@ -197,7 +198,7 @@ def test_the_files_are_searched_for_the_erased_texts(erased: tuple[Recollect, Pa
         assert own["bytes"] > 100_000
 
 
-def scans_of(receipt: dict[str, Any]) -> list[dict[str, Any]]:
+def scans_of(receipt: Receipt) -> list[dict[str, Any]]:
     return [target for target in receipt["targets"] if "residue_windows" in target]
 
 
@@ -249,7 +250,7 @@ def test_all_versions_of_an_updated_message_go_together(tmp_path: Path, which: s
     with opened(tmp_path) as memory:
         memory.append("a", [message(f"my {WORD} code is 4471", id="m1"), message("hello", causation_id="m1")])
         updated = memory.update("a", "m1", text=f"my {WORD} code is 4472")
-        memory.erase("a", event_ids=["m1" if which == "first" else updated["id"]])
+        memory.erase("a", event_ids=["m1" if which == "first" else str(updated["id"])])
         assert [item["text"] for item in memory.episodes("a")["items"]] == ["hello"]
     assert WORD.encode() not in bytes_of(tmp_path)
 

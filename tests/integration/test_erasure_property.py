@@ -82,7 +82,7 @@ def live(memory: Recollect, namespace: str, events: list[Event]) -> None:
     memory.compact(namespace, now="2026-01-20T00:00:00Z")
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(history=histories())
 def test_the_rest_answers_as_if_it_had_never_been_said(
     memory: Recollect, history: tuple[list[Event], set[int], bool]

@@ -250,7 +250,7 @@ _NAME = _HOSTILE.map(lambda text: "".join(c for c in text if c.isprintable())[:6
 _OBJECT = _HOSTILE.filter(lambda text: bool(text.strip()) and text.encode(errors="ignore").decode() == text)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=_OBJECT)
 def test_hostile_text_is_text_in_markdown_and_in_front_matter(text: str) -> None:
     tokens = MarkdownIt("commonmark", {"linkify": False}).enable("strikethrough").parse(f"- **k:** {escaped(text)}")
@@ -271,7 +271,7 @@ def test_hostile_text_is_text_in_markdown_and_in_front_matter(text: str) -> None
     assert yaml.safe_load(front_matter({"title": text}).split("---\n")[1]) == {"title": text}
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(facts=st.lists(st.tuples(_NAME, _NAME, _OBJECT), min_size=1, max_size=5), said=_OBJECT)
 def test_a_view_of_hostile_memories_appends_nothing_and_an_edit_is_one_correction(
     facts: list[tuple[str, str, str]], said: str
@@ -298,6 +298,70 @@ def texts_of(folder: Path) -> list[str]:
     return [path.read_text(encoding="utf-8") for path in folder.rglob("*.md")]
 
 
+def remembered(memory: Recollect) -> dict[str, Any]:
+    """Return what a bundle has to bring back."""
+    fields = {
+        "facts": ("subject", "predicate", "object", "type", "layer", "valid_from", "valid_until"),
+        "preferences": ("subject", "category", "name", "value"),
+        "procedures": ("name", "trigger", "steps"),
+        "relationships": ("source", "type", "target", "properties"),
+        "documents": ("title", "text", "uri", "metadata"),
+    }
+    now = {
+        name: sorted(
+            ([row[field] for field in columns] for row in memory.list("ann", name)["items"] if _holds(row)), key=str
+        )
+        for name, columns in fields.items()
+    }
+    entities = memory.entities("ann")["items"]
+    return now | {"entities": {(row["name"], row["type"], row["description"], *row["aliases"]) for row in entities}}
+
+
+def _holds(row: Any) -> bool:
+    return row.get("status", "active") == "active"
+
+
+_TEXTS = st.one_of(_NAME, st.sampled_from(["Porto", "a cat", "tea: green"]))
+
+
+@settings(max_examples=6)
+@given(facts=st.lists(st.tuples(_NAME, _TEXTS), max_size=3, unique_by=lambda pair: pair[0].casefold()), value=_TEXTS)
+def test_a_bundle_comes_back_as_the_same_knowledge(facts: list[tuple[str, str]], value: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = (load_settings(data=Path(folder) / name, embedding_model="none") for name in "ab")
+        bundle = Path(folder) / "bundle"
+        with Recollect(settings=first, workers=False) as memory:
+            fill(memory)
+            memory.append(
+                "ann",
+                [
+                    *(fact(subject, "owns", object) for subject, object in facts),
+                    {"type": "preference.stated", "payload": {"key": "greeting", "value": value}},
+                ],
+            )
+            write_bundle(bundle, export_files(memory, "ann", "okf"))
+            expected = remembered(memory)
+        report = import_path(bundle, settings=second, namespace="ann")
+        assert (report.format, report.failed) == ("okf", [])
+        assert import_path(bundle, settings=second, namespace="ann").added == 0
+        with Recollect(settings=second, workers=False) as memory:
+            assert remembered(memory) == expected
+
+
+def test_a_concept_of_another_program_becomes_a_document(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    (bundle / "index.md").write_text("---\nokf_version: 0.2\n---\n# Index\n")
+    (bundle / "table.md").write_text("---\ntype: Table\ntitle: Orders\ntags: [a, b]\n---\nOne row an order.\n")
+    (bundle / "broken.md").write_text("no front matter")
+    settings = load_settings(data=tmp_path / "data", embedding_model="none")
+    report = import_path(bundle, settings=settings, namespace="ann")
+    assert [failure.where for failure in report.failed] == ["broken.md"]
+    with Recollect(settings=settings, workers=False) as memory:
+        [document] = memory.list("ann", "documents")["items"]
+        assert (document["title"], document["text"]) == ("Orders", "One row an order.")
+
+
 _EVENT = st.one_of(
     st.text(min_size=1, max_size=20).map(
         lambda text: message(text.replace("\ud800", ""), occurred_at=_DAY, session_id="s")
@@ -310,8 +374,8 @@ _EVENT = st.one_of(
 )
 
 
-@settings(max_examples=5, deadline=None)
-@given(events=st.lists(_EVENT, min_size=1, max_size=8))
+@settings(max_examples=25)
+@given(events=st.lists(_EVENT, min_size=1, max_size=4))
 def test_an_export_of_events_imports_to_the_same_memory(events: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         first = load_settings(data=Path(folder) / "a", embedding_model="none")

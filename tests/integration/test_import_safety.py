@@ -107,7 +107,7 @@ _JSON: Any = st.recursive(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(value=_JSON, cut=st.integers(0, 30))
 def test_no_json_of_any_shape_raises(tmp_path_factory: pytest.TempPathFactory, value: Any, cut: int) -> None:
     text = json.dumps([value, value])

@@ -115,7 +115,7 @@ def test_statements_of_a_speaker_are_no_neighbours_of_each_other(tell: Tell, ask
     st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.floats(0, 1)), max_size=40),
     st.floats(0, 1),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_walk_ends_and_gives_no_node_more_than_its_entry(
     pairs: Sequence[tuple[int, int, float]], strength: float
 ) -> None:
@@ -163,8 +163,8 @@ def test_a_replaced_and_a_contradicted_document_rank_below_and_are_marked(
     assert "14 days. (outdated: replaced by Refund policy 2026)" in result.context
     assert "I heard. (contradicted by Refund policy 2026)" in result.context
     by_id = {item.id: item.as_json() for item in result.items}
-    assert (by_id["old#0"]["outdated"], by_id["old#0"]["replaced_by"]) == (True, "Refund policy 2026")
-    assert (by_id["blog#0"]["outdated"], by_id["blog#0"]["contradicted_by"]) == (False, "Refund policy 2026")
+    assert (by_id["old#0"]["outdated"], by_id["old#0"].get("replaced_by")) == (True, "Refund policy 2026")
+    assert (by_id["blog#0"]["outdated"], by_id["blog#0"].get("contradicted_by")) == (False, "Refund policy 2026")
 
 
 def test_the_new_document_stands_in_for_the_one_that_the_words_match(tell: Tell, ask: Ask) -> None:

@@ -19,6 +19,7 @@ from support.memory import Memory
 from support.read_models import connection_of
 
 from recollect import Recollect
+from recollect.api.retrieval.contract.request import Format, Mode
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.search.entity_graph import spread_activation
 from recollect.api.settings import RetrievalSettings, load_settings
@@ -357,13 +358,13 @@ def test_unchanged_memory_renders_to_unchanged_bytes_on_the_same_day(
     assert ask(query, mode=mode, format=format).context == first
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     budget=st.integers(0, 500),
     form=st.sampled_from(["markdown", "preamble", "json"]),
     mode=st.sampled_from(["active", "passive"]),
 )
-def test_the_token_budget_is_never_exceeded(full: Recollect, budget: int, form: str, mode: str) -> None:
+def test_the_token_budget_is_never_exceeded(full: Recollect, budget: int, form: Format, mode: Mode) -> None:
     result = full.retrieve(
         "a", "the lamp, the tea, Ann, Porto", budget_tokens=budget, format=form, mode=mode, gate=False
     )

@@ -4,7 +4,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.events import Event, message
 from support.languages import TALKS
@@ -158,7 +158,6 @@ def test_other_writing_gives_pairs_signs_and_stems(text: str, expected: list[str
     assert search_segments(text) == expected
 
 
-@settings(deadline=None)
 @given(
     st.one_of(
         st.text(max_size=200),

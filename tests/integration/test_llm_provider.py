@@ -14,6 +14,7 @@ import orjson
 import pytest
 from support.events import message
 from support.openai_server import DRIPPING, SILENT, TOKENS, OpenAiServer, Raw, openai_server, said, sensible
+from support.waiting import eventually
 
 from recollect import Recollect
 from recollect.api.operations.health import health_report
@@ -111,6 +112,9 @@ def test_a_pause_is_seen_in_health_and_metrics_until_the_server_answers(
     assert gauges(memory)["recollect_llm_paused"] == 1
     time.sleep(1.1)
     server.behaviour = _SENSIBLE
+    # The rules read this message, while a small question asks whether the server answers.
+    tell_and_extract(memory, "I live in Braga.")
+    eventually(lambda: health_report(memory.parts)["llm"]["state"] == "ready")
     tell_and_extract(memory, _BOAT)
     assert "a wooden boat" in objects(memory)
     assert health_report(memory.parts)["status"] == "ok"
@@ -118,6 +122,24 @@ def test_a_pause_is_seen_in_health_and_metrics_until_the_server_answers(
     lines = [record.message for record in caplog.records if "language model" in record.message]
     assert len(lines) == 2
     assert lines[1].endswith("answers again.")
+
+
+def test_after_a_pause_no_job_waits_for_a_server_that_still_hangs(
+    server: OpenAiServer, open_memory: Callable[..., Recollect]
+) -> None:
+    server.behaviour = lambda _: SILENT
+    memory = open_memory(llm_timeout_seconds=0.3, llm_pause_seconds=0.1)
+    tell_and_extract(memory, "I live in Porto.")
+    asked = len(server.requests)
+    # From here on a request would take as long as the test.
+    memory.parts.job_context.llm._settings = memory.parts.settings.llm.model_copy(  # pyright: ignore
+        update={"llm_timeout_seconds": 60.0}
+    )
+    time.sleep(0.15)
+    tell_and_extract(memory, "I live in Faro.", namespace="b")
+    tell_and_extract(memory, "I live in Braga.", namespace="c")
+    eventually(lambda: len(server.requests) == asked + 1)
+    assert objects(memory, "c") == ["Braga"]
 
 
 def test_a_pause_holds_for_other_processes_and_after_a_restart(

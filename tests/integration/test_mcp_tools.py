@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from support.events import message
 from support.mcp_client import Mode, client_of, data_of, session_of, text_of
@@ -51,6 +53,34 @@ async def test_the_list_of_tools_is_what_models_have_been_told(memory: Recollect
     hints = {tool.name: tool.annotations for tool in listed if tool.annotations is not None}
     assert [name for name, hint in hints.items() if not hint.read_only_hint] == ["remember", "correct", "forget"]
     assert [name for name, hint in hints.items() if hint.destructive_hint] == ["forget"]
+
+
+async def test_the_tools_are_listed_before_the_memory_is_opened(memory: Recollect) -> None:
+    opened: list[str] = []
+
+    def open_memory() -> Recollect:
+        opened.append("memory")
+        return memory
+
+    session = replace(session_of(memory, "late"), open_memory=open_memory)
+    server = mcp_server.create_mcp_server(session, on_listed=lambda: opened.append("listed"))
+    async with Client(server) as client:
+        await client.list_tools()
+        assert opened == ["listed"]
+        await client.call_tool("timeline", {})
+    assert "memory" in opened
+
+
+async def test_a_fact_with_an_end_has_it_and_a_missing_part_is_named_for_a_model(memory: Recollect) -> None:
+    times = {"valid_from": "2024-03-01T00:00:00Z", "valid_until": "2095-06-01T00:00:00Z"}
+    memory.append("ended", {"type": "fact.stated", "payload": FACT | times})
+    recalled = await call(memory, "ended", "recall", query="where does Ann live?")
+    [fact] = data_of(recalled)["facts"]
+    assert (fact["valid_from"], fact["valid_to"]) == tuple(times.values())
+    # The memory of this test has no embedding model, which is the operator's matter.
+    assert data_of(recalled)["degraded"]
+    assert "other words" in text_of(recalled)
+    assert "RECOLLECT_" not in text_of(recalled)
 
 
 async def test_the_tools_take_few_tokens_of_each_conversation(memory: Recollect) -> None:

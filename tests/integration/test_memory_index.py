@@ -57,7 +57,7 @@ _steps: st.SearchStrategy[list[Step]] = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(steps=_steps, tail_events=st.sampled_from([1, 500]), entries=st.sampled_from([5, 4_000_000]))
 def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], tail_events: int, entries: int) -> None:
     with TemporaryDirectory() as folder:
@@ -81,7 +81,7 @@ def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], t
         log.close()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(texts=st.lists(_texts, min_size=2, max_size=12), older=st.integers(1, 11))
 def test_an_older_look_at_a_file_does_not_see_what_came_later(texts: list[str], older: int) -> None:
     older = min(older, len(texts) - 1)

@@ -9,13 +9,11 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import apsw
 import httpx
-import numpy as np
 import pytest
 from support.command_line import recollect
 from support.events import message
@@ -37,6 +35,7 @@ from recollect.projections.embeddings.model_record import (
     write_model_record,
 )
 from recollect.projections.embeddings.stretches import Stretch
+from recollect.projections.embeddings.windows import SessionWindows
 from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.read_models.layout import namespace_folder
 
@@ -147,14 +146,15 @@ def test_after_a_change_the_index_holds_vectors_of_the_new_model_only(
         memory.embed(tiny_model)
         texts = [f"user: message number {n} about tea" for n in range(300)]
         embedder = memory.parts.vectors.embedder
-        alone = embedder.embed(texts)
-        after = embedder.embed_tokens(
-            [Stretch(f"{first}\n{second}", len(first) + 1) for first, second in pairwise(texts)]
-        )
-        mixed = [alone[0], *(one + other.vector for one, other in zip(alone[1:], after, strict=True))]
-        expected = {version: vector / np.linalg.norm(vector) for version, vector in enumerate(mixed, start=1)}
         with memory.parts.read_models.reading("a") as snapshot:
             index = memory.parts.vectors.index("a", snapshot)
+            windows = SessionWindows(snapshot.episodes.spoken_after)
+            stretches = [
+                Stretch.after(windows.context(episode.version, episode.spoken, episode.previous), text)
+                for episode, text in zip(snapshot.episodes.to_embed(0, limit=300), texts, strict=True)
+            ]
+        vectors = [embedding.vector for embedding in embedder.embed_tokens(stretches)]
+        expected = dict(enumerate(vectors, start=1))
         for version, vector in expected.items():
             found = index.cosines(vector)
             assert len(found.versions) == 300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +23,7 @@ from support.openai_server import (
 )
 
 import recollect
-from recollect import AsyncRecollect, Recollect
+from recollect import AsyncClient, AsyncRecollect, Client, Recollect
 from recollect.api.integrations.openai_client import close_memories
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput, StorageError
@@ -242,6 +243,39 @@ def test_without_its_memory_a_request_is_as_the_bot_wrote_it(
         assert server.requests[-1]["messages"] == [RULES, user("my secret plan")]
     assert caplog.text.count("goes on without its memory") == 4
     assert "my secret plan" not in caplog.text
+
+
+@pytest.fixture
+def hanging() -> Generator[str]:
+    """The address of a server that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_memory_that_hangs_delays_a_request_by_its_time_limit_alone(
+    server: OpenAiServer, memory: Recollect, hanging: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.behaviour = lambda _: said("Hello!")
+    with Client(hanging, timeout_seconds=600) as remote:
+        assert ask(client(server, remote, timeout_seconds=0.05), user(QUESTION)) == "Hello!"
+    assert server.requests[-1]["messages"] == [user(QUESTION)]
+    late = [line for line in caplog.messages if line.endswith("the memory did not answer within 0.05 seconds")]
+    # The retrieval, and the record of the reply.
+    assert len(late) == 2
+    with pytest.raises(InvalidInput, match="timeout_seconds"):
+        client(server, memory, timeout_seconds=0)
+
+
+async def test_an_asynchronous_memory_that_hangs_delays_a_request_no_longer(
+    server: OpenAiServer, hanging: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.behaviour = lambda _: said("Hello!")
+    async with AsyncClient(hanging, timeout_seconds=600) as remote:
+        plain = AsyncOpenAI(base_url=server.url, api_key="none")
+        async with recollect.wrap(plain, namespace="ann", memory=remote, timeout_seconds=0.05) as openai:
+            reply = await openai.chat.completions.create(model="tiny", messages=[{"role": "user", "content": QUESTION}])
+    assert reply.choices[0].message.content == "Hello!"
+    assert "did not answer within 0.05 seconds" in caplog.text
 
 
 def test_a_server_that_refuses_the_context_gets_the_request_without_it(server: OpenAiServer, memory: Recollect) -> None:

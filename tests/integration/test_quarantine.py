@@ -37,9 +37,9 @@ def test_a_tools_text_that_looks_like_instructions_waits_for_its_review(memory: 
     assert appended.version == 1
     assert memory.retrieve("a", "what are the opening hours of the pool?").items == ()
     [waiting] = memory.quarantine("a")["items"]
-    assert (waiting["id"], waiting["reasons"], (waiting["memory"] or {})["text"]) == ("t1", ["instructions"], _PAGE)
+    assert (waiting["id"], waiting["reasons"], (waiting["memory"] or {}).get("text")) == ("t1", ["instructions"], _PAGE)
     reviewed = memory.review("a", "t1", "approve", reason="harmless")
-    assert (reviewed["status"], (reviewed["memory"] or {})["status"]) == ("approve", "active")
+    assert (reviewed["status"], (reviewed["memory"] or {}).get("status")) == ("approve", "active")
     assert "Zorbo" in memory.retrieve("a", "what are the opening hours of the pool?").context
     assert memory.quarantine("a")["items"] == []
     with pytest.raises(NotFound):

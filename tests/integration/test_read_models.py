@@ -336,7 +336,7 @@ def test_a_difference_from_replay_is_found(tmp_path: Path, log: SqliteLog, model
 _STEPS = st.lists(st.sampled_from(["catch up", "one", "reopen", "replay"]), max_size=6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(history=histories(), cuts=st.lists(st.integers(1, 8), max_size=6), steps=_STEPS)
 def test_any_history_folded_in_any_way_equals_its_replay(
     tmp_path_factory: pytest.TempPathFactory, history: list[Event], cuts: list[int], steps: list[str]

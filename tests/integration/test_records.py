@@ -11,7 +11,14 @@ from support.redis import RedisServer
 
 from recollect.events.envelope import now_us
 from recollect.jobs.queue.broker import open_run_store
-from recollect.jobs.queue.run_store import HEARTBEAT_SECONDS_MAX, DeadLetter, Heartbeat, RunStore, new_heartbeat
+from recollect.jobs.queue.run_store import (
+    HEARTBEAT_SECONDS_MAX,
+    DeadLetter,
+    Finished,
+    Heartbeat,
+    RunStore,
+    new_heartbeat,
+)
 
 _STALE_US = 1_000
 
@@ -104,3 +111,18 @@ def test_who_is_not_heard_of_any_more_is_dead(records: RunStore) -> None:
     assert [one.seen_at_us for one in records.heartbeats()] == [now + 1]
     records.deregister(beat.id)
     assert records.heartbeats() == []
+
+
+def test_the_state_of_a_namespace_is_the_last_one_of_each_job(records: RunStore) -> None:
+    first, later = (Finished(namespace_key="ab" * 16, version=version, basis="cd" * 8, due_us=9) for version in (4, 5))
+    other = Finished(namespace_key="ef" * 16, version=1, basis="cd" * 8, due_us=None)
+    records.record_finished("compact", [first, other])
+    records.record_finished("compact", [later])
+    records.record_finished("retain", [])
+    assert records.finished("compact", ["ab" * 16, "00" * 16, "ef" * 16]) == {"ab" * 16: later, "ef" * 16: other}
+    assert records.finished("retain", ["ab" * 16]) == {}
+    assert records.finished("compact", []) == {}
+    assert later.is_idle(5, "cd" * 8, 8)
+    assert not later.is_idle(5, "cd" * 8, 9)
+    assert not later.is_idle(6, "cd" * 8, 8)
+    assert not later.is_idle(5, "00" * 8, 8)

@@ -71,7 +71,7 @@ def _in_trouble(memory: Memory) -> list[Embedder | Vectors]:
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(corpus=corpora(), query=QUERIES, options=OPTIONS)
 def test_without_vectors_the_answer_is_that_of_keywords_alone_byte_for_byte(
     corpus: list[Event], query: str, options: dict[str, Any]
@@ -89,7 +89,7 @@ def test_without_vectors_the_answer_is_that_of_keywords_alone_byte_for_byte(
                 broken.close()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(corpus=corpora(), query=QUERIES, mode=st.sampled_from(["active", "passive"]), gate=st.booleans())
 def test_when_what_is_known_cannot_be_compared_the_whole_answer_is_that_of_keywords_alone(
     corpus: list[Event], query: str, mode: str, gate: bool
@@ -201,7 +201,7 @@ _any_bytes = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=_any_bytes, options=OPTIONS, ranking=st.sampled_from(get_args(Ranking)))
 @example(query='"AND" OR NEAR(a b) * ^ { } : - + () text:x', options={"mode": "passive"}, ranking="weighted")
 @example(query="in the 31st of February 9999, " * 40, options={}, ranking="weighted")
@@ -311,7 +311,7 @@ def test_the_first_question_to_20000_episodes_is_answered_in_whole(tmp_path: Pat
 # -- the same every time ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(corpus=corpora(), query=QUERIES, options=OPTIONS, data=st.data())
 def test_the_answer_is_the_same_for_new_retrievers_after_a_replay_and_however_it_was_loaded(
     corpus: list[Event], query: str, options: dict[str, Any], data: st.DataObject
@@ -337,7 +337,7 @@ def test_the_answer_is_the_same_for_new_retrievers_after_a_replay_and_however_it
 # -- namespaces -------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(mine=corpora(), theirs=corpora(), query=QUERIES, options=OPTIONS)
 def test_nothing_of_another_namespace_changes_an_answer_and_with_also_nothing_of_a_third_one(
     mine: list[Event], theirs: list[Event], query: str, options: dict[str, Any]

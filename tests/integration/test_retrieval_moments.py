@@ -19,7 +19,7 @@ from recollect.events.envelope import datetime_of, now_us, rfc3339
 from recollect.events.errors import InvalidInput
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(corpus=corpora(), query=QUERIES, options=OPTIONS, data=st.data())
 def test_as_of_a_version_nothing_that_was_recorded_later_is_seen(
     corpus: list[Event], query: str, options: dict[str, Any], data: st.DataObject

@@ -77,7 +77,7 @@ def test_settle_returns_when_facts_are_extracted(served: tuple[Path, Server]) ->
 def test_the_tools_of_a_command_ask_the_server_and_work_without_it(tmp_path: Path) -> None:
     said = "We adopted a black cat called Biscuit from the shelter in Faro last week."
     with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
-        tools = command_session(memory, tmp_path, "cat")
+        tools = command_session(lambda: memory, tmp_path, "cat")
 
         def call(tool: str, **arguments: str) -> dict[str, Any]:
             answer = call_tool(tools, tool, arguments)

@@ -7,6 +7,7 @@ import logging
 import shutil
 import subprocess
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,12 +18,14 @@ import pytest
 from platformdirs import user_cache_path
 from support.tiny_model import make_tiny_model
 
+from recollect.api.settings import load_settings
+from recollect.events.errors import InvalidInput
 from recollect.projections.embeddings import model_loading, openvino_runtime
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.model_loading import load_runtime
 from recollect.projections.embeddings.model_runtime import Runtime
 from recollect.projections.embeddings.stretches import Stretch
-from recollect.projections.projection_settings import DEFAULT_MODEL, RuntimeChoice
+from recollect.projections.projection_settings import DEFAULT_MODEL, DeviceChoice, RuntimeChoice
 
 # What torch and transformers warn about among themselves is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
@@ -76,11 +79,22 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return user_cache_path("recollect")
 
 
-def loaded(model: str, choice: RuntimeChoice) -> SentenceEmbedder:
-    embedder = SentenceEmbedder(model, choice)
+def loaded(model: str, choice: RuntimeChoice, device: DeviceChoice = "auto") -> SentenceEmbedder:
+    embedder = SentenceEmbedder(model, choice, device)
     embedder.start()
     embedder.wait_ready(300)
     return embedder
+
+
+def installed_gpus() -> set[RuntimeChoice]:
+    """Return the runtimes that find a GPU on this machine."""
+    torch: Any = import_module("torch")
+    found: set[RuntimeChoice] = set()
+    if torch.cuda.is_available() or torch.backends.mps.is_available():
+        found |= {"auto", "torch"}
+    if find_spec("openvino") is not None and openvino_runtime.has_openvino_gpu():
+        found |= {"auto", "openvino"}
+    return found
 
 
 @needs_openvino
@@ -119,8 +133,28 @@ def test_both_read_a_part_in_its_context(both: tuple[Runtime, Runtime]) -> None:
         assert np.linalg.norm(embedding.vector) == pytest.approx(1, abs=1e-5)
         # Read in a context the tokens are others, and yet those of the part.
         assert np.all(np.sum(embedding.tokens * alone.tokens, axis=1) < 0.9999)
-        assert "".join(stretch.text[start:end] for start, end in embedding.spans).startswith("Bob:on")
+        assert "".join(stretch.part[start:end] for start, end in embedding.spans).startswith("Bob:on")
     assert embeddings[0].vector @ embeddings[1].vector >= 0.999
+
+
+@needs_openvino
+def test_a_window_is_read_in_one_pass_and_each_turn_as_if_nothing_was_said_after_it(
+    both: tuple[Runtime, Runtime],
+) -> None:
+    turns = ["Ann: Where did you see the cat?", "Bob: on the old bridge 🍰", "Ann: and the kitten?", "Bob: tea at nine"]
+    stretches = [Stretch.after(turns[:count], turn) for count, turn in enumerate(turns)]
+    passes: list[None] = []
+
+    def counted() -> AbstractContextManager[None]:
+        return nullcontext(passes.append(None))
+
+    for number, each in enumerate(both, start=1):
+        together = each.encode(stretches, counted)
+        assert len(passes) == number
+        for stretch, embedding in zip(stretches, together, strict=True):
+            alone = each.encode([stretch])[0]
+            assert embedding.vector @ alone.vector > 0.999
+            assert np.all(np.sum(embedding.tokens * alone.tokens, axis=1) > 0.999)
 
 
 @needs_openvino
@@ -232,6 +266,30 @@ def test_openvino_by_name_where_it_is_not_installed_fails_with_what_to_do(tiny_m
     assert (embedder.state, embedder.runtime) == ("failed", "none")
     assert "pip install" in embedder.reason
     assert "RECOLLECT_EMBEDDING_RUNTIME" in embedder.reason
+
+
+@pytest.mark.parametrize("choice", ["auto", "torch", "openvino"])
+def test_a_gpu_that_is_not_there_fails_with_what_to_do(tiny_model: str, choice: RuntimeChoice) -> None:
+    if choice in installed_gpus():
+        pytest.skip("a GPU is there")
+    embedder = loaded(tiny_model, choice, "gpu")
+    assert (embedder.state, embedder.runtime) == ("failed", "none")
+    assert "RECOLLECT_EMBEDDING_DEVICE" in embedder.reason
+    assert "auto or cpu" in embedder.reason
+
+
+@pytest.mark.parametrize("choice", ["auto", "torch"])
+def test_a_gpu_gives_the_vectors_of_the_cpu(tiny_model: str, choice: RuntimeChoice) -> None:
+    if choice not in installed_gpus():
+        pytest.skip("no GPU is there")
+    texts = [Stretch(text) for text in TEXTS.values()]
+    ours, theirs = (load_runtime(tiny_model, choice, device).encode(texts) for device in ("gpu", "cpu"))
+    assert all(mine.vector @ other.vector >= 0.999 for mine, other in zip(ours, theirs, strict=True))
+
+
+def test_a_device_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(InvalidInput, match=r"RECOLLECT_EMBEDDING_DEVICE.*'auto', 'cpu' or 'gpu'"):
+        load_settings(embedding_device="tpu")
 
 
 @needs_openvino

@@ -188,7 +188,7 @@ _PIECES = (
 
 
 @given(st.lists(st.sampled_from(_PIECES) | st.text(max_size=4), max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_text_is_read_without_an_error_and_always_the_same(pieces: list[str]) -> None:
     text = " ".join(pieces)
     assert read(text) == read(text)

@@ -259,6 +259,20 @@ def test_pages_of_other_sites_are_refused_and_programs_are_not(tmp_path: Path) -
         assert "access-control-allow-origin" not in preflight.headers
 
 
+def test_a_link_of_another_site_opens_the_page_of_the_viewer_and_reads_nothing(tmp_path: Path) -> None:
+    with application(tmp_path) as house:
+        visit = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+        page = house.http.get("/", headers=visit)
+        assert page.status_code == 200
+        assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+        assert page.headers["cross-origin-opener-policy"] == "same-origin"
+        for path in ("/v1/namespaces", "/v1/namespaces/a/facts", "/web/app.js", "/health", "/docs", "/openapi.json"):
+            assert house.http.get(path, headers=visit).status_code == 403, path
+        assert house.http.post("/", headers=visit).status_code == 403
+        for name, value in (("Sec-Fetch-Dest", "iframe"), ("Sec-Fetch-Mode", "no-cors"), ("Origin", "null")):
+            assert house.http.get("/", headers=visit | {name: value}).status_code == 403, name
+
+
 def test_without_a_token_other_machines_and_forwarded_requests_are_refused(tmp_path: Path) -> None:
     with application(tmp_path, peer="192.168.0.7") as house:
         refused = house.http.get("/v1/namespaces")

@@ -115,7 +115,8 @@ def test_a_turn_goes_on_without_its_memory(caplog: pytest.LogCaptureFixture) -> 
 def test_what_the_caller_does_wrong_is_raised(memory: Recollect) -> None:
     with pytest.raises(InvalidNamespace), memory.turn("no such/name", "s1", "hi"):
         pass
-    with pytest.raises(InvalidInput, match="no such field"), memory.turn("ann", "s1", "hi", budget=1):
+    wrong: Any = {"budget": 1}
+    with pytest.raises(InvalidInput, match="no such field"), memory.turn("ann", "s1", "hi", **wrong):
         pass
     completion: Any = {"choices": []}
     with pytest.raises(InvalidInput, match="text of the reply"), memory.turn("ann", "s1", "hi") as turn:

@@ -104,6 +104,7 @@ def tab(tabs: dict[Any, Viewer]) -> Generator[Open]:
 @pytest.mark.parametrize(("scheme", "size"), [("light", DESKTOP), ("dark", PHONE)])
 def test_every_view_opens_and_is_accessible(tab: Open, scheme: str, size: tuple[int, int]) -> None:
     viewer = tab(scheme, size)
+    other = "dark" if scheme == "light" else "light"
     for view in VIEWS:
         page = viewer.open(view, DEMO)
         assert page.locator("main h2").inner_text().casefold() == view
@@ -111,6 +112,7 @@ def test_every_view_opens_and_is_accessible(tab: Open, scheme: str, size: tuple[
         if view == "facts":
             page.get_by_role("button", name="Correct").first.click()
         assert viewer.violations() == [], view
+        assert viewer.colour_violations(other) == [], f"{view}, {other}"
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{view} scrolls sideways"
 
 

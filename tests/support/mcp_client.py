@@ -26,7 +26,7 @@ def session_of(
     memory: Recollect, namespace: str = "ann", *, caller: Caller = LOCAL_CALLER, connector: bool = False
 ) -> ToolSession:
     return ToolSession(
-        memory=memory,
+        open_memory=lambda: memory,
         namespace=namespace,
         caller=caller,
         retrieve=retrieve_here(memory, namespace),

@@ -45,6 +45,11 @@ class PostgresServer:
     def url_of(self, database: str) -> str:
         return f"postgresql://postgres@/{database}?host={self._folder}"
 
+    @property
+    def data(self) -> Path:
+        """Return the folder of the server's own files."""
+        return self._data
+
     def start(self) -> None:
         # No TCP: any number of servers run side by side.
         options = f"-k {self._folder} -c listen_addresses= -c max_connections=200"
@@ -61,6 +66,17 @@ class PostgresServer:
         (self._data / "postmaster.pid").unlink(missing_ok=True)
         for file in self._folder.glob(".s.PGSQL.*.lock"):
             file.unlink()
+
+    def pause(self) -> None:
+        """Stop every process of the server where it is, until `resume`: it holds its connections and answers none."""
+        for pid in self._processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        for pid in self._processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
     def stop(self) -> None:
         self._run("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")

@@ -63,11 +63,15 @@ _PATIENT = {"RECOLLECT_RETRIEVAL_BUDGET_MS": "10000"}
 
 @contextmanager
 def serving(
-    data: Path, *, model: str = "none", stderr: int | None = None, environment: Mapping[str, str] | None = None
+    data: Path,
+    *arguments: str,
+    model: str = "none",
+    stderr: int | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Generator[Server]:
     """Start a server on a free port, and end it at the end whatever happens."""
     process = subprocess.Popen(
-        [*_COMMAND, "--data", str(data), "serve", "--port", "0"],
+        [*_COMMAND, "--data", str(data), "serve", "--port", "0", *arguments],
         stdout=subprocess.PIPE,
         stderr=stderr,
         text=True,

@@ -71,6 +71,7 @@ class Viewer:
 
     def __init__(self, chromium: Browser, address: str, *, scheme: Any = "light", size: tuple[int, int]) -> None:
         self.address = address
+        self._scheme = scheme
         self._host = urlsplit(address).netloc
         self._context = chromium.new_context(
             viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, reduced_motion="reduce", locale="en-GB"
@@ -97,7 +98,17 @@ class Viewer:
         """Return the serious and critical findings of axe on the page as it is."""
         # The file is the content of axe-core; the package's own class has no types.
         self.page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-        found: list[dict[str, Any]] = self.page.evaluate("axe.run().then((result) => result.violations)")
+        return self._findings("axe.run()")
+
+    def colour_violations(self, scheme: Any) -> Sequence[str]:
+        """Return the findings on colours in another scheme, after `violations`: only styles depend on the scheme."""
+        self.page.emulate_media(color_scheme=scheme)
+        found = self._findings("axe.run({runOnly: ['color-contrast', 'link-in-text-block']})")
+        self.page.emulate_media(color_scheme=self._scheme)
+        return found
+
+    def _findings(self, run: str) -> Sequence[str]:
+        found: list[dict[str, Any]] = self.page.evaluate(f"{run}.then((result) => result.violations)")
         return [
             f"{finding['id']}: {finding['nodes'][0]['html']}"
             for finding in found

@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.projections.embeddings.token_codes import Vector
@@ -20,7 +20,6 @@ def cosines(index: VectorIndex, query: Vector, until: int | None = None) -> dict
     return dict(zip(found.versions.tolist(), found.values.tolist(), strict=True))
 
 
-@settings(deadline=None)
 @given(st.integers(0, 600), st.integers(0, 2**32 - 1))
 def test_every_episode_has_the_cosine_of_its_best_chunk(rows: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

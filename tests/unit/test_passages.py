@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 
 from recollect.projections.embeddings.passages import (
     CHUNK_WORDS,
-    CONTEXT_WORDS,
     SourceTurn,
     passages,
     sentence_chunks,
     summary_passages,
 )
+from recollect.projections.embeddings.windows import LEAD_WORDS
 from recollect.projections.queries.episode_queries import SpokenText
 from recollect.projections.text.chunks import chunks
 
@@ -18,27 +18,23 @@ _BOB = SpokenText("Bob", "tea?", None)
 _ANN = SpokenText("Ann", "yes", "a cat")
 
 
-def test_a_short_turn_is_one_passage_after_the_turn_before_it() -> None:
-    (passage,) = passages(_ANN, _BOB)
-    assert passage.stretch.text == "Bob: tea?\nAnn: yes (a cat)"
+def test_a_short_turn_is_one_passage_after_its_context() -> None:
+    (passage,) = passages(_ANN, ["Ann: hello", "Bob: tea?"])
+    assert passage.stretch.text == "Ann: hello\nBob: tea?\nAnn: yes (a cat)"
+    assert passage.stretch.segments == ("Ann: hello", "Bob: tea?", "Ann: yes (a cat)")
     assert passage.stretch.part == "Ann: yes (a cat)"
 
 
 def test_the_first_turn_of_a_session_has_no_context() -> None:
-    (passage,) = passages(_ANN, None)
+    (passage,) = passages(_ANN, ())
     assert (passage.stretch.text, passage.stretch.start) == ("Ann: yes (a cat)", 0)
-
-
-def test_of_a_long_turn_before_it_a_turn_gets_the_end() -> None:
-    words = [f"w{number}" for number in range(500)]
-    (passage,) = passages(_ANN, SpokenText("Bob", " ".join(words), None))
-    assert passage.stretch.text.split("\n")[0].split() == words[-CONTEXT_WORDS:]
+    assert passage.stretch.segments == ("Ann: yes (a cat)",)
 
 
 def test_a_chunk_of_a_long_turn_is_read_after_the_end_of_the_chunk_before_it() -> None:
-    first, second = passages(SpokenText("Ann", "one. " * (CHUNK_WORDS + 5), None), None)
+    first, second = passages(SpokenText("Ann", "one. " * (CHUNK_WORDS + 5), None), ())
     assert first.stretch.start == 0
-    assert second.stretch.text.split("\n")[0].split() == ["one."] * CONTEXT_WORDS
+    assert second.stretch.text.split("\n")[0].split() == ["one."] * LEAD_WORDS
     assert (second.chunk, second.stretch.part) == (1, " ".join(["one."] * 6))
 
 
@@ -55,17 +51,18 @@ def test_chunks_are_whole_sentences_where_they_fit_and_hold_every_word_once(leng
 
 
 def test_what_is_embedded_is_told_by_the_text_and_the_part_of_it() -> None:
-    (alone,), (answer,) = passages(_ANN, None), passages(_ANN, _BOB)
-    (other,) = passages(SpokenText("Ann", "yes (a cat)", None), _BOB)
+    (alone,), (answer,) = passages(_ANN, ()), passages(_ANN, ["Bob: tea?", "Ann: yes"])
+    (other,) = passages(SpokenText("Ann", "yes (a cat)", None), ["Bob: tea?", "Ann: yes"])
     assert alone.stretch.digest != answer.stretch.digest == other.stretch.digest
-    assert answer.stretch._replace(start=0).digest != answer.stretch.digest
+    assert answer.stretch._replace(start=0, breaks=()).digest != answer.stretch.digest
+    assert answer.stretch._replace(breaks=()).digest != answer.stretch.digest
 
 
 def test_a_summary_has_the_passages_of_its_sources_too() -> None:
     summary = SpokenText("summary", "They drank tea.", None)
-    made = list(summary_passages(summary, [SourceTurn(_BOB, None), SourceTurn(_ANN, _BOB)]))
+    made = list(summary_passages(summary, [SourceTurn(_BOB, ()), SourceTurn(_ANN, ["Bob: tea?"])]))
     assert [passage.chunk for passage in made] == [0, 1, 2]
-    expected = [*passages(summary, None), *passages(_BOB, None), *passages(_ANN, _BOB)]
+    expected = [*passages(summary, ()), *passages(_BOB, ()), *passages(_ANN, ["Bob: tea?"])]
     assert [passage.stretch.digest for passage in made] == [passage.stretch.digest for passage in expected]
 
 

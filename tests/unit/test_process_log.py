@@ -41,6 +41,8 @@ def test_namespaces_are_shown_as_their_folders() -> None:
     shown = logged("%s", VersionConflict("ann@example.org", 1, 2))
     assert "ann@example.org" not in shown
     assert re.search(r"namespace [0-9a-f]{12} is at version 2", shown)
+    requested = logged("HTTP Request: GET %s", "http://127.0.0.1:8787/v1/namespaces/ann%40example.org/facts")
+    assert re.search(r"8787/v1/namespaces/[0-9a-f]{12}/facts", requested)
 
 
 def test_a_line_of_json_has_the_fields_of_its_request() -> None:

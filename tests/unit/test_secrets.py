@@ -115,6 +115,12 @@ def test_a_question_names_the_kinds_that_it_asks_for() -> None:
     assert requested_kinds("how was it at the bank?") == frozenset()
 
 
+@pytest.mark.parametrize("before", ["Here you are:\n", "a\r\n", "b\n\t", "c\\n ", "C:\\"])
+@pytest.mark.parametrize("name", ["pw", "pwd", "mdp"])
+def test_a_secret_at_the_beginning_of_a_line_is_found_in_the_json_of_its_event(before: str, name: str) -> None:
+    assert _text(f"{before}{name}: s3cretX!")[0].endswith("[redacted: password]")
+
+
 def test_a_message_full_of_secrets_takes_time_by_its_length_and_each_is_found_once() -> None:
     # 8,000 secrets that were compared in pairs took 4 s.
     text = "the door code 4711 is x, " * 8_000

@@ -52,7 +52,9 @@ async def append_response(
         InvalidInput: a query parameter is wrong. ScopeMissing: the caller may not read. Nothing is appended then.
     """
     memory = AsyncRecollect.over(synchronous)
-    drafts = await screened_off_loop(synchronous.parts.screened, namespace, drafts)
+    if request.query_params:
+        # The query of a retrieval is the text of the last message. The append screens all of them again.
+        drafts = await screened_off_loop(synchronous.parts.screened, namespace, drafts)
     is_retrieval_wanted, is_waiting, retrieve_request = _parse_retrieval(request, drafts)
     if is_retrieval_wanted:
         caller = caller_of(request)
@@ -66,8 +68,10 @@ async def append_response(
     recorded: Sequence[Appended] = (
         () if no_store else await memory.append_drafts(namespace, drafts, expected_version=expected_version)
     )
+    # The events of a batch have one time, or few.
+    times = {us: rfc3339(us) for us in {event.recorded_at_us for event in recorded}}
     answer: dict[str, Any] = {
-        "events": [_appended_json(event) for event in recorded],
+        "events": [_appended_json(event, times[event.recorded_at_us]) for event in recorded],
         "version": max((event.version for event in recorded), default=None),
     }
     if is_retrieval_wanted:
@@ -146,11 +150,11 @@ def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bo
     return True, wait == "true", turn_request(drafts, options)
 
 
-def _appended_json(event: Appended) -> dict[str, Any]:
+def _appended_json(event: Appended, recorded_at: str) -> dict[str, Any]:
     return {
         "id": event.id,
         "version": event.version,
-        "recorded_at": rfc3339(event.recorded_at_us),
+        "recorded_at": recorded_at,
         "hash": event.hash.hex(),
         "duplicate": event.duplicate,
     }

@@ -80,7 +80,7 @@ def tool_session(request: Request, memory: Recollect, namespace: str) -> ToolSes
         request.app.state.access.audit.record(entry)
 
     return ToolSession(
-        memory=memory,
+        open_memory=lambda: memory,
         namespace=check_namespace(namespace),
         caller=caller,
         retrieve=retrieve_here(memory, namespace),

@@ -17,6 +17,7 @@ from recollect.api.http.routes.rights import GuardedRouter, allow
 from recollect.api.memory.chat_messages import parse_batch
 from recollect.api.memory.memory_editing import chat_drafts
 from recollect.api.memory.recollect import Recollect
+from recollect.api.result_types import MemoryItem
 from recollect.events.catalogue import Name, Text
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
@@ -125,5 +126,5 @@ async def forget_memory(memory: Memory, namespace: str, memory_id: str, reason: 
     return json_response(await run_in_threadpool(memory.forget, namespace, memory_id, reason=reason))
 
 
-def _updated(memory: Recollect, namespace: str, memory_id: str, changes: dict[str, Any]) -> dict[str, Any]:
+def _updated(memory: Recollect, namespace: str, memory_id: str, changes: dict[str, Any]) -> MemoryItem:
     return memory.update(namespace, memory_id, **changes)

@@ -9,8 +9,11 @@ import time
 
 from fastapi import Request
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response
 
+from recollect.api.http.processes.process_metrics import ProcessMetrics
+from recollect.api.http.processes.process_table import ProcessTable
 from recollect.api.http.routes.dependencies import Memory
 from recollect.api.http.routes.json_bodies import json_response
 from recollect.api.http.routes.problems import problem
@@ -40,6 +43,14 @@ async def health(request: Request) -> Response:
     if overdue is not None:
         waits = f"the {overdue[0]} has not answered for {overdue[1]:.0f} s, and this is the state before"
         report = report | {"status": "degraded", "problems": [waits, *report["problems"]]}
+    processes: ProcessTable | None = request.app.state.processes
+    if processes is not None:
+        problems = [*report["problems"], *processes.problems()]
+        report = report | {
+            "status": "degraded" if problems else "ok",
+            "problems": problems,
+            "servers": processes.as_json(),
+        }
     age_seconds = round(time.monotonic() - state.checked_at, 3)
     return json_response({"version": request.app.version} | report | {"age_seconds": age_seconds})
 
@@ -64,6 +75,11 @@ async def ready(memory: Memory, request: Request) -> Response:
 @router.get("/metrics", response_class=PlainTextResponse)
 @allow("read", extent="server")
 async def metrics(memory: Memory, request: Request) -> Response:
-    """Return the metrics of this process, and the state of the background work, in the text format of Prometheus."""
+    """Return the metrics of the server, and the state of the background work, in the text format of Prometheus.
+
+    Those of several server processes have the label `process`.
+    """
     state = await _monitor(request).latest()
-    return Response(prometheus_metrics(memory.parts, state), media_type=CONTENT_TYPE_LATEST)
+    processes: ProcessMetrics | None = request.app.state.process_metrics
+    counted = None if processes is None else await run_in_threadpool(lambda: [*processes.collect()])
+    return Response(prometheus_metrics(memory.parts, state, counted), media_type=CONTENT_TYPE_LATEST)

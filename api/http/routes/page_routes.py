@@ -47,7 +47,7 @@ async def list_fact_history(memory: Memory, namespace: str, fact_id: str, as_of:
 
 
 @router.get("/v1/namespaces/{namespace}/preferences/{preference_id:path}/history", name="preference history")
-@allow("read")
+@allow("read", audited=True)
 async def list_preference_history(
     memory: Memory, namespace: str, preference_id: str, as_of: AsOfText = None
 ) -> Response:

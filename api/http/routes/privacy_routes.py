@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query, Request
 from pydantic import BaseModel, ConfigDict
@@ -24,6 +24,16 @@ from recollect.events.catalogue import Text
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
 from recollect.events.storage.namespace_folder import folder_name
+
+#: The other content types of an export; OpenAPI has JSON from the route itself.
+_EXPORTED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {
+            "text/markdown": {"schema": {"type": "string"}},
+            "application/zip": {"schema": {"type": "string", "format": "binary"}},
+        }
+    }
+}
 
 router = GuardedRouter(tags=["privacy"], dependencies=[Depends(refuse_unknown)])
 
@@ -66,7 +76,7 @@ async def review(memory: Memory, namespace: str, memory_id: str, request: Reques
     return json_response(reviewed)
 
 
-@router.get("/v1/namespaces/{namespace}/export", name="export")
+@router.get("/v1/namespaces/{namespace}/export", name="export", responses=_EXPORTED)
 @allow("export", audited=True)
 async def export(
     memory: Memory,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -26,6 +27,7 @@ from recollect.events.errors import (
     RecollectError,
     StorageError,
     TooLarge,
+    TooManyBuilds,
     TooManyRequests,
     Unauthenticated,
     public_text,
@@ -46,6 +48,7 @@ _STATUS: tuple[tuple[type[RecollectError], int], ...] = (
     (ForeignHost, 421),
     (TooManyRequests, 429),
     (AccessDenied, 403),
+    (TooManyBuilds, 429),
     (DiskFull, 507),
     (StorageError, 503),
     (RecollectError, 500),
@@ -60,11 +63,15 @@ def problem(status: int, detail: str, /, **extra: Any) -> Response:
 
 def answer_errors(app: FastAPI) -> None:
     """Register handlers that answer every error with a problem."""
-    app.add_exception_handler(RecollectError, _recollect_error)
-    app.add_exception_handler(RequestValidationError, _invalid_parameter)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(ClientDisconnect, _client_gone)
+    for kind, handler in _HANDLERS:
+        app.add_exception_handler(kind, handler)
     app.add_exception_handler(Exception, _internal_error)
+
+
+async def expected_error_response(request: Request, error: Exception) -> Response | None:
+    """Return the response of an error of a request; None for one that is the server's own."""
+    handler = next((handler for kind, handler in _HANDLERS if isinstance(error, kind)), None)
+    return None if handler is None else await handler(request, error)
 
 
 def status_of(error: RecollectError) -> int:
@@ -77,7 +84,7 @@ def error_response(error: RecollectError) -> Response:
     response = problem(status_of(error), public_text(error), **problem_fields(error))
     if isinstance(error, Unauthenticated):
         response.headers["www-authenticate"] = "Bearer"
-    if isinstance(error, TooManyRequests):
+    if isinstance(error, TooManyRequests | TooManyBuilds):
         response.headers["retry-after"] = str(error.retry_seconds)
     return response
 
@@ -109,6 +116,15 @@ async def _http_error(request: Request, error: Exception) -> Response:
 async def _client_gone(_request: Request, _error: Exception) -> Response:
     # Clients hang up while they send; no answer reaches them, and the log needs no line.
     return problem(400, "the client hung up")
+
+
+#: The handlers of errors that a request may have; of all others, `_internal_error`.
+_HANDLERS: tuple[tuple[type[Exception], Callable[[Request, Exception], Awaitable[Response]]], ...] = (
+    (RecollectError, _recollect_error),
+    (RequestValidationError, _invalid_parameter),
+    (HTTPException, _http_error),
+    (ClientDisconnect, _client_gone),
+)
 
 
 async def _internal_error(request: Request, error: Exception) -> Response:

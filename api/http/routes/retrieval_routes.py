@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from fastapi import Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
@@ -21,6 +24,9 @@ from recollect.api.retrieval.answer.trace_store import list_traces as list_trace
 from recollect.api.retrieval.answer.trace_store import searched_namespaces, unknown_trace
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.limits import check_namespace
+
+#: Retrievals at a time, as many as anyio has threads for all other requests.
+_RETRIEVAL_THREADS = 40
 
 router = GuardedRouter(tags=["retrieval"], dependencies=[Depends(refuse_unknown)])
 
@@ -45,7 +51,8 @@ async def retrieve(
     check_namespace(namespace)
     body = await parse_body(RetrieveRequest, request)
     require_also(caller, body)
-    result = await run_in_threadpool(memory.retrieve, namespace, body, wait=wait)
+    call = partial(memory.retrieve, namespace, body, wait=wait)
+    result = await (run_in_threadpool(call) if wait else run_sync(call, limiter=_retrieval_threads(request)))
     return json_response(result.as_json())
 
 
@@ -80,6 +87,18 @@ async def fit_window(memory: Memory, namespace: str, session_id: str, request: R
     budget_tokens = (await parse_body(WindowRequest, request)).budget_tokens
     window = await run_in_threadpool(memory.window, namespace, session_id, budget_tokens=budget_tokens)
     return json_response(window._asdict() | {"budget_tokens": budget_tokens})
+
+
+def _retrieval_threads(request: Request) -> CapacityLimiter:
+    """Return the threads of retrievals that wait for nothing.
+
+    The others may all be busy: lists while the log does not answer, or `settle`, which may take hours.
+    """
+    state = request.app.state
+    if not hasattr(state, "retrieval_threads"):
+        state.retrieval_threads = CapacityLimiter(_RETRIEVAL_THREADS)
+    limiter: CapacityLimiter = state.retrieval_threads
+    return limiter
 
 
 def _traces(memory: Recollect, caller: Caller, namespace: str, after: str, limit: int) -> Page:

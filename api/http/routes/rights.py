@@ -102,6 +102,8 @@ class GuardedRouter(APIRouter):
         super().__init__(route_class=GuardedRoute, **options)
         #: The rights of all routes, by method and template of the path.
         self.rights: dict[tuple[str, str], Right] = {}
+        #: The plain routes with their rights: path, method and handler.
+        self.plain_routes: list[tuple[str, str, PlainEndpoint]] = []
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         """Add a route of FastAPI, and its right."""
@@ -120,6 +122,7 @@ class GuardedRouter(APIRouter):
                 return response
 
         self.add_route(path, guarded, methods=[method])
+        self.plain_routes.append((path, method, guarded))
 
     def _declare(self, path: str, methods: Any, endpoint: Callable[..., Any]) -> Right:
         right = right_of(endpoint)

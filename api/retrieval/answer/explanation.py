@@ -8,7 +8,6 @@ from typing import Any
 
 from recollect.api.retrieval.answer.prompt_context import Line
 from recollect.api.retrieval.contract.result import Item
-from recollect.api.retrieval.ranking.candidates import Candidates
 from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.api.retrieval.ranking.relevance_gate import MEASURES, answer_measures
 from recollect.api.retrieval.ranking.search_result import SearchResult
@@ -81,7 +80,7 @@ def _candidates(result: SearchResult) -> list[dict[str, Any]]:
     if result.ranked is None:
         return []
     ranked = result.ranked
-    ranks = _ranks(ranked.candidates)
+    ranks = ranked.candidates.ranks(ranked.candidates.rows.tolist())
     listed: list[dict[str, Any]] = []
     for index in ranked.order[:_CANDIDATES_MAX]:
         row = int(ranked.candidates.rows[index])
@@ -97,15 +96,6 @@ def _candidates(result: SearchResult) -> list[dict[str, Any]]:
             }
         )
     return listed
-
-
-def _ranks(candidates: Candidates) -> dict[int, dict[str, int]]:
-    """Return the rank of each candidate in each list, from 1, by row."""
-    ranks: dict[int, dict[str, int]] = {int(row): {} for row in candidates.rows}
-    for name, rows in candidates.lists.items():
-        for rank, row in enumerate(rows, start=1):
-            ranks[int(row)][name] = rank
-    return ranks
 
 
 def _gate(result: SearchResult) -> dict[str, Any]:

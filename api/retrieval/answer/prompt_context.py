@@ -18,7 +18,7 @@ from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.envelope import rfc3339
 from recollect.jobs.summarising.sentence_content import readable
-from recollect.projections.text.prompt_fence import fence, single_line
+from recollect.projections.text.prompt_fence import fence, single_line, single_lines
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import content_words
@@ -309,14 +309,15 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
     """
     notes = _notes(line.item)
     remaining_tokens = tokens_max - estimate_tokens(line.prefix + notes) - 3
-    sentences = [single_line(sentence) for sentence in split_sentences(line.item.text)] or [""]
+    sentences = single_lines(line.item.text, split_sentences(line.item.text)) or [""]
     query_words = set(words)
     sentence_words = [content_words(sentence) for sentence in sentences]
     plain = [readable(sentence) for sentence in sentences]
     short = single_line(line.item.short or "")
 
     def rank(index: int) -> tuple[int, bool, int]:
-        return -len(query_words & sentence_words[index]), single_line(plain[index]) not in short, index
+        is_new = bool(plain[index]) if not short else single_line(plain[index]) not in short
+        return -len(query_words & sentence_words[index]), is_new, index
 
     statements = [index for index, text in enumerate(plain) if text and len(sentence_words[index]) > 1]
     by_shared_words = sorted(statements or range(len(sentences)), key=rank)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from recollect.api.retrieval.contract.request import Kind
+from recollect.api.retrieval.contract.result_json import GuidanceJson, ItemJson, RetrievalJson, SourceJson
 from recollect.events.envelope import parse_rfc3339, rfc3339
 from recollect.events.intake.quarantine import TRUST, Provenance
 
@@ -30,7 +31,7 @@ class Source(NamedTuple):
     speaker: str
     text: str
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> SourceJson:
         """Return the source as JSON."""
         return {
             "id": self.id,
@@ -90,6 +91,8 @@ class Item:
     outdated: bool = False
     #: The start of validity of a fact; None: not stated.
     valid_from_us: int | None = None
+    #: The end of validity of a fact; None: it has none.
+    valid_until_us: int | None = None
     #: When the first message that a fact comes from was sent; None: not known, or not a fact.
     stated_at_us: int | None = None
     #: The time of the last confirmation, if the item is stale since; None when it is fresh.
@@ -105,9 +108,9 @@ class Item:
     #: All original messages of the item's summary, in order, when the request sets `expand`.
     sources: tuple[Source, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> ItemJson:
         """Return the item as JSON."""
-        return {
+        item: ItemJson = {
             "id": self.id,
             "kind": self.kind,
             "layer": self.layer or LAYERS[self.kind],
@@ -130,10 +133,16 @@ class Item:
             "valid_from": None if self.valid_from_us is None else rfc3339(self.valid_from_us),
             "stated_at": None if self.stated_at_us is None else rfc3339(self.stated_at_us),
             "unconfirmed_since": None if self.unconfirmed_since_us is None else rfc3339(self.unconfirmed_since_us),
-            **({} if self.replaced_by is None else {"replaced_by": self.replaced_by}),
-            **({} if self.contradicted_by is None else {"contradicted_by": self.contradicted_by}),
-            **({"sources": [source.as_json() for source in self.sources]} if self.sources else {}),
         }
+        if self.valid_until_us is not None:
+            item["valid_until"] = rfc3339(self.valid_until_us)
+        if self.replaced_by is not None:
+            item["replaced_by"] = self.replaced_by
+        if self.contradicted_by is not None:
+            item["contradicted_by"] = self.contradicted_by
+        if self.sources:
+            item["sources"] = [source.as_json() for source in self.sources]
+        return item
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any], *, authoritative: bool) -> Item:
@@ -147,6 +156,7 @@ class Item:
             valid_from_us=parse_rfc3339(fields["valid_from"]),
             stated_at_us=parse_rfc3339(fields["stated_at"]),
             unconfirmed_since_us=parse_rfc3339(fields["unconfirmed_since"]),
+            valid_until_us=parse_rfc3339(fields.get("valid_until")),
             replaced_by=fields.get("replaced_by"),
             contradicted_by=fields.get("contradicted_by"),
             sources=tuple(Source.from_json(source) for source in fields.get("sources", ())),
@@ -195,7 +205,7 @@ class AnswerGuidance:
     #: The share of the query's words in the items with sources.
     citation_coverage: float = 0.0
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> GuidanceJson:
         """Return the guidance as JSON."""
         return {
             "authoritative": list(self.authoritative),
@@ -250,7 +260,7 @@ class RetrieveResult:
     #: Returns the explanation for the trace; called only when the trace is written.
     explain: Callable[[], dict[str, Any]]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> RetrievalJson:
         """Return the result as JSON."""
         return {
             "context": self.context,

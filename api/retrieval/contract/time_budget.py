@@ -17,6 +17,8 @@ _Result = TypeVar("_Result")
 
 #: The end of a note about a part that is incomplete, not missing.
 PARTIAL_SUFFIX = "not embedded yet"
+#: The end of a note about events that the read model lacks.
+BEHIND_SUFFIX = "not folded yet"
 
 
 class TimeBudget:
@@ -70,6 +72,11 @@ class TimeBudget:
     def failed(self, part: str) -> bool:
         """Return whether `part` is missing completely."""
         return any(note.startswith(f"{part}: ") and not note.endswith(PARTIAL_SUFFIX) for note in self.degraded)
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether events were not projected or not embedded, which this machine can make up for."""
+        return any(note.endswith((PARTIAL_SUFFIX, BEHIND_SUFFIX)) for note in self.degraded)
 
     def run(self, part: str, snapshot: Snapshot, search: Callable[[], _Result]) -> _Result | None:
         """Return the result of `search` on `snapshot`; None, and a note, when it fails or exceeds the deadline.

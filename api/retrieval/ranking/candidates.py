@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,10 +30,14 @@ class Candidates:
     #: The rows of each list, best first.
     lists: Mapping[str, Ints]
 
-    def ranks(self, row: int) -> dict[str, int]:
-        """Return the rank, from 1, of `row` in each list that has it."""
-        positions = {name: np.flatnonzero(rows == row) for name, rows in self.lists.items()}
-        return {name: int(position[0]) + 1 for name, position in positions.items() if len(position)}
+    def ranks(self, rows: Iterable[int]) -> dict[int, dict[str, int]]:
+        """Return the rank, from 1, of each of `rows` in each list that has it, by row and name of the list."""
+        ranks: dict[int, dict[str, int]] = {row: {} for row in rows}
+        for name, listed in self.lists.items():
+            for rank, row in enumerate(listed.tolist(), start=1):
+                if row in ranks:
+                    ranks[row].setdefault(name, rank)
+        return ranks
 
 
 def select_candidates(

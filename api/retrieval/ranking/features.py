@@ -351,7 +351,7 @@ def _required_flags(intent: QuestionIntent) -> int:
         | PREFERENCE * intent.preference
         | NAMING * intent.called
         | CHANGE * intent.present
-        | intent.answer << _TYPES_SHIFT
+        | int(intent.answer) << _TYPES_SHIFT
     )
 
 

@@ -38,6 +38,8 @@ KIND_GROUPS = (
     frozenset(("preference",)),
     frozenset(("document",)),
 )
+_PROCEDURES = frozenset(("procedure",))
+_PREFERENCES = frozenset(("preference",))
 #: The distinctness that leaves the nearness of an item as it is.
 _DISTINCTNESS_UNIT = 3.0
 #: Items that the unrelated statements count for in the distribution of all items, and its smallest variance.
@@ -132,8 +134,8 @@ def coverage_of(
 def title_shares(knowledge: KnowledgeIndex, stems: frozenset[str]) -> Vector:
     """Return the share of the stems of an item's best title that the query has, shape (items,)."""
     shares = np.zeros(len(knowledge.items), np.float32)
-    for row, titles in enumerate(knowledge.title_stems):
-        shares[row] = max((len(title & stems) / len(title) for title in titles if title), default=0.0)
+    for row in {row for stem in stems for row in knowledge.rows_by_title_stem.get(stem, ())}:
+        shares[row] = max(len(title & stems) / len(title) for title in knowledge.title_stems[row] if title)
     return shares
 
 
@@ -145,23 +147,19 @@ def own_items(context: SearchContext, knowledge: KnowledgeIndex) -> Vector:
     people = frozenset[Node](context.query.participants)
     if not people and is_first_person(context.query.question):
         people = knowledge.graph.speakers
-    return np.fromiter(
-        (
-            item.kind == "preference" and not context.query.participants
-            if not item.entities
-            else item.entities[0] in people
-            for item in knowledge.items
-        ),
-        np.float32,
-        len(knowledge.items),
-    )
+    own = np.zeros(len(knowledge.items), np.float32)
+    for person in people:
+        own[list(knowledge.rows_by_subject.get(person, ()))] = 1
+    if not context.query.participants:
+        own[has_kind(knowledge, _PREFERENCES) & ~knowledge.has_entities] = 1
+    return own
 
 
 def sought_items(context: SearchContext, knowledge: KnowledgeIndex) -> Vector:
     """Return 1 for the items of a kind that the wording of the query asks for, else 0, shape (items,)."""
     intent = context.query.intent
-    kinds = {"procedure": intent.procedure or intent.remember, "preference": intent.preference}
-    return np.fromiter((kinds.get(item.kind, False) for item in knowledge.items), np.float32, len(knowledge.items))
+    procedures = has_kind(knowledge, _PROCEDURES) & (intent.procedure or intent.remember)
+    return (procedures | (has_kind(knowledge, _PREFERENCES) & intent.preference)).astype(np.float32)
 
 
 def stranger_shares(context: SearchContext, knowledge: KnowledgeIndex, columns: Mapping[str, Vector]) -> Vector:
@@ -176,19 +174,16 @@ def stranger_shares(context: SearchContext, knowledge: KnowledgeIndex, columns: 
         return shares
     stem = context.snapshot.keywords.stemmer()
     for name in names:
-        stems = stem(name)
-        rows = [
-            row
-            for row, (item, terms) in enumerate(zip(knowledge.items, knowledge.terms, strict=True))
-            if item.entities and not all(term in terms for term in stems)
-        ]
-        shares[rows] += 1 / len(names)
+        lacks_name = knowledge.has_entities.copy()
+        having = [frozenset(knowledge.rows_with_term.get(term, ())) for term in stem(name)]
+        lacks_name[sorted(frozenset[int].intersection(*having)) if having else slice(None)] = False
+        shares[lacks_name] += 1 / len(names)
     return np.where(columns["named"] > 0, np.float32(0), shares)
 
 
 def has_kind(knowledge: KnowledgeIndex, kinds: Collection[str]) -> Mask:
     """Return the mask of the items of `kinds`, shape (items,)."""
-    return np.fromiter((item.kind in kinds for item in knowledge.items), np.bool_, len(knowledge.items))
+    return knowledge.has_kind(frozenset(kinds))
 
 
 def ranked_rows(values: Vector, minimum: float) -> Ints:

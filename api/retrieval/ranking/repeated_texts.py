@@ -43,8 +43,10 @@ def distinct_episodes(context: SearchContext, ranked: RankedEpisodes, count: int
     #: Time, version, id and candidate of the episodes with each text.
     groups: dict[tuple[str, ...], list[tuple[int, int, str, int]]] = {}
     positions: list[int] = []
-    for position, candidate in enumerate(ranked.order.tolist()):
-        version = int(context.episodes.versions[int(ranked.candidates.rows[candidate])])
+    order: list[int] = ranked.order.tolist()
+    versions: list[int] = context.episodes.versions[ranked.candidates.rows[ranked.order]].tolist()
+    context.snapshot.episodes.read_details(versions[:count])
+    for position, (candidate, version) in enumerate(zip(order, versions, strict=True)):
         episode = context.snapshot.episodes.details(version)
         text = " ".join(WORD.findall(episode.text[:_CHARS_MAX].casefold())) or episode.text
         key = (episode.speaker, text, episode.caption or "")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.api.settings import RetrievalSettings
 from recollect.projections.queries.entity_queries import EntityQueries
+from recollect.projections.search_index.episode_arrays import Ints
 
 #: Entities reached in all.
 _ENTITIES_MAX = 40
@@ -43,10 +47,10 @@ def spread_activation(queries: EntityQueries, entities: Sequence[int], settings:
     return strength
 
 
-def episodes_naming(queries: EntityQueries, strength: dict[int, float]) -> dict[int, float]:
-    """Return the highest activation among the entities of each episode, by version."""
-    strength_by_version: dict[int, float] = {}
-    for entity, value in sorted(strength.items(), key=lambda pair: -pair[1]):
-        for version in queries.episodes_naming(entity, limit=_EPISODES_MAX):
-            strength_by_version.setdefault(version, value)
-    return strength_by_version
+def episodes_naming(queries: EntityQueries, strength: dict[int, float]) -> tuple[Ints, NDArray[np.float64]]:
+    """Return the versions of the episodes that name the entities, ascending, and the highest activation of each."""
+    strongest_first = sorted(strength.items(), key=lambda pair: -pair[1])
+    listed = [queries.episodes_naming(entity, limit=_EPISODES_MAX) for entity, _ in strongest_first]
+    values = np.repeat([value for _, value in strongest_first], [len(versions) for versions in listed])
+    versions, first = np.unique(np.concatenate([np.empty(0, np.int64), *listed]), return_index=True)
+    return versions, values[first]

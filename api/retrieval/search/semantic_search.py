@@ -27,12 +27,12 @@ WINDOW: Final = "window"
 #: Weights of the turns before and after a turn in its window, by distance.
 _WINDOW_WEIGHTS = (0.5, 0.25)
 
-#: Queries whose embeddings stay in memory, since users and bots repeat queries. About 10 KB each.
-_QUERIES_MAX = 1_024
+#: Queries whose embeddings stay in memory, since users and bots repeat queries. About 25 KB each, of tokens mostly.
+_QUERIES_MAX = 256
 
 
 class QueryEmbeddings:
-    """A cache of query embeddings, by fingerprint of the embedding model and text."""
+    """A cache of query embeddings, by fingerprint of the embedding model and text. Safe to use from many threads."""
 
     def __init__(self) -> None:
         self._embeddings: BoundedCache[tuple[str, str], TokenEmbedding] = BoundedCache(_QUERIES_MAX)
@@ -104,7 +104,10 @@ def _cosines(index: VectorIndex, vector: Vector, episodes: EpisodeArrays, versio
     if len(versions) == len(episodes) and np.array_equal(versions, episodes.versions):
         return values
     aligned = np.full(len(episodes), np.nan, np.float32)
-    if len(versions):
+    if len(versions) < len(episodes) and np.array_equal(versions, episodes.versions[: len(versions)]):
+        # Only the newest episodes have no vectors yet.
+        aligned[: len(versions)] = values
+    elif len(versions):
         positions = np.minimum(np.searchsorted(versions, episodes.versions), len(versions) - 1)
         indexed = versions[positions] == episodes.versions
         aligned[indexed] = values[positions[indexed]]

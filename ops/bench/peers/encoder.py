@@ -32,5 +32,6 @@ class Encoder:
 def model_settings() -> dict[str, Any]:
     """Return the precision of Recollect's embedder: bfloat16 where the processor multiplies that in hardware."""
     torch: Any = importlib.import_module("torch")
-    has_amx = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-    return {"dtype": torch.bfloat16 if has_amx() and not torch.cuda.is_available() else torch.float32}
+    checks = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
+    has_bfloat16 = any(getattr(torch.cpu, check, lambda: False)() for check in checks)
+    return {"dtype": torch.bfloat16 if has_bfloat16 and not torch.cuda.is_available() else torch.float32}

@@ -1,0 +1,129 @@
+"""Answer schemas: the OpenAPI schemas of what the routes answer, from the types that Python callers get."""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, cast
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+from recollect.api.knowledge_types import (
+    DateMention,
+    Document,
+    Observation,
+    Preference,
+    PreferenceValue,
+    Procedure,
+    Question,
+    Relationship,
+)
+from recollect.api.receipt_types import ErasurePreview, Receipt
+from recollect.api.result_types import (
+    EndableMemory,
+    Entity,
+    EntityMemory,
+    Episode,
+    EventItem,
+    Fact,
+    FactValue,
+    Forgotten,
+    MemoryItem,
+    NamespaceItem,
+    Neighbourhood,
+    Page,
+    PinnableMemory,
+    QuarantineItem,
+    QuarantinePage,
+    Session,
+    Trace,
+    TraceSummary,
+)
+from recollect.api.retrieval.contract.result_json import RetrievalJson, SourceJson
+
+#: The catalogue has payloads of the same names, such as `Fact`.
+_TEMPLATE = "#/components/schemas/Result{model}"
+
+
+class AppendedEvent(TypedDict):
+    """A recorded event."""
+
+    id: str
+    version: int
+    recorded_at: str
+    #: In hex.
+    hash: str
+    #: Whether it had been recorded before.
+    duplicate: bool
+
+
+class Appended(TypedDict):
+    """The recorded events, in the order of the request."""
+
+    events: list[AppendedEvent]
+    #: The version of the last one; null when nothing is stored.
+    version: int | None
+    #: With ``retrieve=true``; null: none of the events is a message.
+    retrieval: NotRequired[RetrievalJson | None]
+
+
+class Receipts(TypedDict):
+    """The receipts of erasures, in their order."""
+
+    items: list[Receipt]
+
+
+#: The answers by operation. An export is not among them, since it has other formats, too.
+ANSWERS: dict[str, Any] = {
+    "append": Appended,
+    "add_messages": Appended,
+    "retrieve": RetrievalJson,
+    "list_events": Page[EventItem],
+    "list_namespaces": Page[NamespaceItem],
+    "list_sources": Page[SourceJson],
+    "list_fact_history": Page[FactValue],
+    "list_preference_history": Page[PreferenceValue],
+    "list_traces": Page[TraceSummary],
+    "read_trace": Trace,
+    "read_graph": Neighbourhood,
+    "list_episodes": Page[Episode],
+    "list_sessions": Page[Session],
+    "list_entities": Page[Entity],
+    "list_facts": Page[Fact],
+    "list_preferences": Page[Preference],
+    "list_procedures": Page[Procedure],
+    "list_relationships": Page[Relationship],
+    "list_documents": Page[Document],
+    "list_observations": Page[Observation],
+    "list_questions": Page[Question],
+    "list_dates": Page[DateMention],
+    "read_memory": MemoryItem,
+    "update_memory": MemoryItem,
+    "pin": PinnableMemory,
+    "unpin": PinnableMemory,
+    "end": EndableMemory,
+    "separate": EntityMemory,
+    "forget_memory": Forgotten,
+    "list_quarantine": QuarantinePage,
+    "review": QuarantineItem,
+    "erase": Receipt | ErasurePreview,
+    "erase_namespace": Receipt | ErasurePreview,
+    "receipts": Receipts,
+    "all_receipts": Receipts,
+}
+
+
+def add_answers(description: dict[str, Any]) -> None:
+    """Add the schemas of the answers to an OpenAPI description."""
+    adapters = [(name, "serialization", TypeAdapter[Any](kind)) for name, kind in ANSWERS.items()]
+    schemas, definitions = TypeAdapter.json_schemas(cast("Any", adapters), ref_template=_TEMPLATE)
+    own = {f"Result{name}": schema for name, schema in definitions["$defs"].items()}
+    description["components"]["schemas"] |= own
+    for methods in description["paths"].values():
+        for operation in methods.values():
+            schema = schemas.get((operation.get("operationId"), "serialization"))
+            if schema is None:
+                continue
+            operation["responses"] = {
+                status: answer | {"content": {"application/json": {"schema": schema}}} if status < "300" else answer
+                for status, answer in operation["responses"].items()
+            }

@@ -1,0 +1,150 @@
+"""Server process: one of the processes on the port, from its start to its end.
+
+The processes that own namespaces accept connections. The background process, which runs worker and scheduler, gets the
+connections of operators from them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from functools import partial
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection, wait
+from types import FrameType
+
+import uvicorn
+
+from recollect.api.http.app import create_app
+from recollect.api.http.bounded_protocol import BoundedProtocol, bounded_protocol
+from recollect.api.http.processes.channels import CONNECTION, METRICS, NEW_EVENTS, Packet
+from recollect.api.http.processes.connection_mover import ConnectionMover
+from recollect.api.http.processes.namespace_routing import NamespaceRouting
+from recollect.api.http.processes.process_metrics import ProcessMetrics
+from recollect.api.http.processes.server_start import Shared
+from recollect.api.http.uvicorn_config import uvicorn_config
+from recollect.api.memory.recollect import Recollect
+from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.events.errors import RecollectError
+
+#: The background process gets a third of the processor time that a process gets which answers requests, while both want
+#: it, so that nightly work and long imports do not delay answers.
+_BACKGROUND_NICE = 5
+
+
+def run_server_process(shared: Shared, number: int, started: Connection) -> None:
+    """Serve until a signal stops the process, or its parent ends.
+
+    Parameters:
+        number: the number of the process.
+        started: gets an empty text once the process serves, or why it cannot.
+    """
+    threading.Thread(target=_end_with_parent, name="recollect-parent-watch", daemon=True).start()
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, _end)
+    shared.configure_log()
+    try:
+        server, memory = _open(shared, number, started)
+    except RecollectError as error:
+        started.send(str(error))
+        raise SystemExit(2) from None
+    log, is_background = memory.parts.log, number == shared.table.servers
+    if isinstance(log, SqliteLog):
+        log.write_lock = shared.writing.lock
+    if is_background:
+        os.nice(_BACKGROUND_NICE)
+    if not is_background and shared.table.has_background and shared.settings.queue.broker == "memory://":
+        log.on_append(partial(_notify, shared))
+    # Uvicorn stops gracefully and then raises the signal again, which ends the process with the exit code 0.
+    server.run(sockets=[] if is_background else [shared.listener])
+
+
+def _open(shared: Shared, number: int, started: Connection) -> tuple[_Server, Recollect]:
+    """Open the memory, and the server over it."""
+    table, settings = shared.table, shared.settings
+    is_background = number == table.servers
+    memory = Recollect(settings=settings, workers=is_background)
+    # With workers, the model begins to load with them.
+    memory.parts.vectors.embedder.start()
+    app = create_app(
+        memory, rates=shared.rates, local_secret=shared.local_secret, scans=is_background or not table.has_background
+    )
+    mover = ConnectionMover(number, table, shared.channels, NamespaceRouting(table, app.state.access.tokens))
+    metrics = ProcessMetrics(number, table, shared.channels)
+    app.state.processes, app.state.process_metrics = table, metrics
+    config = uvicorn_config(app, settings.server, bounded_protocol(settings.server, mover))
+    return _Server(config, shared, number, memory, mover, metrics, started), memory
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn's server, which also serves the connections that other processes give to this one."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        shared: Shared,
+        number: int,
+        memory: Recollect,
+        mover: ConnectionMover,
+        metrics: ProcessMetrics,
+        started: Connection,
+    ) -> None:
+        super().__init__(config)
+        self._shared, self._number, self._memory = shared, number, memory
+        self._mover, self._metrics, self._started = mover, metrics, started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve, and let the other processes know."""
+        await super().startup(sockets)
+        channels = self._shared.channels
+        asyncio.get_running_loop().add_reader(channels.receiver(self._number), self._receive)
+        self._shared.table.note_serving(self._number, is_serving=True)
+        self._started.send("")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, answer the running requests, and close the memory."""
+        self._shared.table.note_serving(self._number, is_serving=False)
+        self._receive()
+        asyncio.get_running_loop().remove_reader(self._shared.channels.receiver(self._number))
+        # The connections that were received are begun.
+        await asyncio.sleep(0)
+        await super().shutdown(sockets)
+
+    def _receive(self) -> None:
+        self._shared.channels.receive(self._number, self._take)
+
+    def _take(self, packet: Packet) -> None:
+        workers = self._memory.parts.workers
+        if packet.kind == CONNECTION:
+            self._mover.take(packet, self._protocol)
+        elif packet.kind == NEW_EVENTS and workers is not None:
+            workers.notify(packet.content.decode())
+        elif packet.kind == METRICS:
+            self._metrics.answer(packet)
+        elif packet.descriptor is not None:
+            os.close(packet.descriptor)
+
+    def _protocol(self) -> BoundedProtocol:
+        """Return the protocol of a new connection, as uvicorn makes it for those that it accepts."""
+        protocol_class: type[BoundedProtocol] = self.config.http_protocol_class  # pyright: ignore[reportAssignmentType]
+        return protocol_class(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+
+def _notify(shared: Shared, namespace: str) -> None:
+    """Notify the background process of new events. A notification that is lost is made up for by its sweep."""
+    shared.channels.send(shared.table.operator, NEW_EVENTS, namespace.encode())
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(0)
+
+
+def _end_with_parent() -> None:
+    """Wait for the end of the parent process, then end this one at once, so that the port and the folder are free."""
+    parent = parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)

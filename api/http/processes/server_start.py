@@ -1,0 +1,31 @@
+"""Server start: what a server process gets when it starts. It imports little, for the first process."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from recollect.api.access.rate_limits import RateMemory
+from recollect.api.http.processes.channels import Channels
+from recollect.api.http.processes.process_table import ProcessTable
+from recollect.api.settings import Settings
+from recollect.events.storage.shared_memory import SharedMemory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What all server processes share."""
+
+    settings: Settings
+    listener: socket.socket
+    table: ProcessTable
+    channels: Channels
+    #: The counted requests of all processes.
+    rates: RateMemory
+    #: Its lock is held while a process appends to a log in SQLite.
+    writing: SharedMemory
+    #: The secret by which commands of the data folder are answered without a token.
+    local_secret: str
+    #: Sets up the log of a process.
+    configure_log: Callable[[], None]

@@ -1,0 +1,33 @@
+"""Uvicorn configuration: how uvicorn serves the application, in one process or in several."""
+
+from __future__ import annotations
+
+import uvicorn
+from fastapi import FastAPI
+
+from recollect.api.http.bounded_protocol import BoundedProtocol
+from recollect.api.http_contract import CONTRACT, CONTRACT_HEADER
+from recollect.api.settings import ServerSettings
+
+#: Seconds that a stop waits for running requests.
+STOP_SECONDS = 5
+
+
+def uvicorn_config(app: FastAPI, settings: ServerSettings, protocol: type[BoundedProtocol]) -> uvicorn.Config:
+    """Return the configuration of a server process."""
+    return uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        # Its messages go where those of the program go.
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        # The address of a connection is that of its other end, not one that a header names.
+        proxy_headers=False,
+        server_header=False,
+        headers=[(CONTRACT_HEADER, str(CONTRACT))],
+        limit_concurrency=settings.connections_max,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        lifespan="on",
+    )

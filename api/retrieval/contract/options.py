@@ -1,0 +1,59 @@
+"""Options: the fields of a request as named arguments of `retrieve`, `append_and_retrieve` and `turn`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import TypedDict
+
+from recollect.api.as_of import AsOf
+from recollect.api.retrieval.contract.request import Format, Kind, Mode, Ranking
+
+#: A value of metadata, or several of which a memory has one.
+_MetadataOption = str | int | float | bool | Sequence[str | int | float | bool | None] | None
+
+
+class _CommonOptions(TypedDict, total=False):
+    """The options that every retrieval has; `RetrieveRequest` says what each does."""
+
+    limit: int
+    budget_tokens: int
+    kinds: Collection[Kind] | None
+    since: datetime | str | None
+    until: datetime | str | None
+    session_id: str | None
+    also: Sequence[str]
+    mode: Mode
+    format: Format
+    window_tokens: int | None
+    gate: bool
+    ranking: Ranking
+    min_trust: int
+    no_store: bool
+    expand: bool
+
+
+class TurnOptions(_CommonOptions, total=False):
+    """The options of a retrieval for a message that is appended in the same call."""
+
+    metadata: Mapping[str, _MetadataOption]
+
+
+class RetrieveOptions(TurnOptions, total=False):
+    """The options of a retrieval: the fields of `RetrieveRequest` without the query."""
+
+    as_of: AsOf
+
+
+class AppendOptions(TurnOptions, total=False):
+    """The options of `append_and_retrieve`."""
+
+    #: Whether to wait for the embedding model.
+    wait: bool
+
+
+class ConversationOptions(_CommonOptions, total=False):
+    """The options of `turn`, which labels messages by its own argument `metadata`."""
+
+    #: Whether to wait for the embedding model.
+    wait: bool
