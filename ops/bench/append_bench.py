@@ -1,4 +1,8 @@
-"""Durable appends in process, beside bare apsw doing group commit of the same rows for the same clients."""
+"""Durable appends in process, beside bare apsw doing group commit of the same rows for the same clients.
+
+Each figure is measured with encryption too, as the log of a data folder has it. A busy machine distorts the times; the
+CPU of this process, printed below them, less so.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ import uuid_utils
 from table import compare, heading
 
 from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import EventDraft
 from recollect.events.validation import draft
 
@@ -110,6 +115,7 @@ def run(folder: Path) -> None:
     events = texts.unnamed(2_000)
     drafts = [draft(event) for event in events]
     log = SqliteLog(folder / "log.db")
+    encrypted_log = SqliteLog(folder / "encrypted" / "log.db", keys=KeyStore(folder / "encrypted"))
     group_commit = BareGroupCommit(folder / "bare.db")
     at = 0
 
@@ -117,6 +123,11 @@ def run(folder: Path) -> None:
         nonlocal at
         at += 1
         return await log.append_async(f"n{number % 16}", [drafts[at % len(drafts)]])
+
+    async def encrypted(number: int) -> object:
+        nonlocal at
+        at += 1
+        return await encrypted_log.append_async(f"n{number % 16}", [drafts[at % len(drafts)]])
 
     async def validated(number: int) -> object:
         nonlocal at
@@ -129,30 +140,39 @@ def run(folder: Path) -> None:
         return await group_commit.append(number % 16, drafts[at % len(drafts)])
 
     for clients in CLIENTS:
-        measured: dict[str, list[float]] = {"ours": [], "validated": [], "floor": []}
+        appends = {"floor": floor, "ours": ours, "encrypted": encrypted, "validated": validated}
+        measured: dict[str, list[float]] = {name: [] for name in appends}
+        cpu_us: dict[str, list[float]] = {name: [] for name in appends}
         for _ in range(ROUNDS):
-            for name, append in (("floor", floor), ("ours", ours), ("validated", validated)):
+            for name, append in appends.items():
+                started, cpu_started = time.perf_counter(), time.process_time()
                 measured[name].append(asyncio.run(rate(clients, append)))
+                appended = measured[name][-1] * (time.perf_counter() - started)
+                cpu_us[name].append((time.process_time() - cpu_started) / appended * 1_000_000)
         medians = {name: statistics.median(rates) for name, rates in measured.items()}
         compare(f"{clients} clients", medians["ours"], medians["floor"])
+        compare(f"{clients} clients, encrypted", medians["encrypted"], medians["floor"])
         compare(f"{clients} clients, validation included", medians["validated"], medians["floor"])
-    _batches(folder, log)
+        print(f"  CPU µs an event: {', '.join(f'{name} {statistics.median(us):.1f}' for name, us in cpu_us.items())}")
+    _batches(folder, {"": log, ", encrypted": encrypted_log})
     log.close()
+    encrypted_log.close()
 
 
-def _batches(folder: Path, log: SqliteLog) -> None:
+def _batches(folder: Path, logs: dict[str, SqliteLog]) -> None:
     heading("Durable appends in batches (floor: the same rows in bare apsw transactions)")
     drafts = [draft(event) for event in texts.unnamed(1_000)]
     for size in (100, 1_000):
         batch = drafts[:size]
         connection = bare(folder / f"bare{size}.db")
-        ours: list[float] = []
+        rates: dict[str, list[float]] = {name: [] for name in logs}
         floor: list[float] = []
         version = 0
         for _ in range(20_000 // size):
-            started = time.perf_counter()
-            log.append("batch", batch)
-            ours.append(size / (time.perf_counter() - started))
+            for name, log in logs.items():
+                started = time.perf_counter()
+                log.append("batch", batch)
+                rates[name].append(size / (time.perf_counter() - started))
             started = time.perf_counter()
             rows = [bare_row(version + at, one) for at, one in enumerate(batch)]
             version += size
@@ -161,4 +181,5 @@ def _batches(folder: Path, log: SqliteLog) -> None:
             connection.execute("COMMIT")
             floor.append(size / (time.perf_counter() - started))
         connection.close()
-        compare(f"batches of {size:,}", statistics.median(ours), statistics.median(floor))
+        for name, ours in rates.items():
+            compare(f"batches of {size:,}{name}", statistics.median(ours), statistics.median(floor))
