@@ -22,12 +22,14 @@ from recollect.api.operations import state_monitor
 from recollect.api.operations.disk_usage import DatabaseBytes
 from recollect.api.operations.health import health_report
 from recollect.api.operations.metrics import prometheus_metrics
+from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import now_us
 from recollect.jobs.queue.backlog import BacklogMonitor, backlog_totals
 from recollect.jobs.queue.run_store import HEARTBEAT_SHOWN_SECONDS_MAX, Heartbeat
 from recollect.jobs.queue.sqlite_run_store import SqliteRunStore
 from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.read_models import history
 from recollect.projections.read_models.read_models import ReadModels
 
 _MINUTE_US = 60_000_000
@@ -139,8 +141,30 @@ def test_a_server_whose_last_append_failed_is_not_ready(house: Application) -> N
     log.append_failed_at = time.monotonic()
     status, answer = ready(house)
     assert (status, answer["checks"]["log"]) == (503, "the last append failed")
+    assert any("the last append failed" in problem for problem in health_report(house.memory.parts)["problems"])
     house.memory.append("a", message("hello again"))
     assert ready(house)[0] == 200
+
+
+def test_a_list_of_one_more_moment_than_are_built_at_a_time_is_refused_with_a_time_to_ask_again(
+    house: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(8):
+        house.memory.append("a", message(f"hello {number}"))
+    blocked = threading.Event()
+    build = history.build_read_model
+
+    def slow(*arguments: Any, **options: Any) -> int:
+        blocked.wait(60)
+        return build(*arguments, **options)
+
+    monkeypatch.setattr(history, "build_read_model", slow)
+    asked = [house.memory.retrieve("a", RetrieveRequest(query="hello", as_of=version)) for version in range(1, 6)]
+    assert [any("are being built" in note for note in result.degraded) for result in asked] == [False] * 4 + [True]
+    refused = house.http.get("/v1/namespaces/a/facts", params={"as_of": "6"})
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "2")
+    blocked.set()
+    assert house.http.get("/v1/namespaces/a/facts", params={"as_of": "1"}).status_code == 200
 
 
 def test_a_dead_worker_is_a_problem_for_ten_minutes_and_then_forgotten(house: Application) -> None:

@@ -11,7 +11,7 @@ from support.events import message_draft
 from support.waiting import eventually
 
 from recollect.events.backends.sqlite_log import SqliteLog
-from recollect.events.errors import InvalidInput
+from recollect.events.errors import InvalidInput, LogUnreachable
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.job_settings import JobSettings, QueueSettings
 from recollect.jobs.queue.backlog import BacklogMonitor
@@ -37,7 +37,7 @@ class Setting:
             vectors=lambda: self.vectors,
             settings=JobSettings(queue=QueueSettings(sweep_seconds=sweep_seconds)),
         )
-        lag = BacklogMonitor(self.log, self.models, context.vectors)
+        lag = BacklogMonitor(self.log, self.models, context.vectors, self.records)
         workers = Workers(context, self.records, lag)
         if listen:
             self.log.on_append(workers.notify)
@@ -111,3 +111,32 @@ def test_a_stop_is_quick_and_can_be_repeated(setting: Setting) -> None:
 def test_an_unknown_broker_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="memory://"):
         open_run_store("amqp://somewhere", tmp_path)
+
+
+def test_an_extraction_whose_message_was_lost_is_found_by_the_sweep(setting: Setting) -> None:
+    setting.log.append("a", [message_draft("I live in Porto.")])
+    # Projected and embedded, and then the broker lost its messages.
+    setting.models.catch_up("a")
+    setting.vectors.embed_new("a")
+    setting.start(sweep_seconds=0.1, listen=False)
+    eventually(lambda: [event.type for event in setting.log.read("a", after=1)] == ["facts.extracted"])
+
+
+def test_an_outage_of_the_log_leaves_no_dead_letter_and_the_work_is_done_after_it(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = 0
+
+    def unreachable(namespace: str, **_: object) -> None:
+        nonlocal failures
+        failures += 1
+        raise LogUnreachable(f"the server of {namespace} is away")
+
+    with monkeypatch.context() as outage:
+        outage.setattr(setting.models, "catch_up", unreachable)
+        setting.start(sweep_seconds=0.05)
+        setting.log.append("a", [message_draft("red apples")])
+        # More often than a message is attempted.
+        eventually(lambda: failures > 5)
+    eventually(lambda: setting.embedded("a", 1))
+    assert setting.records.dead_letters() == []
