@@ -14,8 +14,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import apsw
-
 from recollect.events.envelope import Head
 from recollect.events.errors import StorageError
 from recollect.events.storage.database import connect, storage_errors
@@ -163,7 +161,7 @@ class SettledStates:
         folder = hashed_folder(self._data / "namespaces", namespace)
         return (folder / VECTORS_FILE if with_vectors else folder).exists()
 
-    def _open(self) -> apsw.Connection:
+    def _open(self) -> Any:
         """Open the file, which is created when it is missing.
 
         Raises:

@@ -100,7 +100,7 @@ def _print_night(what: str, folder: Path, namespaces: int) -> None:
     night = run_night(folder)
     each = f", {night.cpu_seconds / night.namespaces * 1e3:.0f} ms CPU each" if night.namespaces else ""
     print(
-        f"  {what}: {night.seconds:.1f} s, {night.cpu_seconds:.2f} s CPU; {night.namespaces:,} of {namespaces:,} "
+        f"  {what}: {night.seconds:.1f} s, {night.cpu_seconds:.3f} s CPU; {night.namespaces:,} of {namespaces:,} "
         f"opened{each}, {night.events:,} events, {night.errors} errors; {night.peak_mib} MiB, a process "
         f"{night.process_peak_mib} MiB"
     )

@@ -77,8 +77,10 @@ def _check(tables: Table) -> bool:
         namespaces, messages = run["namespaces"], run["namespaces"] * run["messages"]
         predicted = {
             "disk_gib": sum(disk_bytes(tables, namespaces, messages).values()) / 2**30,
-            "idle_night_cpu_seconds": night_cpu_seconds(tables, 0, namespaces),
-            "night_cpu_seconds": night_cpu_seconds(tables, run["active"], namespaces - run["active"]),
+            "idle_night_cpu_seconds": night_cpu_seconds(tables, 0, namespaces, 0),
+            "night_cpu_seconds": night_cpu_seconds(
+                tables, run["active"], namespaces - run["active"], run["active"] * run["news"]
+            ),
             "replay_cpu_seconds": replay_cpu_seconds(tables, namespaces, messages),
         }
         for name, value in predicted.items():

@@ -34,11 +34,16 @@ def disk_bytes(parts: Table, namespaces: float, events: float) -> dict[str, floa
     return {**sizes, "recorded states": namespaces * parts["night"]["bytes_idle"]}
 
 
-def night_cpu_seconds(parts: Table, active: float, idle: float) -> float:
-    """Return the processor seconds of a night, with the start of its processes."""
+def night_cpu_seconds(parts: Table, active: float, idle: float, messages: float) -> float:
+    """Return the processor seconds of a night, with the start of its processes.
+
+    Parameters:
+        messages: of the day, in the active namespaces together.
+    """
     night = parts["night"]
     started = night["cpu_ms_start"] if active else 0.0
-    return (active * night["cpu_ms_active"] + idle * night["cpu_ms_idle"] + started) / _MS
+    work = active * night["cpu_ms_active"] + messages * night["cpu_ms_message"] + idle * night["cpu_ms_idle"]
+    return (work + started) / _MS
 
 
 def replay_cpu_seconds(parts: Table, namespaces: float, events: float) -> float:
@@ -81,7 +86,8 @@ def demand(parts: Table, load: Table) -> Demand:
     queries_second = messages_second * load["retrievals_message"]
     active, namespaces = load["namespaces"] * load["active_share"], load["namespaces"]
     night_share = DAY_SECONDS / (load["night_hours"] * 3_600)
-    night_second = night_cpu_seconds(parts, active, namespaces - active) / DAY_SECONDS * night_share
+    day_messages = load["events_day"] * load["messages_share"]
+    night_second = night_cpu_seconds(parts, active, namespaces - active, day_messages) / DAY_SECONDS * night_share
     retrieve = parts["retrieve"]
     cores = {
         "append": events_second * parts["append"]["cpu_ms_event"] / _MS,
@@ -109,5 +115,5 @@ def demand(parts: Table, load: Table) -> Demand:
         # An append, a batch of a read model and one of vectors for each event at most; batches have fewer.
         writes_second=3 * events_second,
         network_bytes_second=written * load["copies"] / 2,
-        messages_month=load["events_day"] * load["messages_share"] * 30,
+        messages_month=day_messages * 30,
     )
