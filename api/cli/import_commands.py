@@ -50,8 +50,8 @@ def import_file(
         str,
         typer.Option(
             "--format",
-            help="auto, chatgpt, claude, kira, mem0, letta, graphiti, mcp-memory, telegram, discord, slack, okf, jsonl, "
-            "locomo, or memory-md for the edits of an export.",
+            help="auto, chatgpt, claude, kira, mem0, letta, graphiti, mcp-memory, telegram, discord, slack, okf, "
+            "jsonl, locomo, or memory-md for the edits of an export.",
         ),
     ] = "auto",
     namespace: Annotated[
