@@ -55,16 +55,20 @@ export function ending(kind, memory, endedAt, reason) {
 /** @returns {Edit} */
 export function forgetting(kind, memory, reason) {
   const payload = withoutEmpty({ memory_id: memory.id, reason });
-  return { do: { type: "memory.forgotten", payload }, undo: () => restated(kind, memory), undoText: "it is stated again, with a new id" };
+  return { do: { type: "memory.forgotten", payload }, undo: () => restated(kind, memory, true), undoText: "it is stated again, with a new id" };
 }
 
-/** Return the event that states a memory that was ended or forgotten, with its sources. */
-function restated(kind, memory) {
-  const source_events = memory.source_events;
+/** Return the event that states a memory that was ended or forgotten, with its sources; a forgotten one with its end. */
+function restated(kind, memory, asBefore = false) {
+  // A memory that was stated itself is its own source; a forgotten source would keep it forgotten.
+  const others = (memory.source_events ?? []).filter((id) => id !== memory.id);
+  const source_events = others.length > 0 ? others : null;
   if (kind === "fact") {
     const { subject, predicate, object, type, confidence, layer, conflict_key } = memory;
     const payload = { subject, predicate, object, type, confidence, layer, conflict_key, source_events };
-    return { type: "fact.stated", payload: withoutEmpty(payload) };
+    // It is the user's word from now on: what is older, or inferred, does not bring back what was forgotten.
+    const before = asBefore ? { valid_until: memory.valid_until } : {};
+    return { type: "fact.stated", payload: withoutEmpty({ ...payload, ...before }) };
   }
   if (kind === "relationship") {
     // Without sources: it comes back in its own row, which has them, and sources from before the end would not undo it.

@@ -260,6 +260,32 @@ class BacklogMonitor:
 PROJECTORS = ("read_models", "embeddings", "extraction")
 
 
+def backlog_report(scan: BacklogScan, present_us: int, limit: int) -> dict[str, Any]:
+    """Return the totals of a scan, and the namespaces with work left, those that wait longest first.
+
+    Parameters:
+        present_us: the current time, in microseconds since 1970 UTC.
+        limit: namespaces in the report, at most.
+    """
+    items: list[dict[str, Any]] = [
+        {
+            "namespace": backlog.namespace,
+            "read_models": backlog.events,
+            "embeddings": backlog.embeddings,
+            "extraction": backlog.messages,
+            "ages_seconds": {
+                "read_models": _age_seconds([backlog.oldest_us], present_us),
+                "embeddings": _age_seconds([backlog.oldest_unembedded_us], present_us),
+                "extraction": _age_seconds([backlog.oldest_unread_us], present_us),
+            },
+            "parked": backlog.is_parked,
+        }
+        for backlog in (*scan.behind, *scan.waiting)
+    ]
+    items.sort(key=lambda item: max(age or 0.0 for age in item["ages_seconds"].values()), reverse=True)
+    return {"totals": backlog_totals(scan, present_us), "items": items[:limit]}
+
+
 def backlog_totals(scan: BacklogScan, present_us: int) -> dict[str, Any]:
     """Return the totals of a scan, as health and metrics show them: by projector the sum, the most and the age.
 

@@ -87,6 +87,17 @@ def test_messages_without_a_fact_are_no_backlog_once_the_extraction_has_looked_a
     assert b"recollect_namespaces_behind 0.0" in prometheus_metrics(house.memory.parts)
 
 
+def test_the_lag_is_listed_by_namespace_the_longest_wait_first(house: Application) -> None:
+    for namespace, count in (("a", 1), ("b", 2), ("c", 1)):
+        house.memory.append(namespace, [message(f"hello {number}") for number in range(count)])
+    house.memory.settle("c")
+    lag = house.http.get("/v1/health/lag").json()
+    assert [(item["namespace"], item["extraction"]) for item in lag["items"]] == [("a", 1), ("b", 2)]
+    assert lag["items"][0]["ages_seconds"]["extraction"] >= lag["items"][1]["ages_seconds"]["extraction"]
+    assert (lag["totals"]["extraction"], lag["totals"]["namespaces_behind"]) == (3, 2)
+    assert [item["namespace"] for item in house.http.get("/v1/health/lag?limit=1").json()["items"]] == ["a"]
+
+
 def test_health_and_metrics_answer_while_the_log_hangs(house: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     assert house.http.get("/health").json()["status"] == "ok"
     hangs, goes_on = threading.Event(), threading.Event()

@@ -267,6 +267,22 @@ def test_a_memory_is_ended_forgotten_or_pinned_and_comes_back(
     assert not row["pinned"]
 
 
+def test_a_forgotten_fact_comes_back_as_it_was(tab: Open, memory: Recollect) -> None:
+    stated = {"subject": "Ann", "predicate": "lives in", "object": "Porto", "valid_until": "2090-01-01T00:00:00Z"}
+    memory.append("undo", {"type": "fact.stated", "payload": stated | {"confidence": 0.7}})
+    [before] = memory.facts("undo")["items"]
+    page = tab().open("facts", "undo")
+    page.get_by_role("button", name="Forget", exact=True).click()
+    page.get_by_role("button", name="Forget it").click()
+    page.get_by_text("Event written: memory.forgotten").first.wait_for()
+    assert memory.facts("undo")["items"] == []
+    page.locator(".written").get_by_role("button", name="Undo").click()
+    page.get_by_text("Undone by an event").first.wait_for()
+    [after] = memory.facts("undo")["items"]
+    own = {"id", "source_events", "version", "created_at", "updated_at", "stale_at"}
+    assert [name for name in before if before.get(name) != after.get(name) and name not in own] == []
+
+
 def test_a_fact_shows_its_sources_and_its_history(tab: Open) -> None:
     page = tab().open("facts", DEMO)
     fact = page.locator(".memory", has_text="does not eat")

@@ -14,13 +14,16 @@ from starlette.responses import PlainTextResponse, Response
 
 from recollect.api.http.processes.process_metrics import ProcessMetrics
 from recollect.api.http.processes.process_table import ProcessTable
-from recollect.api.http.routes.dependencies import Memory
+from recollect.api.http.routes.dependencies import Limit, Memory
 from recollect.api.http.routes.json_bodies import json_response
 from recollect.api.http.routes.problems import problem
 from recollect.api.http.routes.rights import GuardedRouter, allow
 from recollect.api.operations.metrics import prometheus_metrics
 from recollect.api.operations.readiness import readiness
 from recollect.api.operations.state_monitor import StateMonitor
+from recollect.api.pages.list_pages import PAGE_ITEMS
+from recollect.events.envelope import now_us
+from recollect.jobs.queue.backlog import backlog_report
 
 router = GuardedRouter(tags=["operations"])
 
@@ -53,6 +56,16 @@ async def health(request: Request) -> Response:
         }
     age_seconds = round(time.monotonic() - state.checked_at, 3)
     return json_response({"version": request.app.version} | report | {"age_seconds": age_seconds})
+
+
+@router.get("/v1/health/lag", name="lag")
+@allow("read", extent="server")
+async def lag(request: Request, limit: Limit = PAGE_ITEMS) -> Response:
+    """List the namespaces whose read models, vectors or extraction are behind the log, the oldest first."""
+    state = await _monitor(request).latest()
+    if state is None:
+        return problem(503, "the first check of the parts is not done yet; ask again in a second")
+    return json_response(backlog_report(state.background.scan, now_us(), limit))
 
 
 @router.get("/health/live")
