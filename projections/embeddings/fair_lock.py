@@ -21,7 +21,7 @@ class FairLock:
         self._waiting: deque[object] = deque()
 
     @contextmanager
-    def held(self, timeout_seconds: float = math.inf) -> Generator[bool]:
+    def locked(self, timeout_seconds: float = math.inf) -> Generator[bool]:
         """Hold the lock; yield whether it was had within the time."""
         with self._condition:
             ticket = object()

@@ -89,9 +89,13 @@ def _may_have_gpu() -> bool:
 
 def _no_gpu(choice: RuntimeChoice) -> str:
     """Return the message for a GPU that is asked for and not found."""
-    looked = {"auto": "neither PyTorch nor OpenVINO finds", "torch": "PyTorch does not find", "openvino": ""}[choice]
+    searched = {
+        "auto": "neither PyTorch nor OpenVINO finds",
+        "torch": "PyTorch does not find",
+        "openvino": "OpenVINO does not find",
+    }[choice]
     return (
-        f"RECOLLECT_EMBEDDING_DEVICE asks for gpu, and {looked or 'OpenVINO does not find'} one; install the GPU's "
+        f"RECOLLECT_EMBEDDING_DEVICE asks for gpu, and {searched} one; install the GPU's "
         "driver and the wheel of PyTorch for it (docs/how-to/change-models.md), or set it to auto or cpu"
     )
 

@@ -97,14 +97,14 @@ class Packer:
         rows = _rows([self._fitted(texts, encodings) for texts in segments])
         layouts = [_Layout([encodings[text] for text in texts], numbers) for texts, numbers in rows.items()]
         layouts.sort(key=lambda layout: len(layout.ids), reverse=True)
-        at = 0
-        while at < len(layouts):
-            length = -(-max(1, len(layouts[at].ids)) // _TOKENS_STEP) * _TOKENS_STEP
-            wanted = min(len(layouts) - at, max(1, _BATCH_TOKENS // length))
+        start = 0
+        while start < len(layouts):
+            length = -(-max(1, len(layouts[start].ids)) // _TOKENS_STEP) * _TOKENS_STEP
+            wanted = min(len(layouts) - start, max(1, _BATCH_TOKENS // length))
             count = 1 << (wanted.bit_length() - 1)
-            EMBEDDED_TOKENS.add(amount=sum(len(layout.ids) for layout in layouts[at : at + count]))
-            yield self._batch(layouts[at : at + count], length)
-            at += count
+            EMBEDDED_TOKENS.add(amount=sum(len(layout.ids) for layout in layouts[start : start + count]))
+            yield self._batch(layouts[start : start + count], length)
+            start += count
 
     def _fitted(self, texts: _Segments, encodings: dict[str, Encoding]) -> _Segments:
         """Return the last segments that the model can read at once.

@@ -94,14 +94,14 @@ class VectorIndex:
             query: normalised, shape (dimensions,).
             until: the last version to search; None searches all.
         """
-        ahead, found = self.ahead, self._cosines(query, until)
+        ahead, cosines = self.ahead, self._cosines(query, until)
         if ahead is None:
-            return found
+            return cosines
         later = ahead.cosines(query, until=until)
         # While this index is extended, it may already have some of them.
-        new = later.versions > (found.versions[-1] if len(found.versions) else 0)
+        new = later.versions > (cosines.versions[-1] if len(cosines.versions) else 0)
         return Cosines(
-            np.concatenate([found.versions, later.versions[new]]), np.concatenate([found.values, later.values[new]])
+            np.concatenate([cosines.versions, later.versions[new]]), np.concatenate([cosines.values, later.values[new]])
         )
 
     def _cosines(self, query: Vector, until: int | None) -> Cosines:

@@ -130,7 +130,7 @@ class Vectors:
         while self.embedder.state == "ready" and time.monotonic() < deadline:
             if self._closed or (stop is not None and stop.is_set()):
                 break
-            with self._embed_lock.held(deadline - time.monotonic()) as is_held:
+            with self._embed_lock.locked(deadline - time.monotonic()) as is_held:
                 if not is_held:
                     return done
                 started = time.perf_counter()
@@ -144,7 +144,7 @@ class Vectors:
                     backlog = self.backlog(namespace, snapshot)
                 on_progress(backlog.total - backlog.missing, backlog.total)
         if self.embedder.state == "ready" and not self._closed:
-            with self._embed_lock.held(deadline - time.monotonic()) as is_held:
+            with self._embed_lock.locked(deadline - time.monotonic()) as is_held:
                 if is_held:
                     self._embed_knowledge(namespace)
         return done

@@ -19,7 +19,7 @@ WINDOW_WORDS = 130
 SHORT_WORDS = 60
 #: Last words of the turn before a window, or of the chunk before in a long turn: a turn mostly answers the end of one.
 LEAD_WORDS = 20
-#: One turn in so many begins a window whatever is before it, so that few turns are read to find where one begins.
+#: One turn in so many begins a window after any turn, so that few turns are read to find where one begins.
 _OPENS_EVERY = 6
 #: Turns that are read to find it. Only a session that repeats the same words has no beginning among so many.
 _TURNS_MAX = 256
@@ -75,8 +75,8 @@ class SessionWindows:
                 break
             opens = _opens(_words(row.spoken))
             version = row.previous
-        for at, spoken in reversed(run):
-            before = self._turns[at] = _following(before, spoken)
+        for turn_version, spoken in reversed(run):
+            before = self._turns[turn_version] = _following(before, spoken)
         return before
 
 
@@ -98,7 +98,7 @@ def _following(before: _Turn | None, spoken: SpokenText) -> _Turn:
 
 
 def _opens(words: list[str]) -> bool:
-    """Return whether a turn begins a window, whatever is before it."""
+    """Return whether a turn begins a window after any other turn."""
     return len(words) > SHORT_WORDS or sha256(" ".join(words).encode(errors="replace")).digest()[0] % _OPENS_EVERY == 0
 
 
