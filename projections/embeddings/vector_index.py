@@ -46,6 +46,8 @@ class VectorIndex:
         self._versions = np.empty(_INITIAL_ROWS, np.int64)
         #: First row of each episode.
         self._starts = np.empty(_INITIAL_ROWS, np.int64)
+        #: Key of each row's vector in the file.
+        self._keys = np.empty(_INITIAL_ROWS, np.int64)
         #: Filled (rows, episodes), replaced in one assignment, so that a concurrent search sees complete episodes only.
         self._filled = (0, 0)
         #: Vectors of later episodes, which were embedded out of turn; None: there are none.
@@ -54,15 +56,17 @@ class VectorIndex:
     @property
     def size_bytes(self) -> int:
         """Return the memory of the arrays, with the room for further vectors."""
-        return self._codes.nbytes + self._scales.nbytes + self._versions.nbytes + self._starts.nbytes
+        arrays = (self._codes, self._scales, self._keys, self._versions, self._starts)
+        return sum(array.nbytes for array in arrays)
 
-    def add(self, episodes: Sequence[int], vectors: Vector) -> None:
+    def add(self, episodes: Sequence[int], vectors: Vector, keys: Sequence[int] | None = None) -> None:
         """Add the vectors of episodes.
 
         Parameters:
             episodes: the version of the episode of each vector, ascending, after all versions added before; an episode
                 may repeat.
             vectors: normalised, shape (len(episodes), dimensions).
+            keys: the key of each vector in its file; None: it has no file.
         """
         versions = np.asarray(episodes, np.int64)
         if not len(versions):
@@ -72,8 +76,10 @@ class VectorIndex:
         rows_end, count_end = rows + len(versions), count + len(starts)
         self._codes = _with_room(self._codes, rows, rows_end)
         self._scales = _with_room(self._scales, rows, rows_end)
+        self._keys = _with_room(self._keys, rows, rows_end)
         self._versions = _with_room(self._versions, count, count_end)
         self._starts = _with_room(self._starts, count, count_end)
+        self._keys[rows:rows_end] = 0 if keys is None else keys
         self._codes[rows:rows_end], self._scales[rows:rows_end] = _rounded(vectors)
         self._versions[count:count_end] = versions[starts]
         self._starts[count:count_end] = rows + starts
@@ -84,8 +90,32 @@ class VectorIndex:
         rows, count = self._filled
         self._codes = _with_room(self._codes, rows, rows + vectors)
         self._scales = _with_room(self._scales, rows, rows + vectors)
+        self._keys = _with_room(self._keys, rows, rows + vectors)
         self._versions = _with_room(self._versions, count, count + vectors)
         self._starts = _with_room(self._starts, count, count + vectors)
+
+    def keys(self, versions: Sequence[int], *, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the versions and the keys of the first `limit` vectors of each of these episodes, in order.
+
+        Parameters:
+            versions: ascending; an episode without a vector is left out.
+        """
+        rows, count = self._filled
+        wanted = np.asarray(versions, np.int64)
+        positions = np.searchsorted(self._versions[:count], wanted)
+        positions = positions[positions < count]
+        positions = positions[self._versions[positions] == wanted[: len(positions)]]
+        starts = self._starts[positions]
+        ends = np.where(positions + 1 < count, self._starts[np.minimum(positions + 1, count - 1)], rows)
+        lengths = np.minimum(ends - starts, limit)
+        first = np.cumsum(lengths) - lengths
+        chosen = np.repeat(starts - first, lengths) + np.arange(int(lengths.sum()))
+        found, keys = np.repeat(self._versions[positions], lengths), self._keys[chosen]
+        ahead, last = self.ahead, self._versions[count - 1] if count else 0
+        if ahead is None or not len(wanted) or wanted[-1] <= last:
+            return found, keys
+        later, later_keys = ahead.keys(wanted[wanted > last].tolist(), limit=limit)
+        return np.concatenate([found, later]), np.concatenate([keys, later_keys])
 
     def cosines(self, query: Vector, *, until: int | None = None) -> Cosines:
         """Return the cosine of every episode to a query.

@@ -27,7 +27,7 @@ _REMOVED_ROWS = 1_000
 
 # The vectors of the episodes after one version up to another, in the order of the index.
 _VECTORS_BETWEEN = """
-SELECT embeddings.version, vectors.vector
+SELECT embeddings.version, vectors.key, vectors.vector
 FROM embeddings JOIN vectors ON vectors.key = embeddings.vector_key
 WHERE embeddings.model = ? AND embeddings.version > ? AND embeddings.version <= ?
 ORDER BY embeddings.version, embeddings.chunk
@@ -40,7 +40,9 @@ WHERE embeddings.model = ? AND embeddings.version = ? AND embeddings.chunk = 0
 """
 
 _EMBEDDED_AMONG = "SELECT DISTINCT version FROM embeddings WHERE model = ? AND version IN (%s)"
-# The codes of the turns of a JSON list of versions. The order of the joins is that of the keys, so nothing is sorted.
+# The codes of a JSON list of keys.
+_CODES = "SELECT vector_key, codes FROM json_each(?) CROSS JOIN token_codes ON vector_key = value"
+# The codes of the turns of a JSON list of versions; twice as slow.
 _TURN_CODES = """
 SELECT version, chunk, codes FROM json_each(?) CROSS JOIN embeddings ON model = ? AND version = value AND chunk < ?
 CROSS JOIN token_codes USING (vector_key)
@@ -261,11 +263,25 @@ class VectorStore:
         return self._vector(_TURN_VECTOR, version)
 
     def codes(self, versions: Sequence[int]) -> dict[int, list[bytes]]:
-        """Return the token codes of the turns of `versions`, chunk by chunk; turns without codes are left out."""
+        """Return the token codes of the turns of `versions`, chunk by chunk; turns without codes are left out.
+
+        Parameters:
+            versions: ascending.
+        """
+        index = self.index
+        chunks: dict[int, list[bytes]] = {}
+        if index is not None:
+            indexed, keys = index.keys(versions, limit=_CODED_CHUNKS_MAX)
+            codes_by_key: dict[Any, Any] = dict(
+                self._connection.execute(_CODES, (orjson.dumps(sorted(set(keys.tolist()))).decode(),))
+            )
+            for version, key in zip(indexed.tolist(), keys.tolist(), strict=True):
+                if codes_by_key.get(key):
+                    chunks.setdefault(version, []).append(codes_by_key[key])
+            return chunks
         rows: list[Any] = self._connection.execute(
             _TURN_CODES, (orjson.dumps([*versions]).decode(), self._model, _CODED_CHUNKS_MAX)
         ).fetchall()
-        chunks: dict[int, list[bytes]] = {}
         for version, _, codes in sorted(rows):
             if codes:
                 chunks.setdefault(version, []).append(codes)
@@ -363,8 +379,9 @@ class VectorStore:
 
     def _add_between(self, index: VectorIndex, after: int, until: int) -> None:
         rows: list[tuple[Any, ...]] = self._connection.execute(_VECTORS_BETWEEN, (self._model, after, until)).fetchall()
-        matrix = np.frombuffer(b"".join(vector for _, vector in rows), "<f4")
-        index.add([version for version, _ in rows], matrix.reshape(len(rows), index.dimensions))
+        matrix = np.frombuffer(b"".join(vector for _, _, vector in rows), "<f4")
+        matrix = matrix.reshape(len(rows), index.dimensions)
+        index.add([version for version, _, _ in rows], matrix, [key for _, key, _ in rows])
 
     def close(self) -> None:
         """Close the file."""

@@ -56,3 +56,13 @@ def test_a_vector_is_kept_to_two_thousandths() -> None:
     index = VectorIndex(384)
     index.add(list(range(500)), vectors)
     assert np.abs(np.array(list(cosines(index, query).values())) - vectors @ query).max() < 0.002
+
+
+def test_the_keys_of_an_episode_are_those_of_its_first_vectors() -> None:
+    rng = np.random.default_rng(5)
+    index = VectorIndex(8)
+    assert [found.tolist() for found in index.keys([3], limit=2)] == [[], []]
+
+    index.add([2, 2, 2, 5, 9], unit(rng, 5), [20, 21, 22, 50, 90])
+
+    assert [found.tolist() for found in index.keys([1, 2, 5, 7, 9, 12], limit=2)] == [[2, 2, 5, 9], [20, 21, 50, 90]]
