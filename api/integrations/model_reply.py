@@ -33,7 +33,8 @@ class ModelReply:
         if self._bytes_read > _BYTES_MAX:
             return
         self._buffer += data
-        if self._is_stream:
+        # A line that arrives in many pieces is split once, at its end.
+        if self._is_stream and b"\n" in data:
             *lines, rest = self._buffer.split(b"\n")
             self._buffer = rest
             self._texts.extend(text for line in lines if (text := _streamed_text(bytes(line))))
