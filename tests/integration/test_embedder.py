@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recollect.projections.embeddings import model_files
-from recollect.projections.embeddings.embedder import NoEmbedder, SentenceEmbedder, open_embedder
+from recollect.projections.embeddings.embedder import EMBEDDED_TEXTS, NoEmbedder, SentenceEmbedder, open_embedder
 from recollect.projections.embeddings.model_files import model_fingerprint
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
@@ -45,7 +45,8 @@ def test_the_order_of_a_batch_does_not_matter(embedder: SentenceEmbedder) -> Non
 
 
 def test_queries_get_through_while_a_bulk_is_embedded(embedder: SentenceEmbedder) -> None:
-    bulk = threading.Thread(target=embedder.embed, args=(["some words of a longer text " * 20] * 200,))
+    texts = [f"{number} " + "some words of a longer text " * 20 for number in range(200)]
+    bulk = threading.Thread(target=embedder.embed, args=(texts,))
     bulk.start()
     answered = 0
     while bulk.is_alive() and answered < 3:
@@ -53,6 +54,13 @@ def test_queries_get_through_while_a_bulk_is_embedded(embedder: SentenceEmbedder
         answered += 1
     assert bulk.is_alive()
     bulk.join()
+
+
+def test_equal_texts_are_read_once(embedder: SentenceEmbedder) -> None:
+    before = sum(EMBEDDED_TEXTS.values().values())
+    vectors = embedder.embed(["again", "and again", "again", "again"])
+    assert sum(EMBEDDED_TEXTS.values().values()) - before == 2
+    assert np.array_equal(vectors[0], vectors[3])
 
 
 def test_a_model_that_is_not_there_fails_with_what_to_do(tmp_path: Path) -> None:
