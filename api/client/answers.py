@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recollect.events.integrity.verify import VerifyResult
     from recollect.jobs.conversation.window import Window
     from recollect.jobs.queue.nightly import Compaction
-    from recollect.projections.queries.episode_queries import TierTotals
+    from recollect.projections.queries.queried_episodes import TierTotals
     from recollect.projections.read_models.read_models import ReplayCheck
 
 _logger = logging.getLogger(__name__)

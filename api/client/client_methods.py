@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from recollect.jobs.conversation.window import Window
     from recollect.jobs.queue.nightly import Compaction
     from recollect.jobs.queue.settlement import Settlement
-    from recollect.projections.queries.episode_queries import TierTotals
+    from recollect.projections.queries.queried_episodes import TierTotals
     from recollect.projections.read_models.read_models import ReplayCheck
 
 Result = TypeVar("Result")

@@ -52,7 +52,7 @@ from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window
 from recollect.jobs.queue.nightly import Compaction
 from recollect.jobs.queue.settlement import Settlement
-from recollect.projections.queries.episode_queries import TierTotals
+from recollect.projections.queries.queried_episodes import TierTotals
 from recollect.projections.read_models.read_models import ReplayCheck
 
 #: Bytes of payloads that are screened on the event loop, which takes up to 20 ms; more are screened by a thread.

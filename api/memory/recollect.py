@@ -60,7 +60,7 @@ from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.queue.nightly import Compaction, compact_steps, preview
 from recollect.jobs.queue.settlement import Settlement
 from recollect.jobs.queue.settling import settle
-from recollect.projections.queries.episode_queries import TierTotals
+from recollect.projections.queries.queried_episodes import TierTotals
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.read_models import ReplayCheck
 

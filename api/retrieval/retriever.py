@@ -36,6 +36,7 @@ from recollect.api.retrieval.answer.answer_guidance import answer_guidance
 from recollect.api.retrieval.answer.expansion import expand_summaries
 from recollect.api.retrieval.answer.explanation import explanation
 from recollect.api.retrieval.answer.fence_names import random_part
+from recollect.api.retrieval.answer.left_out_items import without_orders, without_sources, without_standing
 from recollect.api.retrieval.answer.long_texts import cut_long_text
 from recollect.api.retrieval.answer.prompt_context import PASSIVE_LINE_TOKENS, Line, fit_to_budget, render_within_budget
 from recollect.api.retrieval.answer.rendered_dates import Occasion
@@ -56,7 +57,6 @@ from recollect.api.settings import RETRIEVAL_BUDGET_MS, PrivacySettings, Retriev
 from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.envelope import datetime_of, microseconds
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
-from recollect.events.intake.instructions import without_instructions
 from recollect.events.limits import check_namespace
 from recollect.events.storage.database import DatabaseError
 from recollect.events.storage.namespace_folder import folder_name
@@ -269,9 +269,9 @@ class Retriever:
                 # The topic was compared by a vector, but the search has none: the trigger must match the search.
                 answer.state = replace(answer.state, trigger="message")
             # Workers may have learned something from the message before this search.
-            results = [replace(result, items=_without_sources(result.items, exclude)) for result in results]
+            results = [replace(result, items=without_sources(result.items, exclude)) for result in results]
             answer.results = tuple(results)
-            self._assemble(answer, context, results, _without_sources(standing, exclude))
+            self._assemble(answer, context, results, without_sources(standing, exclude))
 
     def _as_of_time(self, namespace: str, request: RetrieveRequest, version: int) -> datetime:
         """Return the time that `as_of` names: as requested, or when the event `version` was recorded."""
@@ -352,7 +352,7 @@ class Retriever:
         result = self._namespace_search.search(context, excluded)
         waiting = context.snapshot.quarantine.documents()
         if waiting:
-            result = replace(result, items=[_without_orders(item, waiting) for item in result.items])
+            result = replace(result, items=[without_orders(item, waiting) for item in result.items])
         if not context.request.expand:
             return result
         try:
@@ -380,7 +380,7 @@ class Retriever:
             past_version = None if as_of is None else self._history.version(namespace, as_of)
             with self._snapshot(namespace, past_version, budget) as snapshot:
                 context = self._search_context(namespace, request, snapshot, budget, as_of)
-                return None if context is None else _without_standing(context, self._search(context, ()))
+                return None if context is None else without_standing(context, self._search(context, ()))
         except (RecollectError, DatabaseError) as error:
             budget.record_missing(f"also {namespace}", error)
             return None
@@ -423,25 +423,6 @@ class Retriever:
         cited = [item for item in answer.items if (item.namespace, item.id) in ranked_ids]
         answer.guidance = answer_guidance(context, cited, max((result.grounding for result in results), default=0.0))
         context.budget.end_stage("assemble", started_ms)
-
-
-def _without_orders(item: Item, waiting: frozenset[str]) -> Item:
-    """Return an item; of a document that waits for a review, without the sentences that look like instructions."""
-    if item.kind != "document" or item.id.rpartition("#")[0] not in waiting:
-        return item
-    return replace(item, text=without_instructions(item.text))
-
-
-def _without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[Item]:
-    """Return the items without those that only the events `event_ids` tell."""
-    excluded = frozenset(event_ids)
-    return [item for item in items if not item.source_events or not excluded.issuperset(item.source_events)]
-
-
-def _without_standing(context: SearchContext, result: SearchResult) -> SearchResult:
-    """Return the result without standing instructions."""
-    standing = {item.id for item in context.index.knowledge.items if item.standing}
-    return replace(result, items=[item for item in result.items if item.id not in standing])
 
 
 def _adjusted_request(request: RetrieveRequest, state: ConversationState) -> RetrieveRequest:

@@ -16,8 +16,8 @@ from recollect.api.retrieval.result_items import episode_item, knowledge_item
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
 from recollect.events.intake.quarantine import TRUST
-from recollect.projections.queries.episode_queries import EpisodeRow
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.session_queries import RecentSession
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens

@@ -10,7 +10,7 @@ from recollect.jobs.compaction.session_batches import due_batches
 from recollect.jobs.derivation.derived_events import episodes_compressed
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.summaries import LLM_SUMMARIES_MAX, summarise_episodes
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 
 #: Summaries in one append: a conflict with another worker loses at most this work.

@@ -8,7 +8,7 @@ from recollect.events.envelope import DAY_US, EventDraft
 from recollect.jobs.derivation.derived_events import episode_distilled
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.summaries import LLM_SUMMARIES_MAX, summarise_episodes
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.summary_sources import read_turns
 

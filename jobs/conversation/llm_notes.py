@@ -11,7 +11,7 @@ from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
 from recollect.jobs.llm.grounding import SENTENCE_SHARE_MIN, Evidence, SourceLine
 from recollect.jobs.llm.item_answer import ItemAnswer, LlmItem, LongText
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.text.tokens import estimate_tokens
 
 #: Tokens of the lines that one request reads.

@@ -18,7 +18,7 @@ from recollect.jobs.derivation.derived_events import observations_recorded, obse
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 

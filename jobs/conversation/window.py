@@ -14,7 +14,7 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.jobs.summarising.summaries import summary_text
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from recollect.events.envelope import EventDraft, datetime_of
 from recollect.events.validation import draft
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 
 
 class Summary(NamedTuple):

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from recollect.events.envelope import datetime_of
 from recollect.jobs.llm.grounding import SourceLine
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 
 #: Tokens of one message; a longer one is mostly a pasted text.

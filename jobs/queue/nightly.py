@@ -21,7 +21,7 @@ from recollect.jobs.compaction.staleness import decay_confidence, mark_stale
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.projections.queries.episode_queries import TierTotals
+from recollect.projections.queries.queried_episodes import TierTotals
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.read_models import ReadModels
 

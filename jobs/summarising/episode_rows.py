@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 
 
 def plain_rows(texts: Iterable[str]) -> list[EpisodeRow]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from recollect.jobs.summarising.sentence_content import content, readable, without_code
 from recollect.projections.embeddings.embedder import Vector
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import distinct_words

@@ -14,7 +14,7 @@ from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
 from recollect.jobs.llm.grounding import Evidence
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.embeddings.embedder import Vector
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import estimate_tokens

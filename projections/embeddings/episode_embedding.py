@@ -10,7 +10,7 @@ from recollect.projections.embeddings.passages import Passage, passages, summary
 from recollect.projections.embeddings.vector_pruning import source_turns
 from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
 from recollect.projections.embeddings.windows import SessionWindows
-from recollect.projections.queries.episode_queries import EpisodeToEmbed
+from recollect.projections.queries.queried_episodes import EpisodeToEmbed
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.summary_sources import read_turns
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.windows import end_of
-from recollect.projections.queries.episode_queries import SpokenText
+from recollect.projections.queries.queried_episodes import SpokenText
 from recollect.projections.text.sentences import split_sentences
 
 #: Raise it with every change of the passages, so that all episodes are embedded again.

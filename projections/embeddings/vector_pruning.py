@@ -11,7 +11,7 @@ from recollect.events.storage.database import connect, storage_errors, truncate_
 from recollect.projections.embeddings.passages import SourceTurn, passages, summary_passages
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.windows import SessionWindows
-from recollect.projections.queries.episode_queries import EpisodeRow, SpokenText
+from recollect.projections.queries.queried_episodes import EpisodeRow, SpokenText
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import generations, namespace_folder
 from recollect.projections.read_models.read_models import ReadModels

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple
 
-from recollect.projections.queries.episode_queries import SpokenAfter, SpokenText
+from recollect.projections.queries.queried_episodes import SpokenAfter, SpokenText
 
 #: Most words of a window: about 180 tokens of prose; the default model reads 256.
 WINDOW_WORDS = 130

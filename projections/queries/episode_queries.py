@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from recollect.projections.queries.episode_writers import WRITER_COLUMNS, Writer
+from recollect.projections.queries.queried_episodes import (
+    EpisodeDetails,
+    EpisodeRow,
+    EpisodeToEmbed,
+    SpokenAfter,
+    SpokenText,
+    SummaryRow,
+    TierTotals,
+)
 from recollect.projections.queries.records import (
     fetch_records,
     fetch_tuples,
@@ -140,103 +148,6 @@ SELECT tier, count(*), sum(token_count + (length(coalesce(caption, '')) + 3) / 4
 """
 #: The tiers of episodes, in the order of compaction.
 TIERS = ("raw", "compressed", "distilled")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeRow:
-    """An episode as the input of summaries."""
-
-    version: int
-    #: Id of its event.
-    id: str
-    session_id: str | None
-    #: user, assistant, system or tool:<name>; None for actions and observations.
-    role: str | None
-    speaker: str
-    text: str
-    #: The captions of its attachments; None: no captions.
-    caption: str | None
-    #: 1 to 10.
-    importance: int
-    occurred_at_us: int
-
-    def line(self) -> str:
-        """Return the text with the caption in parentheses."""
-        return f"{self.text} ({self.caption})" if self.caption else self.text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryRow:
-    """A summary: an episode of the tier compressed or distilled."""
-
-    version: int
-    id: str
-    session_id: str | None
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeDetails:
-    """An episode as the item of a retrieval's result."""
-
-    version: int
-    id: str
-    #: conversation, action or observation.
-    type: str
-    text: str
-    caption: str | None
-    occurred_at_us: int
-    session_id: str | None
-    speaker: str
-    #: raw, compressed or distilled.
-    tier: str
-    role: str | None
-    short: str | None = None
-    #: The id of the summary that has the episode as a source, once the episode has expired; None before.
-    summary_id: str | None = None
-
-
-class SpokenText(NamedTuple):
-    """The text of an episode with its speaker."""
-
-    speaker: str
-    text: str
-    caption: str | None
-
-    def line(self) -> str:
-        """Return speaker, text and caption on one line."""
-        caption = f" ({self.caption})" if self.caption else ""
-        return f"{self.speaker}: {self.text}{caption}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeToEmbed:
-    """An episode as the input of an embedding model."""
-
-    version: int
-    id: str
-    #: raw, compressed or distilled.
-    tier: str
-    spoken: SpokenText
-    #: Version of the previous episode of its session, which may have expired; None: the first one.
-    previous: int | None
-
-
-class SpokenAfter(NamedTuple):
-    """The text of an episode, and which episode it follows."""
-
-    spoken: SpokenText
-    #: Version of the previous episode of its session, which may have expired; None: the first one.
-    previous: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TierTotals:
-    """Number and size of the episodes of one tier."""
-
-    episodes: int
-    #: Estimated tokens of their texts and captions.
-    tokens: int
 
 
 class EpisodeQueries:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import apsw
 
-from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeQueries
+from recollect.projections.queries.episode_queries import EpisodeQueries
 from recollect.projections.queries.episode_writers import Writer, writer_of
+from recollect.projections.queries.queried_episodes import EpisodeDetails
 
 
 class EpisodesWithTurns(EpisodeQueries):

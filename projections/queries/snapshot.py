@@ -12,7 +12,7 @@ import apsw
 
 from recollect.projections.queries.due_queries import DueQueries
 from recollect.projections.queries.entity_queries import EntityQueries
-from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeQueries
+from recollect.projections.queries.episode_queries import EpisodeQueries
 from recollect.projections.queries.episodes_with_turns import EpisodesWithTurns
 from recollect.projections.queries.fact_queries import FactQueries
 from recollect.projections.queries.keyword_queries import KeywordQueries
@@ -22,6 +22,7 @@ from recollect.projections.queries.memory_id_queries import MemoryIdQueries
 from recollect.projections.queries.page_queries import PageQueries
 from recollect.projections.queries.progress_queries import ProgressQueries
 from recollect.projections.queries.quarantine_queries import QuarantineQueries
+from recollect.projections.queries.queried_episodes import EpisodeDetails
 from recollect.projections.queries.session_queries import SessionQueries
 from recollect.projections.schema.content_hash import content_hash
 

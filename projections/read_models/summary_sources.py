@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import RecordedEvent
 from recollect.projections.projector.episode_events import episode_from_event, is_episode_event
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 
 #: Most events between two sources that one read includes: another read costs more than these events.
 _GAP_EVENTS = 50

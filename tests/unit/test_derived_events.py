@@ -7,7 +7,7 @@ import pytest
 from recollect.events.envelope import EventDraft
 from recollect.jobs.derivation import derived_events
 from recollect.jobs.derivation.derived_events import Summary
-from recollect.projections.queries.episode_queries import EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeRow
 
 _TURNS = [
     EpisodeRow(

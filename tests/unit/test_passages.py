@@ -11,7 +11,7 @@ from recollect.projections.embeddings.passages import (
     summary_passages,
 )
 from recollect.projections.embeddings.windows import LEAD_WORDS
-from recollect.projections.queries.episode_queries import SpokenText
+from recollect.projections.queries.queried_episodes import SpokenText
 from recollect.projections.text.chunks import chunks
 
 _BOB = SpokenText("Bob", "tea?", None)

@@ -46,7 +46,7 @@ from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.embeddings.passages import passages
 from recollect.projections.projector.predicates import canonical
-from recollect.projections.queries.episode_queries import SpokenText
+from recollect.projections.queries.queried_episodes import SpokenText
 from recollect.projections.text.compounds import compound_tails
 from recollect.projections.text.date_ranges import find_dates
 from recollect.projections.text.names import mentioned_names

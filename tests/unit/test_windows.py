@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.projections.embeddings.windows import LEAD_WORDS, SHORT_WORDS, WINDOW_WORDS, SessionWindows
-from recollect.projections.queries.episode_queries import SpokenAfter, SpokenText
+from recollect.projections.queries.queried_episodes import SpokenAfter, SpokenText
 
 _LENGTHS = st.lists(st.one_of(st.integers(1, 12), st.integers(1, 2 * SHORT_WORDS)), min_size=1, max_size=40)
 

@@ -19,7 +19,7 @@ from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import SemanticScores
 from recollect.events.envelope import DAY_US
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.queries.episode_queries import EpisodeDetails, EpisodeRow
+from recollect.projections.queries.queried_episodes import EpisodeDetails, EpisodeRow
 from recollect.projections.read_models.summary_sources import read_turns
 from recollect.projections.search_index.postings import PostingsWithTurns
 from recollect.projections.text.segments import search_segments

@@ -1,0 +1,30 @@
+"""Left-out items: takes from a result what the request excludes, and what a review has not approved yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from recollect.api.retrieval.contract.result import Item
+from recollect.api.retrieval.ranking.search_result import SearchResult
+from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.events.intake.instructions import without_instructions
+
+
+def without_orders(item: Item, waiting: frozenset[str]) -> Item:
+    """Return an item; of a document that waits for a review, without the sentences that look like instructions."""
+    if item.kind != "document" or item.id.rpartition("#")[0] not in waiting:
+        return item
+    return replace(item, text=without_instructions(item.text))
+
+
+def without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[Item]:
+    """Return the items without those that only the events `event_ids` tell."""
+    excluded = frozenset(event_ids)
+    return [item for item in items if not item.source_events or not excluded.issuperset(item.source_events)]
+
+
+def without_standing(context: SearchContext, result: SearchResult) -> SearchResult:
+    """Return the result without standing instructions."""
+    standing = {item.id for item in context.index.knowledge.items if item.standing}
+    return replace(result, items=[item for item in result.items if item.id not in standing])
