@@ -40,6 +40,8 @@ def serve(settings: Settings, *, on_listening: Callable[[str], None], workers: b
         _listen(settings) as listener,
     ):
         memory = Recollect(settings=settings, workers=workers)
+        if memory.parts.workers is not None:
+            memory.parts.workers.allow_night_processes()
         app = create_app(memory)
         config = uvicorn.Config(
             app,
