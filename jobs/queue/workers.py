@@ -107,7 +107,7 @@ class Workers:
             thread.start()
 
     def allow_night_processes(self) -> None:
-        """Let nights start processes, which import the main module of the program again: for the commands of Recollect."""
+        """Let nights start processes, which import the main module of the program again: for our commands."""
         if self._night is not None:
             self._night.is_allowed = True
 
