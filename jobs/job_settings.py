@@ -47,7 +47,8 @@ class QueueSettings(BaseModel):
     #: Threads of a worker for the background queue, which extract and compact; the other threads never do this work.
     think_threads: Annotated[int, Field(ge=1, le=64)] = 1
     #: Processes of a low priority, at most one for each core, that a worker starts for a scheduled run while 20
-    #: namespaces or more have work; each has an embedding model in memory. 0: the worker's threads do it.
+    #: namespaces or more have work; each has an embedding model in memory. 0: the worker's threads do it, as
+    #: they do in a program of your own.
     night_processes: Annotated[int, Field(ge=0, le=64)] = 2
     #: Port at which a worker or a scheduler answers /metrics, /health/live and /health/ready; 0: none.
     worker_port: Annotated[int, Field(ge=0, le=65_535)] = 0

@@ -47,6 +47,8 @@ def _run(context: typer.Context, *, work: bool, schedule: bool) -> None:
         Recollect(settings=settings, workers=work, schedule=schedule) as memory,
         worker_endpoint(memory.parts) as address,
     ):
+        if memory.parts.workers is not None:
+            memory.parts.workers.allow_night_processes()
         role = "works" if work else "schedules"
         where = settings.queue.broker.rpartition("@")[2]
         echo(f"Recollect {role} for {settings.storage.data.resolve()} on {where}. Ctrl-C stops.")

@@ -64,7 +64,10 @@ def _serve_here(settings: Settings, listener: socket.socket, announce: Callable[
     from recollect.api.http.uvicorn_config import uvicorn_config  # noqa: PLC0415
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
-    app = create_app(Recollect(settings=settings, workers=workers))
+    memory = Recollect(settings=settings, workers=workers)
+    if memory.parts.workers is not None:
+        memory.parts.workers.allow_night_processes()
+    app = create_app(memory)
     config = uvicorn_config(app, settings.server, bounded_protocol(settings.server))
     announce(app.state.access.local_secret)
     # Uvicorn stops gracefully and then raises the signal again; that stop is a success, so the exit code is 0.

@@ -168,7 +168,7 @@ def _outcomes(
     Raises:
         InterruptedError: the worker is stopping.
     """
-    if night is not None and len(heads) == BATCH_NAMESPACES:
+    if night is not None and night.is_allowed and len(heads) == BATCH_NAMESPACES:
         yield from night.run_batch(job, heads, at_us, context.stop)
         return
     for head in heads:

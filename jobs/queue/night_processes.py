@@ -107,6 +107,9 @@ class NightProcesses:
         self._stack: ExitStack | None = None
         self._pool: ProcessPool[OpenJobParts] | None = None
         self._timer: threading.Timer | None = None
+        #: Whether processes may be started: they import the main module of the program again, which the commands allow
+        #: and a program of a user may not expect.
+        self.is_allowed = False
         #: Batches in progress; the processes are not ended meanwhile.
         self._users = 0
 

@@ -106,6 +106,11 @@ class Workers:
         for thread in self._threads:
             thread.start()
 
+    def allow_night_processes(self) -> None:
+        """Let nights start processes, which import the main module of the program again: for our commands."""
+        if self._night is not None:
+            self._night.is_allowed = True
+
     def notify(self, namespace: str) -> None:
         """Notify the workers that `namespace` has new events. Another thread sends the message."""
         with self._has_notified:

@@ -42,6 +42,7 @@ def run_night(folder: Path, job: str = "compact", at_us: int | None = None, proc
         reopen = partial(open_parts, settings, workers=False)
         # No sweep and no scheduler: this run alone is measured.
         workers = Workers(parts.job_context, parts.run_store, parts.backlog, schedule=False, open_parts=reopen)
+        workers.allow_night_processes()
         workers.broker.emit_after("process_boot")
         background = workers._workers[-1]  # pyright: ignore[reportPrivateUsage]
         background.start()

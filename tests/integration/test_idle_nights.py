@@ -44,6 +44,7 @@ class Nights:
         parts = self.memory.parts
         reopen = partial(open_parts, self.settings, workers=False) if in_processes else None
         workers = Workers(parts.job_context, parts.run_store, parts.backlog, schedule=False, open_parts=reopen)
+        workers.allow_night_processes()
         parts.run_store.claim(job, self.at_us, now_us(), 1)
         for worker in workers._workers:  # pyright: ignore[reportPrivateUsage]
             worker.start()
