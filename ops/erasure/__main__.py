@@ -22,6 +22,7 @@ import apsw
 import numpy as np
 
 from recollect import Recollect
+from recollect.api.receipt_types import Receipt
 from recollect.api.settings import load_settings
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
@@ -118,7 +119,7 @@ def measure(url: str | None, folder: Path, searched: list[Path], count: int) -> 
         print(f"before: {before}, {len(vectors)} vectors and token codes", flush=True)
         for scope, what in _SCOPES.items():
             chosen = what or {"event_ids": [f"{scope}-{number}" for number in range(count)]}
-            receipt = memory.erase(scope, **chosen)
+            receipt: Receipt = memory.erase(scope, **chosen)
             print(f"  {scope}: {sum(receipt['events']['by_type'].values())} events erased", flush=True)
         kept = stored_vectors(folder)
         left, vectors_left = found_words(searched, everything), found_vectors(searched, vectors - kept)

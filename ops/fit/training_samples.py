@@ -28,7 +28,7 @@ from recollect.api.retrieval.ranking import relevance_gate
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.ranking.weighted_sum import message_share
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.search_index.episode_arrays import Ints
+from recollect.projections.search_index.episode_arrays import Ints, SmallInts
 
 #: The size of a memory in reports and weights: a whole conversation, a case, a case after other messages, or the
 #: messages of a crop.
@@ -71,7 +71,7 @@ class Sample:
     #: Whether only sessions are marked as evidence.
     by_session: bool
     #: The session of each candidate, a row of `session_ids`.
-    sessions: Ints
+    sessions: SmallInts
     #: Gate measures of the best candidates by the weights in use, in the order of `relevance_gate.MEASURES`.
     measures: Vector
     #: Shape (candidates, `relevance_gate.ITEM_MEASURES`).

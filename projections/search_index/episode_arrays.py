@@ -102,7 +102,7 @@ class EpisodeArrays:
         """Return the rows whose session differs from the row before; row 0 is the first of them."""
         return np.flatnonzero(np.diff(self.sessions, prepend=-1))
 
-    def live_rows(self, versions: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    def live_rows(self, versions: SmallInts) -> tuple[Ints, NDArray[np.bool_]]:
         """Return the rows of the `versions` that are episodes of these arrays, and the mask of those versions.
 
         Parameters:

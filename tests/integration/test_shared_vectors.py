@@ -17,6 +17,7 @@ from support.events import message
 from support.postgres import new_database
 
 from recollect import Recollect
+from recollect.api.receipt_types import Receipt
 from recollect.projections.embeddings.shared_vectors import SharedKey, SharedVectors
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.vector_store import StoredEmbedding
@@ -127,7 +128,7 @@ def test_shared_vectors_of_erased_texts_are_gone_and_the_receipt_counts_them(
         named = {keys.pseudonym("vector", scope, digest.hex()) for digest in embedder.canaries} | embedder.canaries
         assert named & {digest for digest, _ in before}
 
-        receipt = one.erase(scope, **names)
+        receipt: Receipt = one.erase(scope, **names)
         after = rows_of(url)
         [target] = [target for target in receipt["targets"] if "shared" in target["store"]]
         assert target["rows"] == len(before) - len(after) > 0

@@ -31,7 +31,7 @@ from recollect.api.retrieval.understanding.question_intent import (
 from recollect.events.envelope import DAY_US
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.episode_queries import EpisodeQueries
-from recollect.projections.search_index.episode_arrays import ROLES, EpisodeArrays, Ints
+from recollect.projections.search_index.episode_arrays import ROLES, EpisodeArrays, Ints, SmallInts
 from recollect.projections.text.segments import unsegmented_words
 from recollect.projections.text.stems import content_stems
 from recollect.projections.text.words import WORD, content_words
@@ -263,7 +263,7 @@ def _mean_of_session(arrays: EpisodeArrays, values: Vector) -> Vector:
     return (sums / np.maximum(arrays.session_sizes, 1)).astype(np.float32)
 
 
-def _best_among(sessions: Ints, values: Vector) -> Vector:
+def _best_among(sessions: SmallInts, values: Vector) -> Vector:
     """Return the highest value among the candidates of the same session, shape (candidates,)."""
     best = np.full(int(sessions.max(initial=0)) + 1, -1.0, np.float32)
     np.fmax.at(best, sessions, values)

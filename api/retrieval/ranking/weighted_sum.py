@@ -16,7 +16,7 @@ from recollect.api.retrieval.contract.request import Ranking
 from recollect.api.retrieval.ranking.candidates import Candidates
 from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.search_index.episode_arrays import Ints
+from recollect.projections.search_index.episode_arrays import SmallInts
 
 #: The lists whose ranks each unweighted ranking adds up; None: all lists.
 LISTS: Mapping[Ranking, tuple[str, ...] | None] = {
@@ -106,7 +106,7 @@ def topicless_sum(matrix: Vector) -> Vector:
     return matrix @ feature_vector(_TOPICLESS_WEIGHTS)
 
 
-def diversified(scores: Vector, sessions: Ints) -> Vector:
+def diversified(scores: Vector, sessions: SmallInts) -> Vector:
     """Return the scores lowered for every better candidate of the same session, for overviews over many sessions.
 
     Parameters:
