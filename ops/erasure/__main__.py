@@ -14,6 +14,7 @@ import argparse
 import random
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,8 @@ def measure(url: str | None, folder: Path, searched: list[Path], count: int) -> 
         print(f"before: {before}, {len(vectors)} vectors and token codes", flush=True)
         for scope, what in _SCOPES.items():
             chosen = what or {"event_ids": [f"{scope}-{number}" for number in range(count)]}
-            receipt: Receipt = memory.erase(scope, **chosen)
+            erase: Callable[..., Receipt] = memory.erase
+            receipt = erase(scope, **chosen)
             print(f"  {scope}: {sum(receipt['events']['by_type'].values())} events erased", flush=True)
         kept = stored_vectors(folder)
         left, vectors_left = found_words(searched, everything), found_vectors(searched, vectors - kept)
