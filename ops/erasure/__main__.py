@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import apsw
 import numpy as np
@@ -120,7 +120,7 @@ def measure(url: str | None, folder: Path, searched: list[Path], count: int) -> 
         print(f"before: {before}, {len(vectors)} vectors and token codes", flush=True)
         for scope, what in _SCOPES.items():
             chosen = what or {"event_ids": [f"{scope}-{number}" for number in range(count)]}
-            erase: Callable[..., Receipt] = memory.erase
+            erase = cast("Callable[..., Receipt]", memory.erase)
             receipt = erase(scope, **chosen)
             print(f"  {scope}: {sum(receipt['events']['by_type'].values())} events erased", flush=True)
         kept = stored_vectors(folder)
