@@ -141,13 +141,8 @@ def open_parts(
     is_cache = bool(limits.read_models_bytes_max) or sqlite_path(settings.storage.log_url) is None
     local_catch_up = LocalCatchUp(read_models, active_model.vectors) if is_cache else None
     reranker = Reranker(settings.retrieval.reranker) if settings.retrieval.reranker else None
-    job_context = JobContext(
-        log=log,
-        read_models=read_models,
-        vectors=active_model.vectors,
-        settings=settings,
-        llm=LlmClient(settings.llm, data) if settings.llm.llm else None,
-    )
+    llm = LlmClient(settings.llm, data) if settings.llm.llm else None
+    job_context = JobContext(log=log, read_models=read_models, vectors=active_model.vectors, settings=settings, llm=llm)
     run_store = open_run_store(settings.queue.broker, data)
     backlog = BacklogMonitor(log, read_models, active_model.vectors, run_store)
     # On another broker the workers are other processes, which have to be notified.
@@ -155,13 +150,7 @@ def open_parts(
     storage = settings.storage
     trace_store = TraceStore(data / "traces", bytes_max=storage.traces_bytes_max, days_max=storage.traces_days_max)
     recall_echoes = RecallEchoes()
-    listeners = ErasureListeners(data, log, trace_store, run_store)
-    read_models.purges.listen(folder=listeners.purge, process=recall_echoes.drop)
-    if job_context.llm is not None:
-        read_models.purges.listen(process=job_context.llm.forget_answers)
-    eraser = Eraser(log, read_models)
-    # Before the first reader: an erasure that was interrupted, or that a restored log has lost.
-    eraser.resume()
+    eraser = _open_eraser(job_context, ErasureListeners(data, log, trace_store, run_store), recall_echoes)
     return MemoryParts(
         settings=settings,
         log=log,
@@ -181,6 +170,18 @@ def open_parts(
         if active
         else None,
     )
+
+
+def _open_eraser(job_context: JobContext, listeners: ErasureListeners, recall_echoes: RecallEchoes) -> Eraser:
+    """Let all parts with words of events hear of erasures; complete the one that was interrupted, if any."""
+    purges = job_context.read_models.purges
+    purges.listen(folder=listeners.purge, process=recall_echoes.drop)
+    if job_context.llm is not None:
+        purges.listen(process=job_context.llm.forget_answers)
+    eraser = Eraser(job_context.log, job_context.read_models)
+    # Before the first reader: an erasure that was interrupted, or that a restored log has lost.
+    eraser.resume()
+    return eraser
 
 
 def _open_active_model(settings: Settings, read_models: ReadModels) -> ActiveModel:

@@ -14,6 +14,7 @@ from typing import Any
 
 from recollect.api.importers.records import (
     IMPORTED_CONFIDENCE,
+    Failed,
     ReadOptions,
     Record,
     Skipped,
@@ -48,6 +49,8 @@ def is_bundle(files: SourceFiles) -> bool:
 
 def read_okf(files: SourceFiles, _: ReadOptions) -> Iterator[Record]:
     """Yield the facts, entities, relationships, preferences, procedures and documents of a bundle."""
+    if not any(PurePosixPath(name).suffix == ".md" for name in files.names):
+        yield Failed(where=str(files.path), reason="has no Markdown file")
     for name in files.names:
         path = PurePosixPath(name)
         if path.suffix != ".md" or path.name in _LISTINGS:

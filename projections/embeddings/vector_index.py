@@ -110,12 +110,12 @@ class VectorIndex:
         lengths = np.minimum(ends - starts, limit)
         first = np.cumsum(lengths) - lengths
         chosen = np.repeat(starts - first, lengths) + np.arange(int(lengths.sum()))
-        found, keys = np.repeat(self._versions[positions], lengths), self._keys[chosen]
+        of_keys, keys = np.repeat(self._versions[positions], lengths), self._keys[chosen]
         ahead, last = self.ahead, self._versions[count - 1] if count else 0
         if ahead is None or not len(wanted) or wanted[-1] <= last:
-            return found, keys
+            return of_keys, keys
         later, later_keys = ahead.keys(wanted[wanted > last].tolist(), limit=limit)
-        return np.concatenate([found, later]), np.concatenate([keys, later_keys])
+        return np.concatenate([of_keys, later]), np.concatenate([keys, later_keys])
 
     def cosines(self, query: Vector, *, until: int | None = None) -> Cosines:
         """Return the cosine of every episode to a query.

@@ -42,6 +42,8 @@ from recollect.projections.schema.schema import (
 
 _logger = logging.getLogger(__name__)
 
+#: Seconds that the log has to answer when the deadline of a catch-up has passed: one batch is projected all the same.
+_LOG_SECONDS_MIN = 0.1
 #: Missing events over which a read model is replayed in bulk instead of caught up: some seconds of projecting.
 FAR_BEHIND_EVENTS = 20_000
 
@@ -205,9 +207,10 @@ class ReadModels:
             StorageError: the file cannot be written.
             LogRewound: the log ends before the checkpoint; it is an older copy.
             StillBuilding: events were erased, and the read model without them is not built yet.
-            LogUnreachable: the log does not answer by the deadline.
+            LogUnreachable: the log does not answer by the deadline, or soon after one that has passed.
         """
-        with answers_by(deadline):
+        answer_by = None if deadline is None else max(deadline, time.monotonic() + _LOG_SECONDS_MIN)
+        with answers_by(answer_by):
             return self._catch_up(namespace, deadline)
 
     def _catch_up(self, namespace: str, deadline: float | None) -> ProjectionProgress:

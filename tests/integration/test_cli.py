@@ -162,7 +162,7 @@ COMMANDS = {
     "mcp": "--namespace --connector",
     "context": "--namespace --stdin prompt --record --budget-tokens --seconds-max",
     "hook": "host --namespace --record",
-    "serve": "--host --port --workers",
+    "serve": "--host --port --processes --workers",
     "worker": "",
     "scheduler": "",
     "doctor": "--model --json",

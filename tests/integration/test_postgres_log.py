@@ -116,8 +116,8 @@ def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
     log: PostgresLog, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append("a", [message_draft("x", id="e1")])
-    write_and_commit = "recollect.events.backends.postgres_log._write_and_commit"
-    real: Callable[..., None] = vars(postgres_log)["_write_and_commit"]
+    write_and_commit = "recollect.events.backends.postgres_log.write_and_commit"
+    real: Callable[..., None] = vars(postgres_log)["write_and_commit"]
     lost: list[int] = []
 
     def commit_and_lose_the_answer(connection: psycopg.Connection[object], *rest: object) -> None:
