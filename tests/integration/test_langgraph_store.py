@@ -237,7 +237,8 @@ def test_without_langgraph_the_error_names_the_command_that_installs_it(monkeypa
         import_module(langgraph_store.__name__)
 
 
-labels = st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=4).map(tuple)
+# Short enough for a name of 200 characters: an escaped character has 12 at most.
+labels = st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=3).map(tuple)
 
 
 @settings(max_examples=50)
