@@ -11,6 +11,7 @@ from recollect.api.analytics.tables import Tables
 from recollect.events.backends.log import EventLog, each_head
 from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import Archive
+from recollect.events.storage.file_sizes import size_bytes
 from recollect.jobs.queue.backlog import namespaces_behind
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -91,4 +92,4 @@ def _sizes(*, heads_events: int, archive: Archive, log: EventLog, data: Path) ->
 
 
 def _bytes_of(folder: Path, pattern: str) -> int:
-    return sum(file.stat().st_size for file in folder.glob(pattern)) if folder.is_dir() else 0
+    return size_bytes(folder.glob(pattern)) if folder.is_dir() else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from recollect.events.storage.file_sizes import size_bytes
 from recollect.events.storage.namespace_folder import hashed_folder
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -25,5 +26,5 @@ def namespace_stats(snapshot: Snapshot, data: Path, namespace: str) -> dict[str,
             name: {"active": active, "others": others} for name, (active, others) in snapshot.pages.totals().items()
         },
         "entities": snapshot.map.entity_count(),
-        "bytes": {name: sum(file.stat().st_size for file in folder.glob(pattern)) for name, pattern in _FILES.items()},
+        "bytes": {name: size_bytes(folder.glob(pattern)) for name, pattern in _FILES.items()},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -40,14 +40,21 @@ class StagedEncryption:
         if self.keys.generation != self._generation or len(self._ciphers) > CIPHERS_MAX:
             self._ciphers = {}
             self._generation = self.keys.generation
-        new = owners - self._ciphers.keys()
-        if new:
-            self._ciphers |= {owner: (kid, self.keys.cipher(kid)) for owner, kid in self.keys.prepare(new).items()}
+        self._add_keys(owners - self._ciphers.keys())
 
     def check(self, namespace: str, draft: EventDraft) -> None:
         """Raise `Erased` for an event of an erased namespace or subject."""
-        if draft.type not in ERASURE_TYPES:
-            self.keys.check_not_erased(namespace, draft.subject)
+        if draft.type in ERASURE_TYPES:
+            return
+        self.keys.check_not_erased(namespace, draft.subject)
+        if self._encrypts and (namespace, draft.subject) not in self._ciphers:
+            # It was erased in `prepare`, and has been admitted again by another thread since.
+            self._add_keys({(namespace, draft.subject)})
+
+    def _add_keys(self, owners: Set[Owner]) -> None:
+        if owners:
+            kids = self.keys.prepare(owners)
+            self._ciphers |= {owner: (kid, self.keys.cipher(kid)) for owner, kid in kids.items()}
 
     def sealed(
         self, namespace: str, version: int, event_id: str, type: str, subject: str | None, payload: bytes

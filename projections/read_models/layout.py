@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from recollect.events.storage.file_sizes import size_bytes
 from recollect.events.storage.namespace_folder import hashed_folder, named_folder
 
 _GENERATION = re.compile(r"(\d{6})\.db")
@@ -49,7 +50,7 @@ def shared_files(data: Path) -> list[Path]:
     """Return the files of a data folder that may hold texts and belong to no namespace, the small ones first."""
     names = sorted(data.iterdir()) if data.is_dir() else []
     files = [file for name in names if name.name not in _FOLDERS_OF_NAMESPACES for file in _files_with_texts(name)]
-    return sorted(files, key=lambda file: file.stat().st_size if file.exists() else 0)
+    return sorted(files, key=lambda file: size_bytes((file,)))
 
 
 def _files_with_texts(path: Path) -> Iterator[Path]:

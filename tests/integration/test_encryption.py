@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,10 +13,13 @@ import pytest
 from integration.test_log_contract import BACKENDS, new_log
 from support.events import message_draft
 
+from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import open_log
+from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.encryption.key_store import KEYS_NAME, KeyStore
 from recollect.events.encryption.master_key import KeyOptions, LocalMasterKey
+from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import ENCODING_AES
 from recollect.events.errors import Erased, EventIdConflict, ForeignFile, InvalidInput, KeyMissing
 from recollect.events.integrity.backup import backup
@@ -114,6 +118,19 @@ def test_a_key_destroyed_by_another_process_no_longer_serves_here(open_encrypted
         with pytest.raises(Erased):
             log.append("a", [message_draft("late", name="Ann")])
         log.append("a", [message_draft("hi", name="Bob")])
+
+
+def test_a_namespace_that_is_admitted_again_while_an_append_is_prepared_gets_a_key(tmp_path: Path) -> None:
+    with closing(KeyStore(tmp_path)) as keys:
+        keys.block("a", None)
+        staged = StagedEncryption(PayloadCipher(keys), encrypts=True)
+        draft = message_draft("Hello.")
+        staged.prepare([AppendRequest("a", [draft], None, threading.Lock())])
+        with pytest.raises(Erased):
+            staged.check("a", draft)
+        keys.readmit("a", None)
+        staged.check("a", draft)
+        assert staged.sealed("a", 1, "i", draft.type, draft.subject, b"{}")[0] == ENCODING_AES
 
 
 def test_a_payload_moved_to_another_event_is_refused(tmp_path: Path) -> None:

@@ -297,7 +297,9 @@ def test_a_running_server_notices_the_change_and_is_whole_all_the_time(
         http.post("/v1/namespaces/a/events", json=message("one more about tea", session_id="s"))
         eventually(lambda: not degraded())
         tag = model_fingerprint(tiny_model)
-        assert rows(tmp_path, "SELECT checkpoint FROM embedded WHERE model = ?", tag) == [(301,)]
+        [(checkpoint,)] = rows(tmp_path, "SELECT checkpoint FROM embedded WHERE model = ?", tag)
+        # Behind the message come events that jobs derive.
+        assert checkpoint >= 301
 
         undone = recollect("embed", "--undo", data=tmp_path, model=DEFAULT_MODEL)
         assert undone.stdout == f"{DEFAULT_MODEL} is in use again\n"
