@@ -120,7 +120,7 @@ class GroupCommitLog(ABC):
         """
 
     def _commit_and_count(self, requests: list[AppendRequest]) -> None:
-        """Commit `requests`, then count them under one lock of each instrument, before their callers go on."""
+        """Commit `requests`, then count them all at once, before their callers go on."""
         self._commit(requests)
         ended = time.perf_counter()
         durations: list[float] = []

@@ -98,25 +98,17 @@ class BacklogMonitor:
         #: What earlier processes knew of the namespaces.
         self._states = SettledStates(read_models.data)
 
-    def backlogs(self, limit: int | None = None) -> tuple[list[Backlog], int]:
-        """Return the backlogs of at most `limit` namespaces to project or embed, and the number of namespaces compared.
-
-        Raises:
-            StorageError: the log cannot be read.
-        """
-        scan = self._scan(self._settled, limit)
-        return scan.behind, scan.compared
-
-    def scan(self, limit: int) -> BacklogScan:
+    def scan(self, limit: int | None = None, *, unread: bool = True) -> BacklogScan:
         """Return all backlogs, of at most `limit` namespaces of each kind.
 
+        Parameters:
+            unread: whether to compare what the extraction has looked at, too; without it, namespaces that wait for
+                the extraction alone are not opened again.
+
         Raises:
             StorageError: the log cannot be read.
         """
-        return self._scan(self._done, limit)
-
-    def _scan(self, finished: dict[str, tuple[int, str]], limit: int | None) -> BacklogScan:
-        """Return the backlogs of the namespaces that `finished` does not have."""
+        finished = self._done if unread else self._settled
         behind: list[Backlog] = []
         waiting: list[Backlog] = []
         compared, is_complete = 0, True
@@ -124,26 +116,35 @@ class BacklogMonitor:
         basis = basis_of(self._log.log_id, fingerprint)
         for head, stored in self._states.stored(each_head(self._log), basis):
             compared += 1
+            state = (head.version, fingerprint)
             if stored is not None:
-                self._remember_stored(stored, (head.version, fingerprint))
+                self._remember_stored(stored, state)
             with self._lock:
-                if finished.get(head.namespace) == (head.version, fingerprint):
+                if finished.get(head.namespace) == state:
+                    continue
+                if len(waiting) == limit and self._settled.get(head.namespace) == state:
+                    # It can only be one more that waits.
+                    is_complete = False
                     continue
             try:
                 backlog = self._cold_backlog(head) or self.namespace_backlog(head.namespace)
                 if backlog.events and self._is_done_elsewhere(head):
                     with self._lock:
-                        finished[head.namespace] = (head.version, fingerprint)
+                        finished[head.namespace] = state
                     continue
             except RecollectError:
                 # The namespace is damaged; health reports it. The other namespaces are still compared.
                 continue
-            self._remember(backlog, (head.version, fingerprint))
-            if not backlog.is_done:
-                (waiting if backlog.is_settled else behind).append(backlog)
-            if limit is not None and max(len(behind), len(waiting)) >= limit:
+            self._remember(backlog, state)
+            if backlog.is_done:
+                continue
+            kind = waiting if backlog.is_settled else behind
+            if len(kind) == limit:
                 is_complete = False
-                break
+                if kind is behind:
+                    break
+            else:
+                kind.append(backlog)
         self._states.write(basis)
         return BacklogScan(behind=behind, waiting=waiting, compared=compared, is_complete=is_complete)
 

@@ -166,12 +166,12 @@ class Workers:
             with self._has_notified:
                 namespaces, self._notified = self._notified, set()
             for namespace in namespaces:
-                self._send(namespace)
+                self._send(self.actors.project, namespace)
 
-    def _send(self, namespace: str) -> bool:
+    def _send(self, actor: dramatiq.Actor[[str], None], namespace: str) -> bool:
         """Send a message for `namespace`; return whether the broker took it."""
         try:
-            self.actors.project.send(namespace)
+            actor.send(namespace)
         except Exception as error:
             # The broker cannot be reached. The sweep sends the message later, and reads never depend on it.
             _logger.warning(
@@ -200,29 +200,28 @@ class Workers:
             waited += wait
 
     def _sweep(self) -> None:
-        """Send a message for each namespace that is behind."""
-        backlogs, _ = self._backlog.backlogs(_SWEEP_NAMESPACES_MAX)
-        for backlog in backlogs:
-            if self._context.stop.is_set() or not self._send(backlog.namespace):
+        """Send a message for each namespace that is behind, and for those that wait for the extraction alone.
+
+        While messages for the extraction are in the queue, those of such namespaces are among them, and the queue
+        would grow with every sweep.
+        """
+        awaits_extraction = not self._extraction_messages()
+        scan = self._backlog.scan(_SWEEP_NAMESPACES_MAX, unread=awaits_extraction)
+        for backlog in scan.behind:
+            if self._context.stop.is_set() or not self._send(self.actors.project, backlog.namespace):
                 return
-        self._sweep_unread()
+        for backlog in scan.waiting if awaits_extraction else ():
+            if not backlog.is_parked and not self._send(self.actors.process_background, backlog.namespace):
+                return
         self._last_sweep_us = now_us()
 
-    def _sweep_unread(self) -> None:
-        """Send a message for each namespace that waits for the extraction alone, if its message must have been lost.
-
-        While messages are in the queue, theirs are among them, and the queue would grow with every sweep.
-        """
+    def _extraction_messages(self) -> int:
+        """Return the number of messages for the extraction; 1 while the broker does not answer."""
         try:
-            if self.queue_depths()[QUEUES[-1]]:
-                return
-            for backlog in self._backlog.scan(_SWEEP_NAMESPACES_MAX).waiting:
-                if not backlog.is_parked:
-                    self.actors.process_background.send(backlog.namespace)
-        except RecollectError:
-            raise
+            return self.queue_depths()[QUEUES[-1]]
         except Exception as error:
             _logger.warning("could not ask the broker for lost messages: %s", short_text(error))
+            return 1
 
     def _heartbeat_loop(self) -> None:
         """Store the heartbeats of this process until it stops."""

@@ -158,7 +158,10 @@ class ActiveModel:
         if self._shared is not None:
             kept = texts_in_use(self._data, self._read_models, namespace)
             rows = self._shared.prune(namespace, version, kept)
-            method = "rows deleted from the database; its tables are in no WAL, replica or base backup"
+            method = (
+                "rows deleted from the database; its tables are in no WAL, replica or base backup; "
+                "PostgreSQL overwrites deleted rows after its next vacuum"
+            )
             targets.append({"store": "shared vectors and token codes", "method": method, "rows": rows})
         return targets
 

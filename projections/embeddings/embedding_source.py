@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     # It loads the driver of PostgreSQL, which most installations do not use.
     from recollect.projections.embeddings.shared_vectors import SharedKey, SharedVectors
 
-_EMBEDDED = Counter("recollect_texts_embedded", "Texts whose vectors this process computed or read", ("source",))
+_OBTAINED = Counter("recollect_embeddings_obtained", "Embeddings computed here or elsewhere", ("source",))
 
 #: Texts by the digests under which their vectors are stored.
 Stretches = Mapping[bytes, Stretch]
@@ -62,7 +62,7 @@ class EmbeddingSource:
         """
         shared = self._shared
         if shared is None or erasure_version is None or not stretches:
-            _EMBEDDED.add("model", amount=len(stretches))
+            _OBTAINED.add("model", amount=len(stretches))
             return compute(stretches)
         key = self._shared_key()
         stored = shared.read(namespace, key, stretches.keys(), with_codes=with_codes)
@@ -74,8 +74,8 @@ class EmbeddingSource:
                 new = compute(missing)
                 shared.write(namespace, key, new, erasure_version=erasure_version)
                 stored |= new
-        _EMBEDDED.add("model", amount=len(missing))
-        _EMBEDDED.add("shared", amount=len(stretches) - len(missing))
+        _OBTAINED.add("model", amount=len(missing))
+        _OBTAINED.add("shared", amount=len(stretches) - len(missing))
         return stored
 
     def basis(self) -> Vector:

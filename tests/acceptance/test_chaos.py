@@ -254,7 +254,7 @@ def test_what_is_appended_while_redis_is_away_is_embedded_when_it_is_back(
             time.sleep(1)
             assert any("broker" in problem for problem in health_report(memory.parts)["problems"])
             redis.start()
-            eventually(lambda: not memory.parts.backlog.backlogs()[0])
+            eventually(lambda: not memory.parts.backlog.scan(unread=False).behind)
         finally:
             processes.stop_all()
 

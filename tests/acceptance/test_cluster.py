@@ -50,7 +50,7 @@ def ask(http: httpx.Client, namespace: str, query: str) -> tuple[str, str, list[
 
 def embedded(http: httpx.Client) -> dict[str, float]:
     text = http.get("/metrics").text
-    found = re.findall(r'recollect_texts_embedded_total\{source="(\w+)"\} (\S+)', text)
+    found = re.findall(r'recollect_embeddings_obtained_total\{source="(\w+)"\} (\S+)', text)
     return {source: float(value) for source, value in found}
 
 

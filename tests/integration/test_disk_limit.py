@@ -123,12 +123,12 @@ def test_a_sweep_opens_no_namespace_that_was_removed_or_done_elsewhere(
         monitor = BacklogMonitor(log, cache, lambda: vectors, runs)
         log.append("b", drafts([message("new")]))
         log.append("c", drafts([message("new"), message("newer")]))
-        assert [(work.namespace, work.events) for work in monitor.backlogs()[0]] == [("b", 2), ("c", 2)]
+        assert [(work.namespace, work.events) for work in monitor.scan(unread=False).behind] == [("b", 2), ("c", 2)]
         assert not generations(namespace_folder(tmp_path, "c"))
         # Workers, of this machine or another, have done the rest.
         runs.note_read(namespace_folder(tmp_path, "b").name, 2)
         runs.note_read(namespace_folder(tmp_path, "c").name, 2)
-        assert monitor.backlogs()[0] == []
+        assert monitor.scan(unread=False).behind == []
 
 
 def test_a_cold_namespace_is_answered_within_the_budget_and_the_rest_is_built_in_the_background(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -91,15 +92,27 @@ def test_a_slot_whose_scheduler_died_before_it_sent_is_begun_by_another(memory: 
     assert setting.sent() == len(SCHEDULED_JOBS)
 
 
+def test_namespaces_that_wait_for_the_extraction_hide_none_that_is_behind(memory: Recollect) -> None:
+    for namespace in ("a", "b"):
+        memory.append(namespace, message("hello"))
+        memory.episodes(namespace)
+    memory.append("c", message("hello"))
+    scan = memory.parts.backlog.scan(1)
+    assert [backlog.namespace for backlog in scan.waiting] == ["a"]
+    assert [backlog.namespace for backlog in scan.behind] == ["c"]
+    assert not scan.is_complete
+
+
 def test_a_settled_namespace_is_not_opened_again_before_its_head_moves(
     memory: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.append("a", message("hello"))
-    behind, seen = memory.parts.backlog.backlogs()
-    assert [(one.namespace, one.events, one.messages) for one in behind] == [("a", 1, 1)]
-    assert seen == 1
+    scan = partial(memory.parts.backlog.scan, unread=False)
+    first = scan()
+    assert [(one.namespace, one.events, one.messages) for one in first.behind] == [("a", 1, 1)]
+    assert first.compared == 1
     memory.episodes("a")
-    assert memory.parts.backlog.backlogs() == ([], 1)
+    assert (scan().behind, scan().compared) == ([], 1)
 
     opened: list[str] = []
     progress = memory.parts.read_models.progress
@@ -110,8 +123,8 @@ def test_a_settled_namespace_is_not_opened_again_before_its_head_moves(
 
     # Counts what is opened; the real one does the work.
     monkeypatch.setattr(memory.parts.read_models, "progress", counted)
-    assert memory.parts.backlog.backlogs() == ([], 1)
+    assert (scan().behind, scan().compared) == ([], 1)
     assert opened == []
     memory.append("a", message("hello again"))
-    assert [one.namespace for one in memory.parts.backlog.backlogs()[0]] == ["a"]
+    assert [one.namespace for one in scan().behind] == ["a"]
     assert opened == ["a"]

@@ -32,7 +32,7 @@ def start(tmp_path: Path, log: SqliteLog, embedder: HashingEmbedder) -> Start:
     def compared() -> tuple[list[str], int]:
         models = ReadModels(tmp_path, log)
         vectors = Vectors(tmp_path, models, embedder)
-        behind, _ = BacklogMonitor(log, models, lambda: vectors).backlogs()
+        behind = BacklogMonitor(log, models, lambda: vectors).scan(unread=False).behind
         opened = models.open_count
         vectors.close()
         models.close()
