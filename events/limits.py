@@ -12,6 +12,9 @@ from recollect.events.errors import InvalidNamespace
 EVENT_BYTES_MAX = 1 << 20
 #: Bytes of a request's body. A batch of 1,000 chat messages has about 0.6 MB.
 REQUEST_BYTES_MAX = 2 << 20
+#: Bytes of the payloads that one read of the log holds in memory; a page that reaches them ends. A page of 5,000 chat
+#: messages has about 3 MB.
+READ_BYTES_MAX = 32 << 20
 #: Events in one append. Larger imports are sent as several batches.
 BATCH_EVENTS_MAX = 1_000
 #: Characters of an event's id, session id and other names.

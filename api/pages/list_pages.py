@@ -29,7 +29,11 @@ def list_events(log: EventLog, namespace: str, after: str, limit: int, until: in
     if until is not None:
         count = min(count, until - start)
     events = log.read(namespace, after=start, limit=count) if count > 0 else []
-    return _page([event.as_json() for event in events], limit, lambda item: item["version"])
+    page = _page([event.as_json() for event in events], limit, lambda item: item["version"])
+    # A page with much content is shorter.
+    if 0 < len(events) < count and events[-1].version < log.head(namespace).version:
+        page["next"] = str(events[-1].version)
+    return page
 
 
 def list_namespaces(log: EventLog, after: str, limit: int, patterns: Sequence[str] | None = None) -> Page[Any]:

@@ -102,7 +102,7 @@ class GroupCommitLog(ABC):
 
     @abstractmethod
     def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
-        """Return up to `limit` events with versions over `after`, in order, with their stored payloads."""
+        """Return up to `limit` events and `READ_BYTES_MAX` bytes after `after`, in order, with stored payloads."""
 
     @abstractmethod
     def _find_stored(self, namespace: str, event_id: str) -> RecordedEvent | None:

@@ -64,7 +64,11 @@ class EventLog(Protocol):
         ...
 
     def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
-        """Return up to `limit` events of `namespace` with versions over `after`, in order."""
+        """Return up to `limit` events of `namespace` with versions over `after`, in order.
+
+        A page ends with the event that makes its payloads reach `READ_BYTES_MAX`, so only an empty page says that there
+        are no more events.
+        """
         ...
 
     def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:

@@ -65,11 +65,13 @@ class OverlayLog:
         return self.append(namespace, drafts, expected_version=expected_version)
 
     def read(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
-        """Return up to `limit` events of `namespace` with versions over `after`, in order."""
+        """Return up to `limit` events of `namespace` with versions over `after`, in order; see `EventLog.read`."""
         if namespace != self._namespace:
             return self._log.read(namespace, after=after, limit=limit)
         below = max(0, min(limit, self._base.version - after))
         events = self._log.read(namespace, after=after, limit=below) if below else []
+        if len(events) < below:
+            return events
         first = max(0, after - self._base.version)
         return [*events, *map(self._event, self._staging.rows[first : first + limit - len(events)])]
 

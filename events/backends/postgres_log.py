@@ -37,6 +37,7 @@ from recollect.events.errors import (
     RecollectError,
     StorageError,
 )
+from recollect.events.limits import READ_BYTES_MAX
 from recollect.events.progress import OnProgress
 
 _logger = logging.getLogger(__name__)
@@ -52,7 +53,14 @@ _AWAY_SECONDS = 1.0
 #: Connections for reading, and so the number of concurrent reads.
 _READERS_MAX = 8
 
-_READ = f"SELECT {COLUMNS} FROM events WHERE namespace = %s AND version > %s ORDER BY version LIMIT %s"
+#: The sizes are those of the headers of the payloads, none of which is read for them.
+_READ = f"""
+    SELECT {COLUMNS} FROM (
+        SELECT {COLUMNS},
+            sum(octet_length(payload)) OVER (ORDER BY version ROWS UNBOUNDED PRECEDING) AS through
+        FROM events WHERE namespace = %s AND version > %s ORDER BY version LIMIT %s
+    ) AS page WHERE through - octet_length(payload) < %s
+"""
 _FIND = f"SELECT {COLUMNS} FROM events WHERE namespace = %s AND id = %s"
 _HEAD = "SELECT version, hash, erasure_version FROM heads WHERE namespace = %s"
 _HEADS = "SELECT namespace, version, hash, erasure_version FROM heads WHERE namespace > %s ORDER BY namespace LIMIT %s"
@@ -119,8 +127,8 @@ class PostgresLog(GroupCommitLog):
         super().__init__(clock, keys, encrypts=encrypts)
 
     def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
-        """Return up to `limit` events with versions over `after`, in order, with their stored payloads."""
-        return [RecordedEvent(*row) for row in self._select(_READ, (namespace, after, limit))]
+        """Return up to `limit` events and `READ_BYTES_MAX` bytes after `after`, in order, with stored payloads."""
+        return [RecordedEvent(*row) for row in self._select(_READ, (namespace, after, limit, READ_BYTES_MAX))]
 
     def _find_stored(self, namespace: str, event_id: str) -> RecordedEvent | None:
         """Return the event of `namespace` with this id and its stored payload, or None."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from operator import attrgetter
 from pathlib import Path
@@ -28,6 +28,7 @@ from recollect.events.errors import (
     RecollectError,
     StorageError,
 )
+from recollect.events.limits import READ_BYTES_MAX
 from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import BLOCK_EVENTS, SEGMENT_EVENTS_MAX, Archive
 from recollect.events.storage.database import connect, storage_errors
@@ -44,6 +45,8 @@ _COLUMNS = (
     "id, type, schema_version, occurred_at_us, recorded_at_us, session_id, actor, causation_id, correlation_id, "
     "encoding, payload, leaf, hash"
 )
+#: The place of the payload in a `StoredEvent`.
+_PAYLOAD = 12
 _ROW = f"position >> {VERSION_BITS}, position & {VERSION_MASK}, {_COLUMNS}"
 _INSERT = (
     f"INSERT INTO events (position, {_COLUMNS}) "
@@ -126,7 +129,7 @@ class SqliteLog(GroupCommitLog):
         super().__init__(clock, keys, encrypts=encrypts)
 
     def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
-        """Return up to `limit` events with versions over `after`, in order, with their stored payloads."""
+        """Return up to `limit` events and `READ_BYTES_MAX` bytes after `after`, in order, with stored payloads."""
         with self._reader() as reader:
             reader.execute("BEGIN")
             try:
@@ -140,8 +143,10 @@ class SqliteLog(GroupCommitLog):
                     sealed = self.archive.read(namespace, after=after, limit=min(limit, pruned - after))
                     if head[4]:
                         sealed = without_erased(reader, head[0], sealed)
+                    if sealed and sealed[-1].version < pruned:
+                        return sealed
                 span = (base + max(after, pruned), base | VERSION_MASK, limit - len(sealed))
-                rows: list[StoredEvent] = reader.execute(_READ, span).fetchall()
+                rows = _page(reader.execute(_READ, span))
                 # SQLite does not check the order of its B-tree, so a damaged key may belong to another namespace.
                 if any(row[0] != head[0] for row in rows):
                     raise apsw.CorruptError("a row is not where its position says")
@@ -421,6 +426,18 @@ def _checked_head(namespace: Any, version: Any, chain_hash: Any, erasure_version
     if not (isinstance(namespace, str) and isinstance(version, int) and isinstance(chain_hash, bytes)):
         raise apsw.CorruptError("invalid row in the table heads")
     return Head(namespace, version, chain_hash, erasure_version)
+
+
+def _page(rows: Iterable[StoredEvent]) -> list[StoredEvent]:
+    """Return the rows up to the one with which their payloads reach `READ_BYTES_MAX`."""
+    page: list[StoredEvent] = []
+    size = 0
+    for row in rows:
+        page.append(row)
+        size += len(row[_PAYLOAD])
+        if size >= READ_BYTES_MAX:
+            break
+    return page
 
 
 def _recorded_event(namespace: str, row: StoredEvent) -> RecordedEvent:

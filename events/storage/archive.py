@@ -19,6 +19,7 @@ import orjson
 from recollect.events.chain import GENESIS, leaf_of, link
 from recollect.events.envelope import Head, RecordedEvent
 from recollect.events.errors import ForeignFile, StorageError
+from recollect.events.limits import READ_BYTES_MAX
 from recollect.events.storage.atomic_file import sync_file, write_atomically
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.events.storage.database import storage_errors
@@ -153,18 +154,22 @@ class Archive:
         return [self._folder_of(namespace) / segment.file for segment in self.segments(namespace)]
 
     def read(self, namespace: str, *, after: int, limit: int) -> list[RecordedEvent]:
-        """Return up to `limit` sealed events with versions over `after`, in order.
+        """Return up to `limit` sealed events and `READ_BYTES_MAX` bytes of payloads after `after`, in order.
 
         Raises:
             ForeignFile: a segment is damaged. StorageError: it is missing, or cannot be read.
         """
         events: list[RecordedEvent] = []
+        size = 0
         for segment in self.segments(namespace):
             while len(events) < limit and segment.first_version <= after + 1 <= segment.last_version:
                 block = self._block(namespace, segment, after // self._block_events)
                 page = block[after + 1 - block[0].version :][: limit - len(events)]
                 events += page
                 after = page[-1].version
+                size += sum(len(event.payload) for event in page)
+                if size >= READ_BYTES_MAX:
+                    return events
         return events
 
     def seal(self, log: EventSource, namespace: str, *, min_events: int = 1) -> list[Segment]:

@@ -43,8 +43,10 @@ def _read_events(log: EventLog, namespace: str, versions: Sequence[int]) -> list
     events: list[RecordedEvent] = []
     for run in _runs(versions):
         wanted = set(run)
-        span = log.read(namespace, after=run[0] - 1, limit=run[-1] - run[0] + 1)
-        events += [event for event in span if event.version in wanted]
+        after = run[0] - 1
+        while after < run[-1] and (span := log.read(namespace, after=after, limit=run[-1] - after)):
+            events += [event for event in span if event.version in wanted]
+            after = span[-1].version
     return events
 
 

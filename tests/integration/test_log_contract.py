@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.events import message_draft
 from support.postgres import new_database
 
+from recollect.api.pages.list_pages import list_events
 from recollect.events.backends.log import EventLog, each_head, version_recorded_by
 from recollect.events.backends.open_log import open_log
 from recollect.events.chain import GENESIS
@@ -27,6 +28,7 @@ from recollect.events.errors import (
     VersionConflict,
 )
 from recollect.events.integrity.verify import verify
+from recollect.events.limits import READ_BYTES_MAX
 
 BACKENDS = ("postgres", "sqlite")
 
@@ -274,6 +276,27 @@ def test_reading_pages_through_after_and_limit(log: EventLog) -> None:
     log.append("a", [message_draft(str(number)) for number in range(10)])
     assert [event.version for event in log.read("a", after=3, limit=4)] == [4, 5, 6, 7]
     assert log.read("a", after=10) == []
+
+
+def test_a_page_of_large_events_is_shorter_and_the_next_pages_have_the_rest(log: EventLog) -> None:
+    payload_bytes = 1_000_000
+    for _ in range(4):
+        log.append("a", [message_draft("x" * payload_bytes)] * 10)
+    first = log.read("a", limit=100)
+    assert READ_BYTES_MAX <= sum(len(event.payload) for event in first) < READ_BYTES_MAX + 2 * payload_bytes
+    page = list_events(log, "a", "", 100)
+    assert page["next"] == str(first[-1].version)
+    rest = list_events(log, "a", str(first[-1].version), 100)
+    assert len(page["items"]) + len(rest["items"]) == 40
+    assert rest["next"] is None
+    if log.archive is not None:
+        log.archive.seal(log, "a")
+        log.prune("a")
+        sealed = log.read("a", limit=100)
+        assert [event.version for event in sealed] == list(range(1, len(sealed) + 1))
+        assert sealed + log.read("a", after=len(sealed), limit=100) == first + log.read(
+            "a", after=len(first), limit=100
+        )
 
 
 @pytest.mark.parametrize("namespace", ["", ".", "..", "a/b", "a\\b", "ä", "a b", "a\n", "a" * 201, "\0"])
