@@ -255,6 +255,7 @@ def report(running: Cluster, promises: Sequence[Promises], faults: Faults, settl
         print(
             f"recovery of {name:9} p50 {statistics.median(values):.1f} s, max {max(values):.1f} s, {len(values)} times"
         )
+    print(f"processes that ended themselves and were started again: {sum(part.restarts for part in running.parts())}")
     print(f"all work done {settle_seconds:.0f} s after the last fault")
     tracebacks: Counter[str] = Counter()
     for part in running.parts():

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Generator, Mapping
@@ -53,19 +54,33 @@ class Part:
         #: Where its standard error goes, that of all its lives.
         self.errors = errors
         self._process: subprocess.Popen[bytes] | None = None
+        #: Whether it ought to run, and how often it was started again after it had ended itself.
+        self._is_wanted = False
+        self.restarts = 0
+        self._lock = threading.RLock()
 
     def start(self) -> None:
         """Start the process; does not wait until it answers."""
-        with self.errors.open("ab") as stream:
+        with self._lock, self.errors.open("ab") as stream:
             self._process = subprocess.Popen(
                 [*_COMMAND, *self._arguments], stdout=subprocess.DEVNULL, stderr=stream, env=self._environment
             )
+            self._is_wanted = True
+
+    def restart_ended(self) -> None:
+        """Start the process again if it has ended itself, as systemd and Compose do: it found no PostgreSQL."""
+        with self._lock:
+            if self._is_wanted and not self.is_alive():
+                self.restarts += 1
+                self.start()
 
     def kill(self) -> None:
         """End the process at once."""
-        self._signal(signal.SIGKILL)
-        if self._process is not None:
-            self._process.wait()
+        with self._lock:
+            self._is_wanted = False
+            self._signal(signal.SIGKILL)
+            if self._process is not None:
+                self._process.wait()
 
     def pause(self) -> None:
         """Stop the process where it is."""
@@ -77,6 +92,7 @@ class Part:
 
     def stop(self) -> int | None:
         """Ask the process to end; return its exit code, None when it had to be killed."""
+        self._is_wanted = False
         if self._process is None:
             return 0
         self._signal(signal.SIGTERM)
@@ -161,6 +177,12 @@ class Cluster:
         """Return the log, read past all servers."""
         return open_log(self.log_url, keys=KeyStore(self._keys))
 
+    def supervise(self, stop: threading.Event) -> None:
+        """Start processes again that have ended themselves, once a second, until `stop`."""
+        while not stop.wait(1.0):
+            for part in self.parts():
+                part.restart_ended()
+
     def parts(self) -> list[Part]:
         """Return the processes of all nodes."""
         return [part for node in self.nodes for part in node.parts.values()]
@@ -171,14 +193,20 @@ def cluster(nodes: int = 2, environment: Mapping[str, str] | None = None) -> Gen
     """Start a cluster and wait until its servers are ready; end everything at the end."""
     with tempfile.TemporaryDirectory(prefix="recollect-faults-") as folder:
         running = Cluster(Path(folder), nodes, environment or {})
+        stop = threading.Event()
+        supervisor = threading.Thread(target=running.supervise, args=(stop,), daemon=True)
         try:
             for node in running.nodes:
                 # One after the other: the first one makes the tables.
                 for part in node.parts.values():
                     part.start()
                 node.wait()
+            supervisor.start()
             yield running
         finally:
+            stop.set()
+            if supervisor.is_alive():
+                supervisor.join()
             running.postgres.resume()
             for part in running.parts():
                 part.resume()

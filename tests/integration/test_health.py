@@ -16,6 +16,7 @@ import pytest
 from support.access import Application, application
 from support.embedders import HashingEmbedder
 from support.events import message, message_draft
+from support.waiting import eventually
 
 from recollect.api.http.worker_endpoint import worker_endpoint
 from recollect.api.operations import state_monitor
@@ -25,6 +26,7 @@ from recollect.api.operations.metrics import prometheus_metrics
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import now_us
+from recollect.events.errors import StorageError
 from recollect.jobs.queue.backlog import BacklogMonitor, backlog_totals
 from recollect.jobs.queue.run_store import HEARTBEAT_SHOWN_SECONDS_MAX, Heartbeat
 from recollect.jobs.queue.sqlite_run_store import SqliteRunStore
@@ -121,6 +123,26 @@ def test_health_and_metrics_answer_while_the_log_hangs(house: Application, monke
     status, answer = ready(house)
     assert (status, answer["checks"]["log"].startswith("no answer")) == (503, True)
     goes_on.set()
+
+
+def test_a_server_is_ready_soon_after_a_log_that_kept_it_waiting_is_back(
+    house: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads, is_away = house.memory.parts.log.heads, threading.Event()
+
+    def unreachable_heads(**options: Any) -> Any:
+        if not is_away.is_set():
+            return heads(**options)
+        time.sleep(1.0)
+        raise StorageError("the server of the log has not answered")
+
+    monkeypatch.setattr(house.memory.parts.log, "heads", unreachable_heads)
+    is_away.set()
+    house.http.get("/health")
+    eventually(lambda: ready(house)[0] == 503)
+    is_away.clear()
+    # It checks again by itself; what a check waited for does not put off the next one, which would take 20 s.
+    eventually(lambda: ready(house)[0] == 200, seconds_max=10.0)
 
 
 def test_a_disk_that_is_nearly_full_is_a_problem_and_no_place_for_requests(tmp_path: Path) -> None:
