@@ -30,6 +30,7 @@ from recollect.api.retrieval.search.semantic_search import QueryEmbeddings
 from recollect.api.retrieval.understanding.query import remove_names
 from recollect.api.retrieval.understanding.search_terms import search_terms
 from recollect.events.storage.bounded_cache import BoundedCache
+from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.search_index.episode_arrays import Ints
@@ -199,7 +200,7 @@ class KnowledgeSearch:
             missing = np.full(len(embedding), np.nan, np.float32)
             cached = fingerprint, np.stack([vectors.get(digest, missing) for digest in knowledge.digests])
             self._matrices[knowledge] = cached
-        return cached[1] @ embedding
+        return product(cached[1], embedding)
 
     def _item_vectors(self, context: SearchContext, knowledge: KnowledgeIndex, fingerprint: str) -> dict[bytes, Vector]:
         """Return the vectors of the items by digest of their text; only those of new items are read."""

@@ -43,8 +43,8 @@ JOIN entity_groups AS target ON target.entity_id = target_id
 WHERE (source_id IN ({_MEMBERS}) OR target_id IN ({_MEMBERS})) AND status = 'active' AND confidence > ?2 AND weight > 0
 ORDER BY weight * confidence DESC, key LIMIT ?3
 """
-# Entities in the same episodes, most frequent first; without participants, who are in all episodes. Mentions are counted
-# before entities are looked up: few entities have many of them.
+# Entities in the same episodes, most frequent first; without participants, who are in all episodes. Mentions are
+# counted before entities are looked up: few entities have many of them.
 _CO_MENTIONED = """
 WITH counted AS (
     SELECT entity_id, count(*) AS mentioned FROM json_each(?2) CROSS JOIN mentions ON version = value GROUP BY entity_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -13,7 +13,7 @@ from recollect.api.retrieval.understanding.query import Query
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.stretches import TokenEmbedding
-from recollect.projections.embeddings.token_codes import TokenCodes, Vector, late_interaction, reduced
+from recollect.projections.embeddings.token_codes import Vector, late_interaction, reduced
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import Snapshot
@@ -136,26 +136,18 @@ def late_interaction_scores(
     """
     scores = np.full(len(versions), np.nan, np.float32)
     stored = vectors.codes(namespace, snapshot, versions.tolist())
-    if not stored or not len(embedding.tokens):
+    if not stored.parts or not len(embedding.tokens):
         return scores
-    basis = vectors.basis()
-    codes, starts, rows = _concatenated_codes(stored, versions, basis.shape[1])
     weights = _token_weights(query.text, embedding, idf)
-    tokens = reduced(embedding.tokens, basis)
-    np.fmax.at(scores, rows, late_interaction(tokens, weights, codes, starts))
+    tokens = reduced(embedding.tokens, vectors.basis())
+    keys = np.concatenate([part.keys for part in stored.parts])
+    of_keys = np.concatenate([late_interaction(tokens, weights, part.codes, part.starts) for part in stored.parts])
+    order = np.argsort(keys)
+    places = order[np.minimum(np.searchsorted(keys, stored.keys, sorter=order), len(order) - 1)]
+    coded = keys[places] == stored.keys
+    # The best passage of a turn counts.
+    np.fmax.at(scores, np.searchsorted(versions, stored.versions[coded]), of_keys[places[coded]])
     return background.late_over(vectors, scores)
-
-
-def _concatenated_codes(
-    stored: Mapping[int, Sequence[bytes]], versions: Ints, width: int
-) -> tuple[TokenCodes, Ints, Ints]:
-    """Return the codes of all chunks in one array, the start of each chunk and the row of its episode."""
-    chunks = [chunk for episode_chunks in stored.values() for chunk in episode_chunks]
-    codes = np.frombuffer(b"".join(chunks), np.int8).reshape(-1, width)
-    ends = np.cumsum(np.fromiter(map(len, chunks), np.int64, len(chunks))) // width
-    rows = np.searchsorted(versions, np.fromiter(stored, np.int64, len(stored)))
-    counts = np.fromiter(map(len, stored.values()), np.int64, len(stored))
-    return codes, np.concatenate([[0], ends[:-1]]), np.repeat(rows, counts)
 
 
 def _token_weights(text: str, embedding: TokenEmbedding, idf: Mapping[str, float]) -> Vector:
