@@ -186,7 +186,7 @@ class KnowledgeSearch:
             return None
         try:
             # Mostly the text of the query, which has been embedded for the episodes.
-            embedding = self._query_embeddings.get(task, context.vectors.embedder).vector
+            embedding = self._query_embeddings.get(task, context.vectors).vector
         except Exception as error:
             raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
         return self._deviations(context, knowledge, embedding)

@@ -80,8 +80,9 @@ _REMOVALS = (
 )
 _MODELS = "SELECT model FROM embedded UNION SELECT model FROM embeddings UNION SELECT model FROM vectors"
 
-#: Versions whose vectors are loaded under the lock at once: about 10 ms, then other threads can use the file.
-_LOADED_VERSIONS = 2_000
+#: Versions whose vectors are loaded under the lock at once: about 3 ms, then other threads can use the file. Their
+#: float32 vectors are 2 MB for a moment, which stay with the process.
+_LOADED_VERSIONS = 500
 #: Passages of one episode that late interaction compares: of a longer turn only the beginning.
 _CODED_CHUNKS_MAX = 20
 _cache_generations = count()
