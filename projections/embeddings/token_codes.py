@@ -132,10 +132,10 @@ class TokenCodeCache:
         with self._lock:
             places = self._places
             hits = [(key, *places[generation, key]) for key in keys if (generation, key) in places]
-            found, first, lengths = np.array(hits, np.int64).reshape(-1, 3).T
+            cached_keys, first, lengths = np.array(hits, np.int64).reshape(-1, 3).T
             starts = np.cumsum(lengths) - lengths
             rows = np.repeat(first % self._codes_max - starts, lengths) + np.arange(int(lengths.sum()))
-            return CodedPassages(found, np.take(self._codes, rows, axis=0)[:, :width], starts)
+            return CodedPassages(cached_keys, np.take(self._codes, rows, axis=0)[:, :width], starts)
 
     def put(self, generation: int, passages: CodedPassages) -> None:
         """Add passages, as many as the array has room for; those written first are overwritten."""

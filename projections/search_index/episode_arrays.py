@@ -255,9 +255,9 @@ def _interned(names: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[tuple[An
     """Return `names` extended by the new ones of `values`, and the position of each value in them."""
     if len(values) <= _FEW_VALUES:
         # A live message, mostly of the newest session: a dictionary of all names takes longer than a search.
-        known = {value: names.index(value) for value in set(values) if value in names}
-        if len(known) == len(set(values)):
-            return names, _ints(known[value] for value in values)
+        positions = {value: names.index(value) for value in set(values) if value in names}
+        if len(positions) == len(set(values)):
+            return names, _ints(positions[value] for value in values)
     position_of = {name: position for position, name in enumerate(names)}
     positions = _ints(position_of.setdefault(value, len(position_of)) for value in values)
     return (names if len(position_of) == len(names) else tuple(position_of)), positions
