@@ -134,7 +134,7 @@ class EpisodeSearch:
         embedder = context.vectors.embedder
         if embedder.state != "ready" or not context.query.text.strip():
             return None
-        pending = self._pool.submit(self._query_embeddings.get, context.query.text, embedder)
+        pending = self._pool.submit(self._query_embeddings.get, context.query.text, context.vectors)
         try:
             return pending.result(context.budget.share_left_seconds(TOPIC_SHARE)).vector
         except Exception:
@@ -166,7 +166,7 @@ class EpisodeSearch:
 
         def search() -> SemanticScores:
             started_ms = budget.spent_ms
-            embedding = self._query_embeddings.get(context.query.text, embedder)
+            embedding = self._query_embeddings.get(context.query.text, vectors)
             budget.end_stage("embed", started_ms)
             # In this thread, since the first load of the index can take longer than the time budget.
             index = vectors.index(context.namespace, snapshot)

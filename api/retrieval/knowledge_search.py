@@ -30,6 +30,7 @@ from recollect.api.retrieval.search.semantic_search import QueryEmbeddings
 from recollect.api.retrieval.understanding.query import remove_names
 from recollect.api.retrieval.understanding.search_terms import search_terms
 from recollect.events.storage.bounded_cache import BoundedCache
+from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.search_index.episode_arrays import Ints
@@ -185,7 +186,7 @@ class KnowledgeSearch:
             return None
         try:
             # Mostly the text of the query, which has been embedded for the episodes.
-            embedding = self._query_embeddings.get(task, context.vectors.embedder).vector
+            embedding = self._query_embeddings.get(task, context.vectors).vector
         except Exception as error:
             raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
         return self._deviations(context, knowledge, embedding)
@@ -199,7 +200,7 @@ class KnowledgeSearch:
             missing = np.full(len(embedding), np.nan, np.float32)
             cached = fingerprint, np.stack([vectors.get(digest, missing) for digest in knowledge.digests])
             self._matrices[knowledge] = cached
-        return cached[1] @ embedding
+        return product(cached[1], embedding)
 
     def _item_vectors(self, context: SearchContext, knowledge: KnowledgeIndex, fingerprint: str) -> dict[bytes, Vector]:
         """Return the vectors of the items by digest of their text; only those of new items are read."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from recollect.events.backends.log import EventLog
 from recollect.events.errors import StorageError
@@ -42,10 +43,10 @@ WHERE embeddings.model = ? AND embeddings.version = ? AND embeddings.chunk = 0
 _EMBEDDED_AMONG = "SELECT DISTINCT version FROM embeddings WHERE model = ? AND version IN (%s)"
 # The codes of a JSON list of keys.
 _CODES = "SELECT vector_key, codes FROM json_each(?) CROSS JOIN token_codes ON vector_key = value"
-# The codes of the turns of a JSON list of versions; twice as slow.
-_TURN_CODES = """
-SELECT version, chunk, codes FROM json_each(?) CROSS JOIN embeddings ON model = ? AND version = value AND chunk < ?
-CROSS JOIN token_codes USING (vector_key)
+# The keys of the passages of a JSON list of versions.
+_PASSAGE_KEYS = """
+SELECT version, vector_key FROM json_each(?) CROSS JOIN embeddings ON model = ? AND version = value AND chunk < ?
+ORDER BY version, chunk
 """
 _VECTORS_AFTER = "SELECT count(*) FROM embeddings WHERE model = ? AND version > ? AND version <= ?"
 
@@ -79,8 +80,9 @@ _REMOVALS = (
 )
 _MODELS = "SELECT model FROM embedded UNION SELECT model FROM embeddings UNION SELECT model FROM vectors"
 
-#: Versions whose vectors are loaded under the lock at once: about 10 ms, then other threads can use the file.
-_LOADED_VERSIONS = 2_000
+#: Versions whose vectors are loaded under the lock at once: about 3 ms, then other threads can use the file. Their
+#: float32 vectors are 2 MB for a moment, which stay with the process.
+_LOADED_VERSIONS = 500
 #: Passages of one episode that late interaction compares: of a longer turn only the beginning.
 _CODED_CHUNKS_MAX = 20
 _cache_generations = count()
@@ -262,30 +264,24 @@ class VectorStore:
         """Return the vector of an episode, of the first chunk of a long one; None when it has none."""
         return self._vector(_TURN_VECTOR, version)
 
-    def codes(self, versions: Sequence[int]) -> dict[int, list[bytes]]:
-        """Return the token codes of the turns of `versions`, chunk by chunk; turns without codes are left out.
+    def passage_keys(self, versions: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the versions and the keys of the passages of these episodes, in order; of a long one the first ones.
 
         Parameters:
-            versions: ascending.
+            versions: ascending; an episode without passages is left out.
         """
-        index = self.index
-        chunks: dict[int, list[bytes]] = {}
-        if index is not None:
-            indexed, keys = index.keys(versions, limit=_CODED_CHUNKS_MAX)
-            codes_by_key: dict[Any, Any] = dict(
-                self._connection.execute(_CODES, (orjson.dumps(sorted(set(keys.tolist()))).decode(),))
-            )
-            for version, key in zip(indexed.tolist(), keys.tolist(), strict=True):
-                if codes_by_key.get(key):
-                    chunks.setdefault(version, []).append(codes_by_key[key])
-            return chunks
+        if self.index is not None:
+            return self.index.keys(versions, limit=_CODED_CHUNKS_MAX)
         rows: list[Any] = self._connection.execute(
-            _TURN_CODES, (orjson.dumps([*versions]).decode(), self._model, _CODED_CHUNKS_MAX)
+            _PASSAGE_KEYS, (orjson.dumps([*versions]).decode(), self._model, _CODED_CHUNKS_MAX)
         ).fetchall()
-        for version, _, codes in sorted(rows):
-            if codes:
-                chunks.setdefault(version, []).append(codes)
-        return chunks
+        of_versions, keys = np.array(rows, np.int64).reshape(-1, 2).T
+        return of_versions, keys
+
+    def codes(self, keys: Sequence[int]) -> dict[int, bytes]:
+        """Return the token codes of the passages with these keys; passages without codes are left out."""
+        rows: list[Any] = self._connection.execute(_CODES, (orjson.dumps([*keys]).decode(),)).fetchall()
+        return dict(rows)
 
     def _vector(self, query: str, value: bytes | int) -> Vector | None:
         row: tuple[Any, ...] | None = self._connection.execute(query, (self._model, value)).fetchone()

@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.events.errors import ForeignFile, RecollectError
 from recollect.events.progress import OnProgress
@@ -31,7 +32,7 @@ from recollect.projections.embeddings.passages import (
     PASSAGES_VERSION,
 )
 from recollect.projections.embeddings.stretches import Stretch
-from recollect.projections.embeddings.token_codes import TokenCodeCache, Vector, encoded
+from recollect.projections.embeddings.token_codes import CodedPassages, TokenCodeCache, Vector, coded_passages, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_pruning import digests_in_use, prune_vectors
 from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
@@ -67,6 +68,17 @@ class EmbeddingBacklog:
     missing: int
     #: Episodes in all; 0 when none is missing.
     total: int
+
+
+class EpisodeCodes(NamedTuple):
+    """The token codes of some episodes."""
+
+    #: The version of the episode of each passage, ascending, shape (passages,).
+    versions: NDArray[np.int64]
+    #: The key of each passage; passages with the same text share a key. Shape (passages,).
+    keys: NDArray[np.int64]
+    #: The codes, each key in one of them; passages without codes are in none.
+    parts: tuple[CodedPassages, ...]
 
 
 #: The file of a namespace's vectors, in its folder.
@@ -312,22 +324,29 @@ class Vectors:
         """Return the basis of the model's token codes, shape (dimensions, at most 64)."""
         return self._source.basis()
 
-    def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> Mapping[int, Sequence[bytes]]:
-        """Return the token codes of the turns of `versions`, by version, chunk by chunk. The model must be ready.
+    def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> EpisodeCodes:
+        """Return the token codes of the turns of `versions`. The model must be ready.
 
-        Turns without codes are left out.
+        Parameters:
+            versions: ascending; turns without codes have no passages.
         """
+        width = self.basis().shape[1]
         if not self._path(namespace).exists() or not versions:
-            return {}
+            return EpisodeCodes(np.empty(0, np.int64), np.empty(0, np.int64), ())
         with self._using(namespace, snapshot) as store:
-            codes = self._code_cache.get(store.cache_generation, versions)
-            missing = [version for version in versions if version not in codes]
-            if missing:
+            with store.lock:
+                generation, (of_versions, of_keys) = store.cache_generation, store.passage_keys(versions)
+            keys: list[int] = np.unique(of_keys).tolist()
+            cached = self._code_cache.get(generation, keys, width)
+            parts = [cached] if len(cached.keys) else []
+            if len(cached.keys) < len(keys):
+                missing = sorted(set(keys).difference(cached.keys.tolist()))
                 with store.lock:
-                    generation, read = store.cache_generation, store.codes(missing)
+                    generation, stored = store.cache_generation, store.codes(missing)
+                read = coded_passages(stored, width)
                 self._code_cache.put(generation, read)
-                codes |= read
-        return codes
+                parts += [read] if len(read.keys) else []
+        return EpisodeCodes(of_versions, of_keys, tuple(parts))
 
     @contextmanager
     def _using(self, namespace: str, snapshot: Snapshot) -> Generator[VectorStore]:

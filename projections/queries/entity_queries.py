@@ -43,19 +43,22 @@ JOIN entity_groups AS target ON target.entity_id = target_id
 WHERE (source_id IN ({_MEMBERS}) OR target_id IN ({_MEMBERS})) AND status = 'active' AND confidence > ?2 AND weight > 0
 ORDER BY weight * confidence DESC, key LIMIT ?3
 """
-# Entities in the same episodes, most frequent first; without participants, who are in all episodes.
-_CO_MENTIONED = f"""
-WITH named AS (SELECT DISTINCT version FROM mentions WHERE entity_id IN ({_MEMBERS}) ORDER BY version DESC LIMIT ?2)
-SELECT group_id FROM named JOIN mentions USING (version) JOIN entities ON id = mentions.entity_id
+# Entities in the same episodes, most frequent first; without participants, who are in all episodes. Mentions are
+# counted before entities are looked up: few entities have many of them.
+_CO_MENTIONED = """
+WITH counted AS (
+    SELECT entity_id, count(*) AS mentioned FROM json_each(?2) CROSS JOIN mentions ON version = value GROUP BY entity_id
+)
+SELECT group_id FROM counted JOIN entities ON id = counted.entity_id
 JOIN entity_groups ON entity_groups.entity_id = id
 WHERE spoken_count = 0 AND group_id <> ?1
-GROUP BY group_id ORDER BY count(*) DESC, group_id LIMIT ?3
+GROUP BY group_id ORDER BY sum(mentioned) DESC, group_id LIMIT ?3
 """
-# All numbers in one text: SQLite makes it faster than rows, and without Python's lock.
-_EPISODES_NAMING = f"""
-SELECT group_concat(version, ' ') FROM (
-    SELECT DISTINCT version FROM mentions WHERE entity_id IN ({_MEMBERS}) ORDER BY version DESC LIMIT ?2
-)
+_MERGED_INTO = "SELECT entity_id FROM entity_merges WHERE into_id = ? AND entity_id <> into_id"
+# One entity, whose mentions are stored in this order: the entities of a group in one statement would all be sorted. All
+# numbers are in one text: SQLite makes it faster than rows, and without Python's lock.
+_EPISODES_NAMING = """
+SELECT group_concat(version, ',') FROM (SELECT version FROM mentions WHERE entity_id = ? ORDER BY version DESC LIMIT ?)
 """
 # The strongest relationships of several groups, with names.
 _RELATIONS = """
@@ -235,12 +238,19 @@ class EntityQueries:
 
     def co_mentioned(self, entity_id: int, *, episodes_max: int, limit: int) -> list[int]:
         """Return the ids of the entities most often named in the newest `episodes_max` episodes of this entity."""
-        return fetch_values(self._connection, _CO_MENTIONED, (entity_id, episodes_max, limit))
+        versions = self.episodes_naming(entity_id, limit=episodes_max)
+        return fetch_values(
+            self._connection, _CO_MENTIONED, (entity_id, orjson.dumps(versions.tolist()).decode(), limit)
+        )
 
     def episodes_naming(self, entity_id: int, *, limit: int) -> NDArray[np.int64]:
-        """Return the versions of the newest episodes that name an entity, in any order."""
-        versions = fetch_value(self._connection, _EPISODES_NAMING, (entity_id, limit))
-        return np.fromstring(versions or "", np.int64, sep=" ")
+        """Return the versions of the newest episodes that name an entity, each once, in any order."""
+        members = [entity_id, *fetch_values(self._connection, _MERGED_INTO, (entity_id,))]
+        listed = [
+            np.fromstring(fetch_value(self._connection, _EPISODES_NAMING, (member, limit)) or "", np.int64, sep=",")
+            for member in members
+        ]
+        return listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed))[-limit:]
 
     def named_before(self, entity_ids: Sequence[int], version: int) -> set[int]:
         """Return those of these entities that an episode before `version` names."""

@@ -243,12 +243,21 @@ def mean(values: NDArray[Any]) -> float:
     return max(float(values.mean()), 1.0) if len(values) else 1.0
 
 
+#: Names that are searched for one by one.
+_FEW_VALUES = 4
+
+
 def _ints(values: Iterable[int]) -> Ints:
     return np.fromiter(values, np.int64)
 
 
 def _interned(names: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Ints]:
     """Return `names` extended by the new ones of `values`, and the position of each value in them."""
+    if len(values) <= _FEW_VALUES:
+        # A live message, mostly of the newest session: a dictionary of all names takes longer than a search.
+        positions = {value: names.index(value) for value in set(values) if value in names}
+        if len(positions) == len(set(values)):
+            return names, _ints(positions[value] for value in values)
     position_of = {name: position for position, name in enumerate(names)}
     positions = _ints(position_of.setdefault(value, len(position_of)) for value in values)
     return (names if len(position_of) == len(names) else tuple(position_of)), positions

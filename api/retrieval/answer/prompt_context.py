@@ -8,7 +8,7 @@ names the time of day (`002`).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import orjson
@@ -50,16 +50,16 @@ class Line:
     body: str
     #: Whether the dates of the text are explained, or the text is shortened, so that there is nothing to explain.
     is_final: bool = False
+    #: The estimated tokens of the line and its line break.
+    tokens: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tokens", estimate_tokens(self.text) + 1)
 
     @property
     def text(self) -> str:
         """Return the line of the Markdown context."""
         return self.prefix + self.body
-
-    @property
-    def tokens(self) -> int:
-        """Return the estimated tokens of the line and its line break."""
-        return estimate_tokens(self.text) + 1
 
 
 def category_of(item: Item) -> Category:
@@ -178,12 +178,14 @@ def render(lines: Sequence[Line], observations: Sequence[str], form: Format, occ
 def _markdown(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion) -> str:
     """Return the context as Markdown (`000`, section 5)."""
     parts = [occasion.today_line()]
-    history = [line for line in lines if "session" not in line.item.ranks]
+    ordered = _in_order(lines)
+    recent = [line for line in ordered if "session" in line.item.ranks]
+    history = [line for line in ordered if "session" not in line.item.ranks]
     sections: tuple[tuple[str, list[str]], ...] = (
-        ("### Preferences", _texts(lines, "profile")),
-        ("### Known Context", _texts(lines, "referenced", "related")),
-        ("### Learned Procedures", _texts(lines, "procedures")),
-        ("### Recent Sessions", _texts([line for line in lines if line not in history], "history")),
+        ("### Preferences", _texts(ordered, "profile")),
+        ("### Known Context", _texts(ordered, "referenced", "related")),
+        ("### Learned Procedures", _texts(ordered, "procedures")),
+        ("### Recent Sessions", _texts(recent, "history")),
         ("### Conversation So Far", [f"- {single_line(text)}" for text in observations]),
         ("### Relevant History", _texts(history, "history")),
     )
@@ -194,7 +196,7 @@ def _markdown(lines: Sequence[Line], observations: Sequence[str], occasion: Occa
 
 def _texts(lines: Sequence[Line], *categories: Category) -> list[str]:
     """Return the texts of the lines of some categories, in order."""
-    return [line.text for line in _in_order(lines) if line.category in categories]
+    return [line.text for line in lines if line.category in categories]
 
 
 def _preamble(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion) -> str:

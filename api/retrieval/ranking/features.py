@@ -155,29 +155,34 @@ def feature_matrix(
     columns = _numeric_columns(episodes, arrays, rows, query, signals) | _binary_columns(
         episodes, arrays, rows, flags, query, signals
     )
-    matrix = np.zeros((len(rows), len(FEATURES)), np.float32)
+    numeric = [name for name in NUMERIC_FEATURES if name in columns]
+    usual = [spreads.get(name, 1.0) for name in numeric]
+    columns |= zip(numeric, standardised([columns[name] for name in numeric], usual), strict=True)
+    # One row a feature, since whole rows are faster to write.
+    matrix = np.zeros((len(FEATURES), len(rows)), np.float32)
     for index, name in enumerate(FEATURES):
         if name in columns:
-            values = columns[name]
-            matrix[:, index] = standardised(values, spreads.get(name, 1.0)) if name in NUMERIC_FEATURES else values
-    return matrix
+            matrix[index] = columns[name]
+    return np.ascontiguousarray(matrix.T)
 
 
-def standardised(values: Vector, usual_spread: float) -> Vector:
-    """Return the z-scores of `values`; 0, the mean, for NaN.
+def standardised(values: Sequence[Vector], usual_spreads: Sequence[float]) -> Vector:
+    """Return the z-scores of several features of the candidates, shape (features, candidates); 0, the mean, for NaN.
 
     The spread of few values is mostly chance, so it is the mean of the observed and of the usual variance, weighted by
     the number of values and by `_USUAL_SPREAD_COUNT`.
     """
-    valid = ~np.isnan(values)
-    count = int(valid.sum())
-    if not count:
-        return np.zeros(len(values), np.float32)
-    variance = (count * float(values[valid].var()) + _USUAL_SPREAD_COUNT * usual_spread**2) / (
-        count + _USUAL_SPREAD_COUNT
-    )
-    scores = (values - values[valid].mean()) / max(variance**0.5, 1e-9)
-    return np.where(valid, scores, 0.0).astype(np.float32)
+    numbers = np.array(values, np.float32)
+    usual = np.square(np.array(usual_spreads, np.float64))
+    missing = np.isnan(numbers)
+    count = numbers.shape[1] - missing.sum(axis=1)
+    numbers[missing] = 0
+    divisor = np.maximum(count, 1).astype(np.float32)
+    differences = numbers - (numbers.sum(axis=1) / divisor)[:, np.newaxis]
+    differences[missing] = 0
+    observed = np.square(differences).sum(axis=1) / divisor
+    variance = (count * observed.astype(np.float64) + _USUAL_SPREAD_COUNT * usual) / (count + _USUAL_SPREAD_COUNT)
+    return differences / np.maximum(np.sqrt(variance), 1e-9).astype(np.float32)[:, np.newaxis]
 
 
 def span_mask(arrays: EpisodeArrays, spans: Sequence[TimeRange], before_us: int = 0, after_us: int = 0) -> Mask | None:
@@ -251,7 +256,8 @@ def _best_of_session(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vecto
     """Return the highest value in the session of each candidate; its own value without a session."""
     best = np.full(len(arrays.session_ids), -1.0, np.float32)
     # Reduce consecutive episodes of one session first: `maximum.at` is slow, and sessions have few such runs.
-    runs = np.nan_to_num(np.fmax.reduceat(values, arrays.session_run_starts), nan=-1.0)
+    runs = np.fmax.reduceat(values, arrays.session_run_starts)
+    runs[np.isnan(runs)] = -1.0
     np.maximum.at(best, arrays.sessions[arrays.session_run_starts], runs)
     sessions = arrays.sessions[rows]
     return np.where(arrays.sessionless[sessions], values[rows], best[sessions])
@@ -259,8 +265,13 @@ def _best_of_session(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vecto
 
 def _mean_of_session(arrays: EpisodeArrays, values: Vector) -> Vector:
     """Return the mean value of each session, shape (sessions,)."""
-    sums = np.bincount(arrays.sessions, np.nan_to_num(values), minlength=len(arrays.session_ids))
+    sums = np.bincount(arrays.sessions, _zero_for_nan(values), minlength=len(arrays.session_ids))
     return (sums / np.maximum(arrays.session_sizes, 1)).astype(np.float32)
+
+
+def _zero_for_nan(values: Vector) -> Vector:
+    """Return the values with 0 for NaN: four times as fast as `nan_to_num`, which looks for infinities as well."""
+    return np.where(np.isnan(values), np.float32(0), values)
 
 
 def _best_among(sessions: SmallInts, values: Vector) -> Vector:
@@ -279,7 +290,7 @@ def _best_before(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
     for distance in range(1, _TURNS_BEFORE + 1):
         before = np.maximum(rows - distance, 0)
         same = (arrays.sessions[before] == arrays.sessions[rows]) & (rows >= distance)
-        best = np.maximum(best, np.where(same, np.nan_to_num(values[before]), 0.0))
+        best = np.maximum(best, np.where(same, _zero_for_nan(values[before]), 0.0))
     return best.astype(np.float32)
 
 
@@ -287,7 +298,7 @@ def _next_turn_value(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vecto
     """Return the value of the turn after each candidate in its session; 0 for the last turn."""
     after = np.minimum(rows + 1, len(arrays) - 1)
     same = (arrays.sessions[after] == arrays.sessions[rows]) & (after > rows)
-    return np.where(same, np.nan_to_num(values[after]), 0.0).astype(np.float32)
+    return np.where(same, _zero_for_nan(values[after]), 0.0).astype(np.float32)
 
 
 def _answered_question_similarity(
@@ -297,7 +308,7 @@ def _answered_question_similarity(
     before = np.maximum(rows - 1, 0)
     asks = (_text_flags(episodes, arrays, before, QUESTION) & QUESTION) > 0
     same = (arrays.sessions[before] == arrays.sessions[rows]) & (rows > 0)
-    return np.where(asks & same, np.nan_to_num(similarities[before]), 0.0).astype(np.float32)
+    return np.where(asks & same, _zero_for_nan(similarities[before]), 0.0).astype(np.float32)
 
 
 def _binary_columns(
@@ -326,7 +337,7 @@ def _binary_columns(
         "reason_why": (flags >> _TYPES_SHIFT & query.intent.answer & AnswerType.REASON) > 0,
         "tells_of_span": np.isin(arrays.versions[rows], signals.versions_naming_span),
         "graph": np.zeros(len(rows)) if signals.graph is None else signals.graph[rows],
-        "rating": np.clip([signals.ratings.get(int(version), 0.0) for version in arrays.versions[rows]], -1, 1),
+        "rating": _ratings(arrays.versions[rows], signals.ratings),
         "importance": (arrays.importances[rows] - 5) / 5,
     }
     if signals.in_span is not None and signals.near_span is not None:
@@ -339,6 +350,13 @@ def _binary_columns(
     if query.phrases:
         columns["phrase"] = _phrase_shares(episodes, arrays.versions[rows], query.phrases)
     return {name: np.asarray(values, np.float32) for name, values in columns.items()}
+
+
+def _ratings(versions: Ints, ratings: Mapping[int, float]) -> Vector:
+    """Return the rating of each candidate, -1 to 1, shape (candidates,)."""
+    if not ratings:
+        return np.zeros(len(versions), np.float32)
+    return np.clip([ratings.get(version, 0.0) for version in versions.tolist()], -1, 1).astype(np.float32)
 
 
 def _required_flags(intent: QuestionIntent) -> int:

@@ -145,7 +145,7 @@ def item_measures(ranked: RankedEpisodes) -> Vector:
         columns |= {"dense": semantics.parts["turn"][rows], "window": semantics.parts["window"][rows]}
         columns["late"] = late[order]
     zeros = np.zeros(len(rows), np.float32)
-    return np.stack([np.nan_to_num(columns.get(name, zeros)) for name in ITEM_MEASURES], axis=1)
+    return np.nan_to_num(np.stack([columns.get(name, zeros) for name in ITEM_MEASURES], axis=1))
 
 
 def _graph_strength(ranked: RankedEpisodes, rows: Ints) -> Vector:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -11,9 +11,8 @@ import numpy as np
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.understanding.query import Query
 from recollect.events.storage.bounded_cache import BoundedCache
-from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.stretches import TokenEmbedding
-from recollect.projections.embeddings.token_codes import TokenCodes, Vector, late_interaction, reduced
+from recollect.projections.embeddings.token_codes import Vector, late_interaction, reduced
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import Snapshot
@@ -27,22 +26,28 @@ WINDOW: Final = "window"
 #: Weights of the turns before and after a turn in its window, by distance.
 _WINDOW_WEIGHTS = (0.5, 0.25)
 
-#: Queries whose embeddings stay in memory, since users and bots repeat queries. About 25 KB each, of tokens mostly.
+#: Queries whose embeddings stay in memory, since users and bots repeat queries. About 5 KB each, of tokens mostly.
 _QUERIES_MAX = 256
 
 
 class QueryEmbeddings:
-    """A cache of query embeddings, by fingerprint of the embedding model and text. Safe to use from many threads."""
+    """A cache of query embeddings, by fingerprint of the embedding model and text. Safe to use from many threads.
+
+    The token vectors of its embeddings are reduced to the basis of the token codes that they are compared with.
+    """
 
     def __init__(self) -> None:
         self._embeddings: BoundedCache[tuple[str, str], TokenEmbedding] = BoundedCache(_QUERIES_MAX)
 
-    def get(self, text: str, embedder: Embedder) -> TokenEmbedding:
-        """Return the embedding of `text` by `embedder`."""
-        key = (embedder.fingerprint, text)
+    def get(self, text: str, vectors: Vectors) -> TokenEmbedding:
+        """Return the embedding of `text` by the model of `vectors`, with reduced tokens."""
+        key = (vectors.embedder.fingerprint, text)
         embedding = self._embeddings.get(key)
         if embedding is None:
-            embedding = embedder.embed_query(text)
+            whole = vectors.embedder.embed_query(text)
+            # Copies, since the vectors may be views of the model's output.
+            tokens = reduced(whole.tokens, vectors.basis()) if len(whole.tokens) else whole.tokens
+            embedding = TokenEmbedding(whole.vector.copy(), tokens, whole.spans)
             self._embeddings.put(key, embedding)
         return embedding
 
@@ -80,8 +85,9 @@ def window_means(values: Vector, episodes: EpisodeArrays) -> Vector:
 
     A turn whose own value is NaN has none; of a summary and of a turn without a session it is its own value.
     """
-    numbers = np.nan_to_num(values)
-    valid = (~np.isnan(values)).astype(np.float32)
+    missing = np.isnan(values)
+    numbers = np.where(missing, np.float32(0), values)
+    valid = (~missing).astype(np.float32)
     sums, weights = numbers.copy(), valid.copy()
     # Whether each turn follows the row before it.
     follows = (np.diff(episodes.sessions) == 0) & ~episodes.sessionless[episodes.sessions[1:]]
@@ -131,31 +137,25 @@ def late_interaction_scores(
     A token of a rare word has the highest weight; tokens of stop words have none.
 
     Parameters:
+        embedding: of the query, with reduced tokens.
         idf: the inverse document frequency of each word of the query.
         versions: versions of episodes, ascending.
     """
     scores = np.full(len(versions), np.nan, np.float32)
     stored = vectors.codes(namespace, snapshot, versions.tolist())
-    if not stored or not len(embedding.tokens):
+    if not stored.parts or not len(embedding.tokens):
         return scores
-    basis = vectors.basis()
-    codes, starts, rows = _concatenated_codes(stored, versions, basis.shape[1])
     weights = _token_weights(query.text, embedding, idf)
-    tokens = reduced(embedding.tokens, basis)
-    np.fmax.at(scores, rows, late_interaction(tokens, weights, codes, starts))
+    keys = np.concatenate([part.keys for part in stored.parts])
+    of_keys = np.concatenate(
+        [late_interaction(embedding.tokens, weights, part.codes, part.starts) for part in stored.parts]
+    )
+    order = np.argsort(keys)
+    places = order[np.minimum(np.searchsorted(keys, stored.keys, sorter=order), len(order) - 1)]
+    coded = keys[places] == stored.keys
+    # The best passage of a turn counts.
+    np.fmax.at(scores, np.searchsorted(versions, stored.versions[coded]), of_keys[places[coded]])
     return background.late_over(vectors, scores)
-
-
-def _concatenated_codes(
-    stored: Mapping[int, Sequence[bytes]], versions: Ints, width: int
-) -> tuple[TokenCodes, Ints, Ints]:
-    """Return the codes of all chunks in one array, the start of each chunk and the row of its episode."""
-    chunks = [chunk for episode_chunks in stored.values() for chunk in episode_chunks]
-    codes = np.frombuffer(b"".join(chunks), np.int8).reshape(-1, width)
-    ends = np.cumsum(np.fromiter(map(len, chunks), np.int64, len(chunks))) // width
-    rows = np.searchsorted(versions, np.fromiter(stored, np.int64, len(stored)))
-    counts = np.fromiter(map(len, stored.values()), np.int64, len(stored))
-    return codes, np.concatenate([[0], ends[:-1]]), np.repeat(rows, counts)
 
 
 def _token_weights(text: str, embedding: TokenEmbedding, idf: Mapping[str, float]) -> Vector:
