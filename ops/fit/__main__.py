@@ -2,9 +2,9 @@
 
     python ops/fit FOLDER [--cases FILE] [--keep DIR] [--write] [--version NAME]
 
-Prints the numbers of `weights.toml` and `gate.toml`; with --write, writes them there. Of the files of each set, in the
-order of their names, and of the cases, every third is held out, the others are fitted to. Crops of the conversations
-and the cases are the short memories.
+Prints the numbers of `weights.toml` and `gate.toml`, and recall with the weights in use beside the fitted ones; with
+--write, writes them there. Of the files of each set, in the order of their names, and of the cases, every third is held
+out, the others are fitted to. Crops of the conversations and the cases are the short memories.
 
 The gate measures the candidates that are best by the weights in use, so run it again after --write to fit the gate to
 the new weights. Ages count from the time of the run, so numbers differ a little from run to run.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from fit_report import report_gate, report_ranking
 from gate_fit import fit_gate
-from ranking_fit import fit_weights
+from ranking_fit import fit_weights, weights_in_use
 from toml_tables import Table, gate_tables, replace_tables, weight_tables
 from training_samples import collect_samples
 
@@ -46,7 +46,8 @@ def fit(folder: Path, cases: Path | None, data: Path) -> dict[str, list[Table]]:
         scores = [weights.scores(sample) for sample in samples]
         new_weights = weight_tables(ranking, weights)
         _print(new_weights)
-        report_ranking(samples, scores)
+        in_use = weights_in_use(semantic=ranking == "hybrid")
+        report_ranking(samples, {"in use": [in_use.scores(sample) for sample in samples], "fitted": scores})
         gate = fit_gate(samples, scores)
         new_gate = gate_tables(ranking, gate)
         _print(new_gate)

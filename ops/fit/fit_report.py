@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from gate_fit import GateModels, item_inputs
@@ -21,21 +21,28 @@ _ANSWER_LOGITS_MIN = (-3.0, -2.5, -2.0, -1.5, -1.0)
 _ITEM_PROBABILITIES_MIN = (0.0003, 0.001, 0.003, 0.01, 0.02)
 
 
-def report_ranking(samples: Sequence[Sample], scores: Sequence[Vector]) -> None:
-    """Print recall and mean reciprocal rank of each set and part.
+def report_ranking(samples: Sequence[Sample], rankings: Mapping[str, Sequence[Vector]]) -> None:
+    """Print recall and mean reciprocal rank of each set and part, a line for each ranking.
 
     Parameters:
-        scores: the score of each candidate, by sample.
+        rankings: the score of each candidate, by sample; by the name of the ranking.
     """
     for is_held_out in (False, True):
-        figures: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-        for sample, sample_scores in zip(samples, scores, strict=True):
-            if sample.is_own and sample.is_held_out == is_held_out:
-                for key, value in _figures(sample, sample_scores).items():
-                    figures[_group(sample)][key].append(value)
-        for name, row in sorted(figures.items()):
-            means = "  ".join(f"{key} {100 * np.mean(values):.1f}" for key, values in row.items())
-            print(f"# {_part(is_held_out)}: {name}  {means}")
+        chosen = [row for row, sample in enumerate(samples) if sample.is_own and sample.is_held_out == is_held_out]
+        for group in sorted({_group(samples[row]) for row in chosen}):
+            rows = [row for row in chosen if _group(samples[row]) == group]
+            for name, scores in rankings.items():
+                means = _means([(samples[row], scores[row]) for row in rows])
+                print(f"# {_part(is_held_out)}: {group}, {name}  {means}")
+
+
+def _means(scored: Sequence[tuple[Sample, Vector]]) -> str:
+    """Return the mean of each figure of samples of one group, in percent."""
+    figures: dict[str, list[float]] = defaultdict(list)
+    for sample, scores in scored:
+        for key, value in _figures(sample, scores).items():
+            figures[key].append(value)
+    return "  ".join(f"{key} {100 * np.mean(values):.1f}" for key, values in figures.items())
 
 
 def report_gate(samples: Sequence[Sample], scores: Sequence[Vector], models: GateModels) -> None:

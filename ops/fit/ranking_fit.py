@@ -15,6 +15,7 @@ import numpy as np
 from training_samples import LONG_CASE, Sample, sample_weights
 
 from recollect.api.retrieval.ranking.features import FEATURES, SEMANTIC
+from recollect.api.retrieval.ranking.weighted_sum import load_weights
 from recollect.projections.embeddings.token_codes import Vector
 
 #: Features that no data set has labels for; their weights are set by hand. Of what the assistant said, the collections
@@ -69,6 +70,12 @@ class RankingWeights:
         share = sample.message_share
         weights = (1 - share) * self.question + share * self.message
         return sample.features @ weights.astype(np.float32)
+
+
+def weights_in_use(*, semantic: bool) -> RankingWeights:
+    """Return the weights of `weights.toml`."""
+    weights = load_weights(semantic=semantic)
+    return RankingWeights(weights.question, weights.message)
 
 
 def fit_weights(samples: Sequence[Sample], *, semantic: bool) -> RankingWeights:

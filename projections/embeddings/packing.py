@@ -131,7 +131,7 @@ class Packer:
             size = len(layout.ids)
             ids[row, :size] = layout.ids
             positions[row, :size] = layout.positions
-            attention[row, 0, :size, :size] = layout.attention()
+            layout.write_attention(attention[row, 0])
             places += layout.places(row)
         return PackedBatch(ids, np.zeros_like(ids), positions, attention, places)
 
@@ -164,10 +164,9 @@ class _Layout:
     def __init__(self, encodings: Sequence[Encoding], numbers: Sequence[list[int]]) -> None:
         self.ids: list[int] = []
         self.positions: list[int] = []
-        self._segments: list[int] = []
-        #: Whether later segments read the token.
-        self._is_read: list[bool] = []
         self._numbers = numbers
+        #: For each segment, the token after the last one that later segments read.
+        self._read_ends: list[int] = []
         self._ends: list[tuple[int, int, Encoding, int]] = []
         position = 0
         for segment, encoding in enumerate(encodings):
@@ -178,17 +177,19 @@ class _Layout:
             words_end = content[-1] + 1 - left_out
             self.ids += encoding.ids[left_out:]
             self.positions += range(position, position + count)
-            self._segments += [segment] * count
-            self._is_read += [place < words_end for place in range(count)]
+            self._read_ends.append(first + min(words_end, count))
             self._ends.append((first, first + count, encoding, left_out))
             position += min(words_end, count)
 
-    def attention(self) -> Vector:
-        """Return what is added to the attention of each token to each, shape (tokens, tokens)."""
-        segments, is_read = np.array(self._segments), np.array(self._is_read)
-        earlier = (segments[np.newaxis] < segments[:, np.newaxis]) & is_read[np.newaxis]
-        own = segments[np.newaxis] == segments[:, np.newaxis]
-        return np.where(own, 0.0, np.where(earlier, _CONTEXT_BIAS, _UNREAD)).astype(np.float32)
+    def write_attention(self, attention: Vector) -> None:
+        """Write what is added to the attention of each token to each.
+
+        Parameters:
+            attention: of one row, filled with `_UNREAD`.
+        """
+        for (first, after, _, _), read_end in zip(self._ends, self._read_ends, strict=True):
+            attention[first:after, first:after] = 0.0
+            attention[after : len(self.ids), first:read_end] = _CONTEXT_BIAS
 
     def places(self, row: int) -> Iterator[Place]:
         """Yield where the parts of the stretches are."""

@@ -22,6 +22,7 @@ from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput
 from recollect.projections.embeddings import model_loading, openvino_runtime
 from recollect.projections.embeddings.embedder import SentenceEmbedder
+from recollect.projections.embeddings.int8_weights import has_fast_int8
 from recollect.projections.embeddings.model_loading import load_runtime
 from recollect.projections.embeddings.model_runtime import Runtime
 from recollect.projections.embeddings.stretches import Stretch
@@ -105,9 +106,10 @@ def test_both_give_the_same_vectors(both: tuple[Runtime, Runtime], batch: int) -
         [one for at in range(0, len(texts), batch) for one in each.encode(texts[at : at + batch])] for each in both
     )
     for name, mine, other in zip(TEXTS, ours, theirs, strict=True):
-        assert mine.vector @ other.vector >= 0.999, name
+        # Int8 weights, where the processor is fast with them, differ by 0.002.
+        assert mine.vector @ other.vector >= 0.99, name
         assert mine.tokens.shape == other.tokens.shape, name
-        assert np.all(np.sum(mine.tokens * other.tokens, axis=1) >= 0.999), name
+        assert np.all(np.sum(mine.tokens * other.tokens, axis=1) >= 0.98), name
         assert mine.vector.dtype == mine.tokens.dtype == np.float32
         assert np.allclose(np.linalg.norm(mine.tokens, axis=1), 1, atol=1e-5), name
 
@@ -134,7 +136,7 @@ def test_both_read_a_part_in_its_context(both: tuple[Runtime, Runtime]) -> None:
         # Read in a context the tokens are others, and yet those of the part.
         assert np.all(np.sum(embedding.tokens * alone.tokens, axis=1) < 0.9999)
         assert "".join(stretch.part[start:end] for start, end in embedding.spans).startswith("Bob:on")
-    assert embeddings[0].vector @ embeddings[1].vector >= 0.999
+    assert embeddings[0].vector @ embeddings[1].vector >= 0.995
 
 
 @needs_openvino
@@ -250,8 +252,48 @@ def test_vectors_that_differ_from_torchs_are_not_used(
 ) -> None:
     # A faulty OpenVINO: no vectors are that alike. What an earlier start has kept is refused as well.
     monkeypatch.setattr(openvino_runtime, "_COSINE_MIN", 1.1)
+    monkeypatch.setattr(openvino_runtime, "_INT8_COSINE_MIN", 1.1)
     assert loaded(tiny_model, "auto").runtime == "torch"
     assert "runs on torch, as OpenVINO cannot run it" in caplog.text
+
+
+@needs_openvino
+def test_the_default_model_has_int8_weights_where_they_are_fast(both: tuple[Runtime, Runtime]) -> None:
+    assert isinstance(both[0], openvino_runtime.OpenVinoRuntime)
+    assert both[0].has_int8_weights == has_fast_int8()
+
+
+@needs_openvino
+@pytest.mark.parametrize("cosine_min", [-1.0, 1.1])
+def test_int8_weights_are_used_where_they_keep_the_vectors(
+    tiny_model: str, monkeypatch: pytest.MonkeyPatch, cosine_min: float
+) -> None:
+    # On any processor: OpenVINO computes in floats where it cannot multiply int8.
+    monkeypatch.setattr(openvino_runtime, "has_fast_int8", lambda: True)
+    monkeypatch.setattr(openvino_runtime, "_INT8_COSINE_MIN", cosine_min)
+    texts = [Stretch(text) for text in TEXTS.values()]
+    ours, theirs = (load_runtime(tiny_model, choice).encode(texts) for choice in ("openvino", "torch"))
+    differences = [1 - mine.vector @ other.vector for mine, other in zip(ours, theirs, strict=True)]
+    assert max(differences) < (0.01 if cosine_min < 0 else 0.001)
+
+
+@pytest.mark.parametrize(
+    ("cpu_info", "is_fast"),
+    [
+        ("processor : 0\nflags : fpu avx512_bf16 avx512_vnni\n", True),
+        ("flags : fpu avx512_vnni amx_tile amx_int8\n", False),
+        ("flags : fpu avx2\n", False),
+        ("Features : fp asimd\n", False),
+        (None, False),
+    ],
+)
+def test_int8_weights_are_for_processors_with_vnni_and_without_amx(
+    tmp_path: Path, cpu_info: str | None, is_fast: bool
+) -> None:
+    file = tmp_path / "cpuinfo"
+    if cpu_info is not None:
+        file.write_text(cpu_info)
+    assert has_fast_int8(file) == is_fast
 
 
 @pytest.mark.usefixtures("no_openvino")

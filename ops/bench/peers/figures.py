@@ -13,7 +13,7 @@ from recollect.api.evaluation.scores import Report, Score, score_question
 
 _PERCENT = ("turn@5", "turn@10", "turn@20", "sess@5", "sess@10")
 _HEAD = ("set", "questions", "memory", "turn@5", "turn@10", "turn@20", "MRR", "sess@5", "sess@10")
-_COSTS = ("p50 ms", "p99 ms", "ingest s", "peak MiB", "disk MiB")
+_COSTS = ("p50 ms", "p99 ms", "ingest s", "ingest CPU s", "peak MiB", "disk MiB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ def outcome(set_name: str, memory: str, result: Path) -> Outcome:
     scores = [Score(**score) for score in told["scores"]] if "scores" in told else _scores(set_name, told["answers"])
     row = Report(tuple(scores), ()).rows()[0]
     quality = [_cell(row[name], 1 if name in _PERCENT else 3) for name in _HEAD[3:]]
-    costs = (row["p50_ms"], row["p99_ms"], told["ingest_seconds"], told["peak_mib"], told["disk_mib"])
+    shown_costs = (told[name] for name in ("ingest_seconds", "ingest_cpu_seconds", "peak_mib", "disk_mib"))
+    costs = (row["p50_ms"], row["p99_ms"], *shown_costs)
     cells = (str(row["questions"]), memory, *quality, *(_cell(cost, 1) for cost in costs))
     return Outcome(set_name, memory, cells, note=told["note"])
 

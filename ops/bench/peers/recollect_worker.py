@@ -19,18 +19,24 @@ from recollect.api.evaluation.scores import Score
 def main(model: str, folder: Path, result: Path, files: Sequence[Path]) -> None:
     bench = RetrievalBenchmark(folder, model)
     scores: list[Score] = []
-    ingest_seconds = 0.0
+    ingest_seconds = cpu_seconds = 0.0
     try:
         bench.wait(_quiet)
         for file in files:
             conversation = read_conversation(file)
-            started = time.perf_counter()
+            started, cpu_started = time.perf_counter(), time.process_time()
             bench.load(conversation, _quiet)
             ingest_seconds += time.perf_counter() - started
+            cpu_seconds += time.process_time() - cpu_started
             scores += bench.ask(conversation, conversation.set_name, _quiet)
     finally:
         bench.close()
-    costs = {"ingest_seconds": ingest_seconds, "peak_mib": peak_mib(), "disk_mib": disk_mib(folder)}
+    costs = {
+        "ingest_seconds": ingest_seconds,
+        "ingest_cpu_seconds": cpu_seconds,
+        "peak_mib": peak_mib(),
+        "disk_mib": disk_mib(folder),
+    }
     told = {"scores": [asdict(score) for score in scores], "note": ", ".join(bench.degraded), **costs}
     result.write_text(json.dumps(told), encoding="utf-8")
 

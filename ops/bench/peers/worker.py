@@ -31,20 +31,26 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def main(name: str, model: str, folder: Path, result: Path, files: Sequence[Path]) -> None:
     module, kind = PEERS[name]
     peer: Peer = getattr(importlib.import_module(module), kind)(folder, model)
-    ingest_seconds = 0.0
+    ingest_seconds = cpu_seconds = 0.0
     answers: dict[str, list[tuple[list[str], float]]] = {}
     for number, file in enumerate(files):
         conversation: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         collection = f"conversation{number}"
         told = messages(conversation["events"])
-        started = time.perf_counter()
+        started, cpu_started = time.perf_counter(), time.process_time()
         peer.add(collection, told)
         ingest_seconds += time.perf_counter() - started
+        cpu_seconds += time.process_time() - cpu_started
         asked = [it for it in conversation["questions"] if it["gold"] or it["gold_sessions"]]
         answers[str(file)] = [_ask(peer, collection, question) for question in asked]
     note = peer.note
     peer.close()
-    costs = {"ingest_seconds": ingest_seconds, "peak_mib": peak_mib(), "disk_mib": disk_mib(folder)}
+    costs = {
+        "ingest_seconds": ingest_seconds,
+        "ingest_cpu_seconds": cpu_seconds,
+        "peak_mib": peak_mib(),
+        "disk_mib": disk_mib(folder),
+    }
     result.write_text(json.dumps({"answers": answers, "note": note, **costs}), encoding="utf-8")
 
 
