@@ -65,6 +65,13 @@ _LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9]")
 #: What every key has, and what every card and account has, to skip other texts.
 _LONG_RUN = re.compile(r"[A-Za-z0-9_.:-]{15}")
 _DIGITS = re.compile(r"\d[ -]?\d[ -]?\d[ -]?\d")
+#: The letters of `_LONG_RUN` as `a`, and its shortest match. Finding that in a translated text takes 0.4 µs for a
+#: message; the pattern, which begins again at each letter of a word, takes 2.
+_RUN_LETTERS = bytes(97 if _LONG_RUN.match(chr(byte) * 15) else 32 for byte in range(256))
+_RUN = b"a" * 15
+#: The same for `_DIGITS`: a text with its match has four digits in a row when spaces and hyphens are removed.
+_DIGIT_LETTERS = bytes(48 if 48 <= byte < 58 else 65 for byte in range(256))
+_FOUR_DIGITS = b"0000"
 #: Characters of a key, at least; no key has white space.
 _KEY_CHARS_MIN = 15
 _DIGIT_RUN = re.compile(r"\d{2,}")
@@ -75,9 +82,14 @@ _COUNTRY_LETTERS = 2
 
 def may_have_format(text: str) -> bool:
     """Return whether `text` can hold a secret with a form of its own; cheap, for most texts hold none."""
-    return (
-        "://" in text or "PRIVATE KEY" in text or _DIGITS.search(text) is not None or _LONG_RUN.search(text) is not None
-    )
+    if "://" in text or "PRIVATE KEY" in text:
+        return True
+    encoded = text.encode(errors="replace")
+    if _RUN in encoded.translate(_RUN_LETTERS):
+        return True
+    # Other scripts have digits of their own.
+    may_have_digits = not text.isascii() or _FOUR_DIGITS in encoded.translate(_DIGIT_LETTERS, b" -")
+    return may_have_digits and _DIGITS.search(text) is not None
 
 
 def secrets_by_format(text: str) -> Iterator[Secret]:
