@@ -14,7 +14,7 @@ from recollect.api.settings import ServerSettings
 #: Seconds that a stop waits for running requests.
 STOP_SECONDS = 5
 #: Seconds after which a thread that computes lets another one run; Python's default is 5 ms. So long the event loop may
-#: wait after a call that releases Python's lock, while background threads compute. Beside one of them, `stat` takes 13
+#: wait after a call that releases Python's lock, while background threads compute. With one of them, `stat` takes 13
 #: instead of 23 µs on average, and the threads need no more processor time together.
 _SWITCH_SECONDS = 0.0005
 
