@@ -34,6 +34,8 @@ class Right:
     cost: int = 1
     #: Whether each call is a line of the audit log. Calls that are denied are always one.
     is_audited: bool = False
+    #: Whether a user waits for the answer, so that background work of the process pauses meanwhile.
+    is_live: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

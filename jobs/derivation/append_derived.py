@@ -56,6 +56,7 @@ def append_all_derived(context: JobContext, namespace: str, plan: Plan) -> int:
         if not new:
             break
         total += new
+        context.foreground.pause(context.stop)
     return total
 
 

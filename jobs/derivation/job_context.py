@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from recollect.events.backends.log import EventLog
 from recollect.events.storage.bounded_cache import BoundedCache
+from recollect.jobs.derivation.foreground import Foreground
 from recollect.jobs.job_settings import JobSettings
 from recollect.jobs.llm.client import LlmClient
 from recollect.projections.embeddings.vectors import CurrentVectors
@@ -45,6 +46,8 @@ class JobContext:
     retention_looks: BoundedCache[str, RetentionLook] = field(default_factory=_new_looks)
     #: Set when the process stops; a job then returns after its current append.
     stop: threading.Event = field(default_factory=threading.Event)
+    #: The requests of this process, for which background threads pause.
+    foreground: Foreground = field(default_factory=Foreground)
 
 
 #: A job takes the context, a namespace and the current time in microseconds since 1970 UTC, and returns the number of

@@ -104,6 +104,7 @@ def declare_actors(
         context.read_models.catch_up(namespace)
         actors.embed.send(namespace)
         actors.process_background.send(namespace)
+        context.foreground.pause(context.stop)
 
     def embed(namespace: str) -> None:
         deadline = time.monotonic() + _EMBED_SECONDS_MAX
@@ -121,6 +122,7 @@ def declare_actors(
             except InterruptedError as error:
                 raise _Stopping(str(error)) from error
         run_store.note_read(folder_name(namespace), version)
+        context.foreground.pause(context.stop)
 
     def run(job: str, scheduled_at_us: int, after: str) -> None:
         try:
@@ -175,6 +177,7 @@ def _outcomes(
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the batch is processed again later")
         yield run_job(context, job, head, at_us)
+        context.foreground.pause(context.stop)
 
 
 def _record(run_store: RunStore, job: str, scheduled_at_us: int, outcome: Outcome) -> None:

@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 
 from recollect.events.errors import InvalidInput, NotSettled, ProjectionFailed, StillBuilding
+from recollect.jobs.derivation.foreground import Foreground
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.registry import LIVE_JOBS
@@ -54,7 +55,8 @@ def settle(
         InvalidInput: the embedding model cannot be loaded. ProjectionFailed: the namespace is parked. NotSettled: work
             is left after `rounds_max` rounds, or the memory was closed meanwhile. StorageError: the disk failed.
     """
-    bounded = replace(context, stop=_StopAt(context.stop, deadline))
+    # The call is a request itself, so it does not pause for others.
+    bounded = replace(context, stop=_StopAt(context.stop, deadline), foreground=Foreground())
     is_settled = _wait_for_model(bounded, deadline) and _run_rounds(
         bounded, backlog, namespace, now_us, rounds_max, deadline
     )

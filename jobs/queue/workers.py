@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,9 @@ _logger = logging.getLogger(__name__)
 #: Notifications of a namespace within this time are sent as one message. No reader waits for it, because readers
 #: project new events themselves, and projecting a few events at a time would take processor time from the appends.
 _NOTIFY_SECONDS = 0.25
+#: The longest time in which notifications are collected, while further ones arrive: a batch that is projected, read and
+#: embedded at once costs half of two.
+_NOTIFY_SECONDS_MAX = 1.0
 #: Seconds between two checks for an embedding model that has become ready.
 _MODEL_CHECK_SECONDS = 0.5
 #: Seconds between two heartbeats.
@@ -82,6 +86,8 @@ class Workers:
         self._heartbeats: list[Heartbeat] = [new_heartbeat(role, now_us()) for role in roles]
         #: Namespaces with new events, not sent yet; guarded by the condition.
         self._notified: set[str] = set()
+        #: All notifications so far.
+        self._notifications = 0
         self._has_notified = threading.Condition()
         loops = {"notifier": self._notify_loop, "sweep": self._sweep_loop, "heartbeat": self._heartbeat_loop}
         self._threads = [
@@ -115,6 +121,7 @@ class Workers:
         """Notify the workers that `namespace` has new events. Another thread sends the message."""
         with self._has_notified:
             self._notified.add(namespace)
+            self._notifications += 1
             self._has_notified.notify()
 
     def stop(self) -> None:
@@ -162,11 +169,20 @@ class Workers:
                 self._has_notified.wait_for(lambda: self._notified or self._context.stop.is_set())
                 if self._context.stop.is_set() and (not self._notified or self._workers):
                     return
-            self._context.stop.wait(_NOTIFY_SECONDS)
+            self._wait_for_more()
             with self._has_notified:
                 namespaces, self._notified = self._notified, set()
             for namespace in namespaces:
                 self._send(self.actors.project, namespace)
+
+    def _wait_for_more(self) -> None:
+        """Wait until no notification has arrived for `_NOTIFY_SECONDS`, at most `_NOTIFY_SECONDS_MAX`."""
+        until = time.monotonic() + _NOTIFY_SECONDS_MAX
+        notifications = -1
+        while notifications != self._notifications and time.monotonic() < until:
+            notifications = self._notifications
+            if self._context.stop.wait(_NOTIFY_SECONDS):
+                return
 
     def _send(self, actor: dramatiq.Actor[[str], None], namespace: str) -> bool:
         """Send a message for `namespace`; return whether the broker took it."""

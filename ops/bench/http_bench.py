@@ -2,8 +2,8 @@
 
 Floors of the same run: for appends a bare FastAPI route that reads the body and echoes it; for retrievals the same
 calls in one Python process, without HTTP. Client and server share the cores, on both sides of each comparison.
-Next to the rates stands the processor time of the server for one request, background work included: it says what more
-cores would do, and other load on the machine moves it less.
+Next to the rates stands the processor time of the server for one request, with the background work that was done
+meanwhile: it says what more cores would do, and other load on the machine moves it less.
 """
 
 from __future__ import annotations
@@ -31,11 +31,15 @@ from table import heading
 from recollect import Recollect
 from recollect.api.settings import load_settings
 
+#: What can be measured alone.
+LOADS = ("single", "changing", "batches", "retrievals")
 CONNECTIONS = (1, 4, 16, 32)
 PROCESSES = (1, 2)
 NAMESPACES = 8
 SECONDS = 1.5
-ROUNDS = 3
+#: Rounds of a comparison, whose median counts: more for many callers, by which goals are stated.
+ROUNDS, ROUNDS_FEW_CALLERS = 3, 1
+MANY_CALLERS = 16
 #: Messages of each namespace that retrievals search.
 MESSAGES = 500
 _SERVE = "from recollect.api.cli.main import run; run()"
@@ -65,28 +69,42 @@ class Load:
     alternates: bool = False
 
 
-def run(folder: Path) -> None:
+def run(folder: Path, loads: Sequence[str] = LOADS) -> None:
+    """Measure `loads`, some of `LOADS`."""
     events = texts.unnamed(2_000)
+    appending = [name for name in loads if name != "retrievals"]
+    if appending:
+        _append(folder, events, appending)
+    if "retrievals" in loads:
+        _retrieve(folder, events[:MESSAGES])
+
+
+def _append(folder: Path, events: Sequence[dict[str, object]], loads: Sequence[str]) -> None:
     single = [orjson.dumps(event) for event in events]
     batches = [orjson.dumps({"events": events[start : start + 100]}) for start in range(0, 2_000, 100)]
-    queries = [orjson.dumps({"query": question}) for question in texts.QUESTIONS]
     with ExitStack() as stack:
         servers = [stack.enter_context(serving(folder / f"{count}", count)) for count in PROCESSES]
         floor = stack.enter_context(echo())
-        appends = [
-            Load(name="single events", path="events", bodies=single, size=1, unit="events/s"),
-            Load(name="single, changing", path="events", bodies=single, size=1, unit="events/s", alternates=True),
-            Load(name="batches of 100", path="events", bodies=batches, size=100, unit="events/s"),
-        ]
+        appends = {
+            "single": Load(name="single events", path="events", bodies=single, size=1, unit="events/s"),
+            "changing": Load(
+                name="single, changing", path="events", bodies=single, size=1, unit="events/s", alternates=True
+            ),
+            "batches": Load(name="batches of 100", path="events", bodies=batches, size=100, unit="events/s"),
+        }
         heading("Appends over HTTP (floor: bare FastAPI echo of the same bodies)")
-        for load in appends:
+        for name in loads:
             for connections in CONNECTIONS:
-                _compare(load, connections, [floor, *servers])
+                _compare(appends[name], connections, [floor, *servers])
+
+
+def _retrieve(folder: Path, events: Sequence[dict[str, object]]) -> None:
+    queries = [orjson.dumps({"query": question}) for question in texts.QUESTIONS]
     with ExitStack() as stack:
-        here = stack.enter_context(_memory(folder / "here", events[:MESSAGES]))
+        here = stack.enter_context(_memory(folder / "here", events))
         servers = [stack.enter_context(serving(folder / f"{count}-read", count)) for count in PROCESSES]
         for server in servers:
-            _fill(server, events[:MESSAGES])
+            _fill(server, events)
         load = Load(name="retrievals", path="retrieve", bodies=queries, size=1, unit="retrievals/s")
         heading(f"Retrievals over HTTP, {MESSAGES} messages, by keywords (floor: the same in one process without HTTP)")
         for connections in CONNECTIONS:
@@ -97,7 +115,7 @@ def _compare(load: Load, connections: int, targets: Sequence[Target], floor: flo
     """Print the rates of `targets`, measured in turns, beside the floor: the first target when it is None."""
     rates: dict[str, list[float]] = {}
     costs: dict[str, list[float]] = {}
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if connections >= MANY_CALLERS else ROUNDS_FEW_CALLERS):
         for target in targets:
             before = _cpu_seconds(target.pid)
             done, seconds = asyncio.run(_send(target.port, load, connections))

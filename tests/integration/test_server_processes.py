@@ -6,8 +6,10 @@ import os
 import re
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Generator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,17 +21,36 @@ from support.command_line import recollect
 from support.events import message
 from support.server import Server, serving
 
+from recollect import Recollect
 from recollect.api.http.processes.namespace_routing import process_of
+from recollect.api.settings import load_settings
+from recollect.events.envelope import DAY_US, now_us
+from recollect.jobs.queue.due_namespaces import BATCH_NAMESPACES
+from recollect.jobs.queue.registry import SCHEDULED_JOBS
 
 NAMES = [f"user-{number}" for number in range(8)]
+#: The namespaces with work for a night.
+NIGHT = [f"night-{number:02}" for number in range(BATCH_NAMESPACES)]
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Path, Server]]:
-    """A server with two processes and the background process."""
+    """A server with two processes and the background process, which has missed a night."""
     data = tmp_path_factory.mktemp("processes")
+    miss_night(data)
     with serving(data, "--processes", "2", environment={"RECOLLECT_HEADER_SECONDS_MAX": "1"}) as server:
         yield data, server
+
+
+def miss_night(data: Path) -> None:
+    """Append to a full batch of namespaces, and record that the last nights were three days ago."""
+    said_at, night_us = datetime.now(UTC) - timedelta(days=1_500), now_us() - 3 * DAY_US
+    with Recollect(settings=load_settings(data=data, embedding_model="none"), workers=False) as memory:
+        for namespace in NIGHT:
+            memory.append(namespace, message("I live in Porto.", session_id="s", occurred_at=said_at))
+        for job in SCHEDULED_JOBS:
+            memory.parts.run_store.claim(job, night_us, night_us, 1)
+            memory.parts.run_store.end(job, night_us, night_us)
 
 
 def post(http: httpx.Client, namespace: str, text: str) -> httpx.Response:
@@ -70,6 +91,25 @@ def exchange(server: Server, *parts: bytes) -> bytes:
 
 def get(path: str, *headers: str) -> bytes:
     return "\r\n".join([f"GET {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc names the children of a process")
+def test_a_night_runs_in_processes_that_the_background_process_starts(served: tuple[Path, Server]) -> None:
+    # The first test of the module: the processes of a night end 30 s after it.
+    def night(http: httpx.Client) -> dict[str, Any]:
+        return next(job for job in http.get("/health").json()["jobs"] if job["job"] == "compact")
+
+    with client_of(served[1]) as http:
+        [background] = {process["pid"] for process in http.get("/health").json()["processes"]}
+        until(lambda: night(http)["ended"])
+        assert (night(http)["namespaces"], night(http)["errors"]) == (len(NIGHT), 0)
+        assert night(http)["events"] >= len(NIGHT)
+        assert children(background)
+
+
+def children(pid: int) -> list[str]:
+    """Return the ids of the processes that a process has started."""
+    return [child for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
 
 
 def test_one_connection_reaches_every_namespace_and_each_is_answered_by_its_process(

@@ -15,6 +15,7 @@ from support.events import message_draft
 
 from recollect.events.intake.private_sections import remove_private
 from recollect.events.intake.screening import SecretPolicies, matching_policy, screen
+from recollect.events.intake.secret_formats import may_have_format, secrets_by_format
 from recollect.events.intake.secrets import find_secrets
 from recollect.events.intake.stated_secrets import requested_kinds
 
@@ -127,3 +128,29 @@ def test_a_message_full_of_secrets_takes_time_by_its_length_and_each_is_found_on
     secrets = find_secrets(text)
     assert len(secrets) == 8_000
     assert all(before.end <= after.start for before, after in pairwise(secrets))
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "4111 1111 1111 1111",
+        "4111-1111-1111-1111",
+        "4111111111111111",
+        "3782 822463 10005",
+        "DE89 3704 0044 0532 0130 00",
+        "gb82west12345698765432",
+        "MT84 MALT 0110 0001 2345 MTLC AST0 01S",
+        "NO93 8601 1117 947",
+        "AKIAIOSFODNN7EXAMPLE",
+        "https://ann:hunter2@host",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "it is ", "é ", "\n", '{"text":"'])
+def test_no_text_with_a_secret_is_skipped(secret: str, before: str) -> None:
+    assert list(secrets_by_format(before + secret))
+    assert may_have_format(before + secret)
+
+
+@pytest.mark.parametrize("text", ["We met in 2019.", "at 10:30, gate B 42", "2026-11-22", "it costs 1,000 or 12 345"])
+def test_years_times_and_prices_are_skipped(text: str) -> None:
+    assert not may_have_format(text)

@@ -25,7 +25,7 @@ from recollect.api.http.processes.connection_mover import ConnectionMover
 from recollect.api.http.processes.namespace_routing import NamespaceRouting
 from recollect.api.http.processes.process_metrics import ProcessMetrics
 from recollect.api.http.processes.server_start import Shared
-from recollect.api.http.uvicorn_config import uvicorn_config
+from recollect.api.http.uvicorn_config import switch_threads_soon, uvicorn_config
 from recollect.api.memory.recollect import Recollect
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import RecollectError
@@ -46,16 +46,20 @@ def run_server_process(shared: Shared, number: int, started: Connection) -> None
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, _end)
     shared.configure_log()
+    is_background = number == shared.table.servers
+    if is_background:
+        # On Linux it holds for this thread and for those that it starts, so it comes before the workers.
+        os.nice(_BACKGROUND_NICE)
     try:
         server, memory = _open(shared, number, started)
     except RecollectError as error:
         started.send(str(error))
         raise SystemExit(2) from None
-    log, is_background = memory.parts.log, number == shared.table.servers
+    log = memory.parts.log
     if isinstance(log, SqliteLog):
         log.write_lock = shared.writing.lock
-    if is_background:
-        os.nice(_BACKGROUND_NICE)
+    if memory.parts.workers is not None:
+        memory.parts.workers.allow_night_processes()
     if not is_background and shared.table.has_background and shared.settings.queue.broker == "memory://":
         log.on_append(partial(_notify, shared))
     # Uvicorn stops gracefully and then raises the signal again, which ends the process with the exit code 0.
@@ -65,6 +69,7 @@ def run_server_process(shared: Shared, number: int, started: Connection) -> None
 def _open(shared: Shared, number: int, started: Connection) -> tuple[_Server, Recollect]:
     """Open the memory, and the server over it."""
     table, settings = shared.table, shared.settings
+    switch_threads_soon()
     is_background = number == table.servers
     memory = Recollect(settings=settings, workers=is_background)
     # With workers, the model begins to load with them.

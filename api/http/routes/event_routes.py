@@ -35,7 +35,7 @@ _LINES: dict[str, Any] = {
 router = GuardedRouter(dependencies=[Depends(refuse_unknown)])
 
 
-@allow("write")
+@allow("write", live=True)
 async def append(request: Request) -> Response:
     """Append one event or a batch; with ``?retrieve=true`` return the memories for its last message too."""
     namespace = check_namespace(request.path_params["namespace"])

@@ -53,7 +53,7 @@ class SeparateBody(ReasonBody):
     alias: Name
 
 
-@allow("write")
+@allow("write", live=True)
 async def add_messages(request: Request) -> Response:
     """Append the messages of a chat; with ``?retrieve=true`` return the memories for the last one too."""
     namespace = check_namespace(request.path_params["namespace"])

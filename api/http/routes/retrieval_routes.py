@@ -43,7 +43,7 @@ class WindowRequest(BaseModel):
 
 
 @router.post("/v1/namespaces/{namespace}/retrieve", openapi_extra=body_reference("RetrieveRequest"))
-@allow("read", audited=True)
+@allow("read", audited=True, live=True)
 async def retrieve(
     memory: Memory, caller: AdmittedCaller, namespace: str, request: Request, wait: Wait = False
 ) -> Response:

@@ -20,6 +20,7 @@ from recollect.api.access.callers import Caller, Extent, Right
 from recollect.api.http.request_observer import ROUTE
 from recollect.api.http.routes.problems import status_of
 from recollect.events.errors import RecollectError, TooManyRequests, Unauthenticated
+from recollect.jobs.derivation.foreground import Foreground
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 PlainEndpoint = Callable[[Request], Awaitable[Response]]
@@ -31,7 +32,7 @@ _RIGHT = "__recollect_right__"
 
 
 def allow(
-    *scopes: callers.Scope, extent: Extent = "namespace", cost: int = 1, audited: bool = False
+    *scopes: callers.Scope, extent: Extent = "namespace", cost: int = 1, audited: bool = False, live: bool = False
 ) -> Callable[[Endpoint], Endpoint]:
     """Declare the right that a route needs; the decorator stands under the one of the router.
 
@@ -40,8 +41,9 @@ def allow(
         extent: what the route is about; see `callers.Extent`.
         cost: how many requests it counts as in the rate of the caller.
         audited: whether each call is a line of the audit log.
+        live: whether a user waits for the answer; see `jobs.derivation.foreground`.
     """
-    right = Right(scopes=frozenset(scopes), extent=extent, cost=cost, is_audited=audited)
+    right = Right(scopes=frozenset(scopes), extent=extent, cost=cost, is_audited=audited, is_live=live)
 
     def declare(endpoint: Endpoint) -> Endpoint:
         setattr(endpoint, _RIGHT, right)
@@ -148,6 +150,7 @@ class _Guard:
         self._access: AccessControl = scope["app"].state.access
         self._arrival = _arrival(scope)
         self._caller: Caller | None = None
+        self._foreground: Foreground | None = scope["app"].state.foreground if right.is_live else None
 
     async def __aenter__(self) -> _Guard:
         self._scope[ROUTE] = self._path
@@ -160,9 +163,13 @@ class _Guard:
                 self._record(status_of(error))
             raise
         self._scope[_CALLER] = self._caller
+        if self._foreground is not None:
+            self._foreground.begin()
         return self
 
     async def __aexit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        if self._foreground is not None:
+            self._foreground.end()
         if isinstance(error, RecollectError):
             self.status = status_of(error)
         elif error is not None:

@@ -1,0 +1,118 @@
+"""Background threads pause while a process answers requests, for a bounded time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from recollect import Recollect
+from recollect.api.http.app import create_app
+from recollect.api.settings import load_settings
+from recollect.jobs.derivation import foreground as module
+from recollect.jobs.derivation.foreground import PAUSE_SECONDS_MAX, Foreground
+
+
+class Pausing:
+    """A thread that works, and then pauses for a foreground."""
+
+    def __init__(self, foreground: Foreground) -> None:
+        self.ended = threading.Event()
+        self.stop = threading.Event()
+        self._foreground = foreground
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        end = time.thread_time() + 0.1
+        while time.thread_time() < end:
+            pass
+        self._foreground.pause(self.stop)
+        self.ended.set()
+
+    def join(self) -> None:
+        self._thread.join()
+
+
+@pytest.fixture
+def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAUSE_SECONDS_MAX", 60.0)
+    monkeypatch.setattr(module, "_PAUSE_SHARE", 600.0)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Generator[Recollect]:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+        yield memory
+
+
+def test_a_thread_does_not_pause_while_no_request_is_answered(unbounded: None) -> None:
+    pausing = Pausing(Foreground())
+    assert pausing.ended.wait(30)
+    pausing.join()
+
+
+def test_a_pause_ends_with_the_last_request(unbounded: None) -> None:
+    foreground = Foreground()
+    foreground.begin()
+    foreground.begin()
+    pausing = Pausing(foreground)
+    foreground.end()
+    assert not pausing.ended.wait(0.2)
+    foreground.end()
+    assert pausing.ended.wait(30)
+    pausing.join()
+
+
+def test_a_pause_ends_when_the_process_stops(unbounded: None) -> None:
+    foreground = Foreground()
+    foreground.begin()
+    pausing = Pausing(foreground)
+    pausing.stop.set()
+    assert pausing.ended.wait(30)
+    pausing.join()
+
+
+def test_a_pause_ends_while_requests_go_on() -> None:
+    foreground = Foreground()
+    foreground.begin()
+    pausing = Pausing(foreground)
+    # The limit is far under this time, which allows for a busy machine.
+    assert PAUSE_SECONDS_MAX < 1
+    assert pausing.ended.wait(30)
+    pausing.join()
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("events", {"type": "message.added", "payload": {"role": "user", "text": "Ann has a cat."}}),
+        ("messages", {"messages": [{"role": "user", "content": "Ann has a dog."}]}),
+        ("retrieve", {"query": "Who has a cat?"}),
+    ],
+)
+def test_a_request_counts_from_its_admission_to_its_answer(
+    memory: Recollect, monkeypatch: pytest.MonkeyPatch, path: str, body: object
+) -> None:
+    app = create_app(memory)
+    foreground: Foreground = app.state.foreground
+    assert foreground is memory.parts.job_context.foreground
+    seen: list[bool] = []
+    begin = foreground.begin
+    monkeypatch.setattr(foreground, "begin", lambda: (begin(), seen.append(foreground.is_busy)))
+    client = TestClient(app, base_url="http://localhost", client=("127.0.0.1", 1))
+    assert client.post(f"/v1/namespaces/ann/{path}", json=body).is_success
+    assert client.post(f"/v1/namespaces/ann/{path}", content=b"{").is_error
+    assert seen == [True, True]
+    assert not foreground.is_busy
+
+
+def test_a_refused_request_does_not_count(memory: Recollect) -> None:
+    app = create_app(memory)
+    client = TestClient(app, base_url="http://localhost", client=("192.0.2.1", 1))
+    assert client.post("/v1/namespaces/ann/events", json={}).status_code == 401
+    assert not app.state.foreground.is_busy
