@@ -29,7 +29,7 @@ from recollect.projections.projector.session_rows import (
     session_of,
 )
 from recollect.projections.text.entity_roles import role_name
-from recollect.projections.text.names import mentioned_names
+from recollect.projections.text.names import names_by_key
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -194,8 +194,8 @@ class WriteBatch:
             row = None if self._new else self._row(SELECT_SESSION, event.session_id)
             session = new_session(event.session_id, event.occurred_at_us) if row is None else session_of(row)
             self._sessions[event.session_id] = session
-        if is_activity:
-            session.last_at_us = max(session.last_at_us, event.occurred_at_us)
+        if is_activity and event.occurred_at_us > session.last_at_us:
+            session.last_at_us = event.occurred_at_us
         return session
 
     def add_episode(self, event: RecordedEvent, episode: Episode) -> None:
@@ -236,9 +236,10 @@ class WriteBatch:
                 for name, value in episode.metadata.items()
                 if not isinstance(value, dict | list)
             ]
-        names = mentioned_names(text[:READ_CHARS_MAX], self._names)
+        names = names_by_key(text[:READ_CHARS_MAX], self._names)
         if names:
-            for entity_id in {self._entity(event, name) for name in names}:
+            id_of = self._names.get
+            for entity_id in {id_of(key) or self._entity(event, name) for key, name in names.items()}:
                 self._count(event, entity_id).mentions += 1
                 self._mentions.append((entity_id, version))
 
@@ -417,7 +418,8 @@ class WriteBatch:
 def _search_terms(episode: Episode) -> str | None:
     """Return the search terms of an episode: its own, and the segments of its texts; None without any."""
     if not episode.caption and not episode.terms:
-        return " ".join(search_segments(episode.text[:READ_CHARS_MAX])) or None
+        segments = search_segments(episode.text[:READ_CHARS_MAX])
+        return " ".join(segments) if segments else None
     text = " ".join(part for part in (episode.text[:READ_CHARS_MAX], episode.caption, episode.terms) if part)
     return " ".join([*([episode.terms] if episode.terms else []), *search_segments(text)]) or None
 

@@ -6,6 +6,7 @@ caller publishes it as a generation when it is complete and on disk.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -101,8 +102,7 @@ def _project_rows(
         events = log.read(namespace, after=version, limit=limit)
         if not events:
             break
-        for event in events:
-            _apply(changes, event)
+        _apply(changes, events)
         if indexed is not None:
             indexed.result()
             changes.deferred.apply(version)
@@ -125,9 +125,13 @@ def _index(connection: apsw.Connection, first: int) -> None:
     connection.cache_flush()
 
 
-def _apply(batch: WriteBatch, event: RecordedEvent) -> None:
-    """Apply an event; raise `ProjectionFailed` with its version when the handler fails."""
+def _apply(batch: WriteBatch, events: Sequence[RecordedEvent]) -> None:
+    """Apply events; raise `ProjectionFailed` with the version of the event whose handler fails."""
+    event: RecordedEvent | None = None
     try:
-        apply_event(batch, event)
+        for event in events:
+            apply_event(batch, event)
     except Exception as error:
+        if event is None:
+            raise
         raise ProjectionFailed(event.namespace, event.version, f"{type(error).__name__}: {error}") from error
