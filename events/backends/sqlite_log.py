@@ -145,7 +145,7 @@ class SqliteLog(GroupCommitLog):
                 # SQLite does not check the order of its B-tree, so a damaged key may belong to another namespace.
                 if any(row[0] != head[0] for row in rows):
                     raise apsw.CorruptError("a row is not where its position says")
-                return [*sealed, *[_recorded_event(namespace, row) for row in rows]]
+                return [*sealed, *_recorded_events(namespace, rows)]
             finally:
                 reader.execute("ROLLBACK")
 
@@ -425,4 +425,14 @@ def _checked_head(namespace: Any, version: Any, chain_hash: Any, erasure_version
 
 def _recorded_event(namespace: str, row: StoredEvent) -> RecordedEvent:
     """Return the event in a row of `_ROW`."""
-    return RecordedEvent(namespace, row[1], original_id(row[2]), *row[3:])
+    return _recorded_events(namespace, [row])[0]
+
+
+def _recorded_events(namespace: str, rows: Sequence[StoredEvent]) -> list[RecordedEvent]:
+    """Return the events in rows of `_ROW`."""
+    # The columns are in the order of the fields. `RecordedEvent(...)` takes twice as long, for each event that is read.
+    make, start = RecordedEvent._make, (namespace,)
+    return [
+        make(start + row[1:] if isinstance(row[2], str) else (namespace, row[1], original_id(row[2]), *row[3:]))
+        for row in rows
+    ]

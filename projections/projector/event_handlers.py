@@ -57,8 +57,9 @@ def _episode_added(batch: WriteBatch, event: RecordedEvent, payload: dict[str, A
     """Add an episode, and count the messages of named participants."""
     episode = episode_from_event(event, payload)
     batch.add_episode(event, episode)
-    if episode.role in _PARTICIPANT_ROLES and payload.get("name") is not None:
-        batch.count_message_by(event, payload["name"])
+    name = payload.get("name")
+    if name is not None and episode.role in _PARTICIPANT_ROLES:
+        batch.count_message_by(event, name)
     if "turns" in payload:
         for turn in payload["turns"]:
             if turn.get("name") and turn["role"] in _PARTICIPANT_ROLES:

@@ -200,18 +200,17 @@ class WriteBatch:
 
     def add_episode(self, event: RecordedEvent, episode: Episode) -> None:
         """Add the episode of `event`, with mentions of the entities that its text names."""
-        version = event.version
+        version, session_id, text, metadata = event.version, event.session_id, episode.text, episode.metadata
         previous: int | None = None
-        if event.session_id is not None:
+        if session_id is not None:
             session = self.session(event)
             previous, session.last_version = session.last_version, version
             session.episode_count += 1
-        text = episode.text
         self._episodes.append(
             (
                 version,
                 event.id,
-                event.session_id,
+                session_id,
                 previous,
                 event.occurred_at_us,
                 episode.type,
@@ -227,13 +226,13 @@ class WriteBatch:
                 event.causation_id,
                 _json(episode.tags) if episode.tags else None,
                 episode.details,
-                _json(episode.metadata) if episode.metadata else None,
+                _json(metadata) if metadata else None,
             )
         )
-        if episode.metadata:
+        if metadata:
             self._metadata += [
                 (name, orjson.dumps(value).decode(), version)
-                for name, value in episode.metadata.items()
+                for name, value in metadata.items()
                 if not isinstance(value, dict | list)
             ]
         names = names_by_key(text[:READ_CHARS_MAX], self._names)
@@ -271,7 +270,7 @@ class WriteBatch:
 
     def count_message_by(self, event: RecordedEvent, name: str) -> None:
         """Count a message by the speaker `name`, who is a person when it looks like a name and not like an id."""
-        entity_id = self._entity(event, name)
+        entity_id = self._names.get(name.casefold()) or self._entity(event, name)
         self._count(event, entity_id).spoken += 1
         if entity_id not in self._speakers and name[:1].isupper() and name.replace(" ", "").isalpha():
             self._speakers.add(entity_id)
