@@ -18,10 +18,9 @@ from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync_file
-from recollect.events.storage.private_files import make_private
 from recollect.projections.projector.event_handlers import apply_event
 from recollect.projections.projector.write_batch import EntityNames, WriteBatch, index_episodes
-from recollect.projections.schema.schema import PAGE_BYTES, create_indexes, create_search, create_tables
+from recollect.projections.schema.schema import add_state, create_file, create_indexes
 
 #: Events projected in one batch.
 BATCH_EVENTS = 5_000
@@ -29,7 +28,6 @@ BATCH_EVENTS = 5_000
 _FTS_HASH_BYTES = 16 << 20
 
 _BULK_PRAGMAS: dict[str, bool | int | str] = {
-    "page_size": PAGE_BYTES,
     "journal_mode": "OFF",
     "synchronous": "OFF",
     "temp_store": "MEMORY",
@@ -58,15 +56,14 @@ def build_read_model(
     Raises:
         ProjectionFailed: an event could not be projected; the file is not complete.
     """
+    create_file(path, indexed=False)
     connection = apsw.Connection(str(path))
     try:
-        make_private(path)
         # No connection reads the file before it is complete, so the build needs neither a journal nor durability.
         for name, value in _BULK_PRAGMAS.items():
             connection.pragma(name, value)
         connection.execute("BEGIN")
-        create_tables(connection, log_id=log.log_id, namespace=namespace)
-        create_search(connection)
+        add_state(connection, log_id=log.log_id, namespace=namespace)
         connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('hashsize', ?)", (_FTS_HASH_BYTES,))
         with ThreadPoolExecutor(1, "recollect-replay-index") as indexing:
             version, chain_hash = _project_rows(connection, indexing, log, namespace, until, batch_events, on_progress)
