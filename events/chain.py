@@ -29,7 +29,7 @@ def leaf(header: tuple[Any, ...], payload: bytes) -> bytes:
         header: the fields of `RecordedEvent` before the payload, in their order.
         payload: the stored bytes.
     """
-    return sha256(b"%b\n%b" % (orjson.dumps(header), payload)).digest()
+    return sha256(b"\n".join((orjson.dumps(header), payload))).digest()
 
 
 def link(previous_hash: bytes, event_leaf: bytes) -> bytes:

@@ -124,14 +124,14 @@ class GroupCommitLog(ABC):
         self._commit(requests)
         ended = time.perf_counter()
         durations: list[float] = []
-        types: Counted[str] = Counted()
+        types: list[str] = []
         for request in requests:
             error, recorded = request.error, request.recorded
             if error is None and recorded is not None:
                 durations.append(ended - request.started)
-                types.update(
+                types += [
                     draft.type for draft, event in zip(request.drafts, recorded, strict=True) if not event.duplicate
-                )
+                ]
             elif isinstance(error, VersionConflict | EventIdConflict):
                 _CONFLICTS.add()
             elif isinstance(error, StorageError):
@@ -139,7 +139,7 @@ class GroupCommitLog(ABC):
         if durations:
             self.append_failed_at = None
             _APPEND_SECONDS.observe_all(durations)
-            _APPENDED.add_all(types)
+            _APPENDED.add_all(Counted(types))
 
     def _notify_listeners(self, heads: Sequence[StagedHead]) -> None:
         """Call the listeners for each namespace that has new events."""

@@ -20,7 +20,7 @@ from recollect.events.backends.sqlite_schema import migrate
 from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
 from recollect.events.chain import GENESIS
 from recollect.events.encryption.key_store import KeyStore
-from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent, now_us
+from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent, make_recorded, now_us
 from recollect.events.errors import (
     AppendUnknown,
     ForeignFile,
@@ -150,7 +150,7 @@ class SqliteLog(GroupCommitLog):
                 # SQLite does not check the order of its B-tree, so a damaged key may belong to another namespace.
                 if any(row[0] != head[0] for row in rows):
                     raise apsw.CorruptError("a row is not where its position says")
-                return [*sealed, *[_recorded_event(namespace, row) for row in rows]]
+                return [*sealed, *_recorded_events(namespace, rows)]
             finally:
                 reader.execute("ROLLBACK")
 
@@ -302,10 +302,11 @@ class SqliteLog(GroupCommitLog):
         staging.stage(requests)
         self._connection.executemany(_INSERT, staging.rows)
         moved = staging.moved_heads()
-        for head in moved:
-            execute(_NEW_HEAD if head.is_new else _MOVE_HEAD, _head_parameters(head))
-            if self._connection.changes() != 1:
-                raise apsw.CorruptError("a row of the table heads is not where its index says")
+        changes_before = self._connection.total_changes()
+        self._connection.executemany(_NEW_HEAD, [_head_parameters(head) for head in moved if head.is_new])
+        self._connection.executemany(_MOVE_HEAD, [_head_parameters(head) for head in moved if not head.is_new])
+        if self._connection.total_changes() != changes_before + len(moved):
+            raise apsw.CorruptError("a row of the table heads is not where its index says")
         try:
             execute("COMMIT")
         except (apsw.FullError, apsw.ReadOnlyError):
@@ -442,4 +443,14 @@ def _page(rows: Iterable[StoredEvent]) -> list[StoredEvent]:
 
 def _recorded_event(namespace: str, row: StoredEvent) -> RecordedEvent:
     """Return the event in a row of `_ROW`."""
-    return RecordedEvent(namespace, row[1], original_id(row[2]), *row[3:])
+    return _recorded_events(namespace, [row])[0]
+
+
+def _recorded_events(namespace: str, rows: Sequence[StoredEvent]) -> list[RecordedEvent]:
+    """Return the events in rows of `_ROW`."""
+    # The columns are in the order of the fields.
+    start = (namespace,)
+    return [
+        make_recorded(start + row[1:] if isinstance(row[2], str) else (*start, row[1], original_id(row[2]), *row[3:]))
+        for row in rows
+    ]

@@ -13,7 +13,7 @@ from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.catalogue import THROUGH_TYPES
 from recollect.events.chain import GENESIS, leaf, link
-from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, Appended, EventDraft, RecordedEvent
+from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, Appended, EventDraft, RecordedEvent, make_appended
 from recollect.events.errors import Erased, EventIdConflict, InvalidEvent, RecollectError, VersionConflict
 
 #: A backend's key of a namespace in its tables.
@@ -109,11 +109,12 @@ class Staging:
         """Stage all events of `request`, or none when one of them is refused."""
         head = self.heads[request.namespace]
         rows_before, head_before = len(self.rows), head.state()
+        may_refuse = self._encryption is not None or request.expected_version is not None
         recorded: list[Appended] = []
         try:
             for index, draft in enumerate(request.drafts):
                 duplicate = self._duplicate(head, draft) if draft.id is not None and head.version else None
-                if duplicate is None:
+                if duplicate is None and (may_refuse or draft.type in THROUGH_TYPES):
                     self._check(head, request, index, head_before[0])
                 recorded.append(duplicate or self._add(head, draft))
         except RecollectError:
@@ -170,8 +171,19 @@ class Staging:
 
         It runs for every event within the log's lock, so its steps are written out: a call takes 0.1 µs.
         """
-        given_id, name, schema_version, occurred_at_us, session_id, actor, causation_id, correlation_id = draft[:8]
-        encoding, payload, subject = draft[8:]
+        (
+            given_id,
+            name,
+            schema_version,
+            occurred_at_us,
+            session_id,
+            actor,
+            causation_id,
+            correlation_id,
+            encoding,
+            payload,
+            subject,
+        ) = draft
         if given_id is None:
             uuid = uuid_utils.uuid7()
             event_id, stored_id = str(uuid), self._stored_uuid(uuid)
@@ -180,20 +192,29 @@ class Staging:
         version = head.version + 1
         if self._encryption is not None and encoding == ENCODING_JSON:
             encoding, payload = self._encryption.sealed(head.namespace, version, event_id, name, subject, payload)
-        recorded_at_us = max(self._now_us, head.recorded_at_us)
+        recorded_at_us = self._now_us if self._now_us > head.recorded_at_us else head.recorded_at_us
         if occurred_at_us is None:
             occurred_at_us = recorded_at_us
         # The fields of the leaf's header, which are also columns.
-        times = (name, schema_version, occurred_at_us, recorded_at_us)
-        origin = (session_id, actor, causation_id, correlation_id, encoding)
-        event_leaf = leaf((head.namespace, version, event_id, *times, *origin), payload)
+        columns = (
+            name,
+            schema_version,
+            occurred_at_us,
+            recorded_at_us,
+            session_id,
+            actor,
+            causation_id,
+            correlation_id,
+            encoding,
+        )
+        event_leaf = leaf((head.namespace, version, event_id, *columns), payload)
         chain_hash = link(head.hash, event_leaf)
-        row = (head.key, version, stored_id, *times, *origin, payload, event_leaf, chain_hash)
+        row = (head.key, version, stored_id, *columns, payload, event_leaf, chain_hash)
         self.rows.append(row)
         if given_id is not None:
             self._by_id[head.key, stored_id] = row
         head.version, head.hash, head.recorded_at_us, head.moved = version, chain_hash, recorded_at_us, True
-        return Appended(event_id, version, recorded_at_us, chain_hash, False)
+        return make_appended((event_id, version, recorded_at_us, chain_hash, False))
 
 
 def _check_through(draft: EventDraft, version: int, index: int) -> None:

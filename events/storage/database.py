@@ -40,7 +40,6 @@ def connect(
     create: bool = True,
     synchronous: Synchronous = "NORMAL",
     journal: Journal = "WAL",
-    page_bytes: int | None = None,
 ) -> apsw.Connection:
     """Open the SQLite file `path`.
 
@@ -49,7 +48,6 @@ def connect(
         synchronous: ``FULL`` makes a commit durable, with the journal ``DELETE`` only ``EXTRA`` does; ``NORMAL`` keeps
             the file consistent, which is enough for data that can be rebuilt.
         journal: ``DELETE`` for a file on a disk that several machines share, and for one that holds little.
-        page_bytes: the size of the pages of a new file; None is SQLite's default, 4,096.
 
     Raises:
         StorageError: the file cannot be opened; `ForeignFile` when it is not a SQLite database.
@@ -64,8 +62,6 @@ def connect(
             if is_new:
                 # Before any content; the files that SQLite puts next to it get the same mode.
                 make_private(path)
-                if page_bytes is not None:
-                    connection.pragma("page_size", page_bytes)
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
             # Deleted text is overwritten, and temporary data stays in memory, so that no file keeps erased text.
             connection.pragma("secure_delete", True)

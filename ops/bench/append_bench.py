@@ -167,19 +167,24 @@ def _batches(folder: Path, logs: dict[str, SqliteLog]) -> None:
         connection = bare(folder / f"bare{size}.db")
         rates: dict[str, list[float]] = {name: [] for name in logs}
         floor: list[float] = []
+        cpu_us: dict[str, list[float]] = {name: [] for name in ("floor", *logs)}
         version = 0
         for _ in range(20_000 // size):
             for name, log in logs.items():
-                started = time.perf_counter()
+                started, cpu_started = time.perf_counter(), time.process_time()
                 log.append("batch", batch)
                 rates[name].append(size / (time.perf_counter() - started))
-            started = time.perf_counter()
+                cpu_us[name].append((time.process_time() - cpu_started) / size * 1_000_000)
+            started, cpu_started = time.perf_counter(), time.process_time()
             rows = [bare_row(version + at, one) for at, one in enumerate(batch)]
             version += size
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany(_INSERT, rows)
             connection.execute("COMMIT")
             floor.append(size / (time.perf_counter() - started))
+            cpu_us["floor"].append((time.process_time() - cpu_started) / size * 1_000_000)
         connection.close()
         for name, ours in rates.items():
             compare(f"batches of {size:,}{name}", statistics.median(ours), statistics.median(floor))
+        medians = (f"{name.strip(', ') or 'ours'} {statistics.median(us):.1f}" for name, us in cpu_us.items())
+        print(f"  CPU µs an event: {', '.join(medians)}")

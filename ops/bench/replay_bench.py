@@ -52,10 +52,16 @@ def _one(folder: Path, events: int) -> None:
     models.replay("n000")
     floors: list[float] = []
     rates: list[float] = []
+    cpu_us: dict[str, list[float]] = {"floor": [], "replay": []}
     for attempt in range(3):
+        started = time.process_time()
         floors.append(events / seconds(partial(bulk_load, log, folder / f"bare{attempt}.db", "n000")))
+        loaded = time.process_time()
         rates.append(events / seconds(lambda: models.replay("n000")))
+        cpu_us["floor"].append((loaded - started) / events * 1_000_000)
+        cpu_us["replay"].append((time.process_time() - loaded) / events * 1_000_000)
     compare("replay", statistics.median(rates), statistics.median(floors))
+    print(f"  CPU µs an event: {', '.join(f'{name} {statistics.median(us):.1f}' for name, us in cpu_us.items())}")
     tenth = _rate_of(folder / "tenth", events // 10)
     print(f"  a tenth of the events: {tenth:,.0f} events/s")
     print(f"  peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")

@@ -23,14 +23,16 @@ _PARTICIPANT_ROLES = ("user", "assistant")
 
 def apply_event(batch: WriteBatch, event: RecordedEvent) -> None:
     """Apply `event` to `batch`."""
-    handler = _HANDLERS.get(event.type)
-    if handler is not None:
-        payload: dict[str, Any] | None = event.data()
-        if batch.forgotten:
-            payload = remaining_payload(event, payload, batch.forgotten)
-        if payload is not None:
-            handler(batch, event, payload)
-    if event.type in KNOWLEDGE_HANDLERS:
+    type = event.type
+    handler = _HANDLERS.get(type)
+    if handler is None:
+        return
+    payload: dict[str, Any] | None = event.data()
+    if batch.forgotten:
+        payload = remaining_payload(event, payload, batch.forgotten)
+    if payload is not None:
+        handler(batch, event, payload)
+    if type in KNOWLEDGE_HANDLERS:
         batch.knowledge_version = event.version
 
 
@@ -55,11 +57,13 @@ def _episode_added(batch: WriteBatch, event: RecordedEvent, payload: dict[str, A
     """Add an episode, and count the messages of named participants."""
     episode = episode_from_event(event, payload)
     batch.add_episode(event, episode)
-    if episode.role in _PARTICIPANT_ROLES and payload.get("name") is not None:
-        batch.count_message_by(event, payload["name"])
-    for turn in payload.get("turns", ()):
-        if turn.get("name") and turn["role"] in _PARTICIPANT_ROLES:
-            batch.count_message_by(event, turn["name"])
+    name = payload.get("name")
+    if name is not None and episode.role in _PARTICIPANT_ROLES:
+        batch.count_message_by(event, name)
+    if "turns" in payload:
+        for turn in payload["turns"]:
+            if turn.get("name") and turn["role"] in _PARTICIPANT_ROLES:
+                batch.count_message_by(event, turn["name"])
 
 
 def _compressed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ from recollect.projections.projector.session_rows import (
     session_of,
 )
 from recollect.projections.text.entity_roles import role_name
-from recollect.projections.text.names import mentioned_names
+from recollect.projections.text.names import names_by_key
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -194,24 +194,23 @@ class WriteBatch:
             row = None if self._new else self._row(SELECT_SESSION, event.session_id)
             session = new_session(event.session_id, event.occurred_at_us) if row is None else session_of(row)
             self._sessions[event.session_id] = session
-        if is_activity:
-            session.last_at_us = max(session.last_at_us, event.occurred_at_us)
+        if is_activity and event.occurred_at_us > session.last_at_us:
+            session.last_at_us = event.occurred_at_us
         return session
 
     def add_episode(self, event: RecordedEvent, episode: Episode) -> None:
         """Add the episode of `event`, with mentions of the entities that its text names."""
-        version = event.version
+        version, session_id, text, metadata = event.version, event.session_id, episode.text, episode.metadata
         previous: int | None = None
-        if event.session_id is not None:
+        if session_id is not None:
             session = self.session(event)
             previous, session.last_version = session.last_version, version
             session.episode_count += 1
-        text = episode.text
         self._episodes.append(
             (
                 version,
                 event.id,
-                event.session_id,
+                session_id,
                 previous,
                 event.occurred_at_us,
                 episode.type,
@@ -227,18 +226,19 @@ class WriteBatch:
                 event.causation_id,
                 _json(episode.tags) if episode.tags else None,
                 episode.details,
-                _json(episode.metadata) if episode.metadata else None,
+                _json(metadata) if metadata else None,
             )
         )
-        if episode.metadata:
+        if metadata:
             self._metadata += [
                 (name, orjson.dumps(value).decode(), version)
-                for name, value in episode.metadata.items()
+                for name, value in metadata.items()
                 if not isinstance(value, dict | list)
             ]
-        names = mentioned_names(text[:READ_CHARS_MAX], self._names)
+        names = names_by_key(text[:READ_CHARS_MAX], self._names)
         if names:
-            for entity_id in {self._entity(event, name) for name in names}:
+            id_of = self._names.get
+            for entity_id in {id_of(key) or self._entity(event, name) for key, name in names.items()}:
                 self._count(event, entity_id).mentions += 1
                 self._mentions.append((entity_id, version))
 
@@ -270,7 +270,7 @@ class WriteBatch:
 
     def count_message_by(self, event: RecordedEvent, name: str) -> None:
         """Count a message by the speaker `name`, who is a person when it looks like a name and not like an id."""
-        entity_id = self._entity(event, name)
+        entity_id = self._names.get(name.casefold()) or self._entity(event, name)
         self._count(event, entity_id).spoken += 1
         if entity_id not in self._speakers and name[:1].isupper() and name.replace(" ", "").isalpha():
             self._speakers.add(entity_id)
@@ -417,7 +417,8 @@ class WriteBatch:
 def _search_terms(episode: Episode) -> str | None:
     """Return the search terms of an episode: its own, and the segments of its texts; None without any."""
     if not episode.caption and not episode.terms:
-        return " ".join(search_segments(episode.text[:READ_CHARS_MAX])) or None
+        segments = search_segments(episode.text[:READ_CHARS_MAX])
+        return " ".join(segments) if segments else None
     text = " ".join(part for part in (episode.text[:READ_CHARS_MAX], episode.caption, episode.terms) if part)
     return " ".join([*([episode.terms] if episode.terms else []), *search_segments(text)]) or None
 

@@ -31,14 +31,7 @@ from recollect.projections.read_models.purges import Purges
 from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATCH_EVENTS
 from recollect.projections.read_models.replay import build_read_model
 from recollect.projections.schema.content_hash import content_hash, keyword_index_matches
-from recollect.projections.schema.schema import (
-    PAGE_BYTES,
-    create_indexes,
-    create_search,
-    create_tables,
-    empty_read_model,
-    read_state,
-)
+from recollect.projections.schema.schema import add_state, create_file, empty_read_model, read_state
 
 _logger = logging.getLogger(__name__)
 
@@ -423,12 +416,9 @@ class ReadModels:
         """Publish an empty generation."""
         generation, path = next_generation(folder), empty_path(folder)
         with storage_errors(path):
-            connection = connect(path, page_bytes=PAGE_BYTES)
-            connection.execute("BEGIN")
-            create_tables(connection, log_id=self.log.log_id, namespace=namespace)
-            create_indexes(connection)
-            create_search(connection)
-            connection.execute("COMMIT")
+            create_file(path, indexed=True)
+            connection = connect(path)
+            add_state(connection, log_id=self.log.log_id, namespace=namespace)
             connection.close()
             # When another process publishes first, its generation is empty too and serves as well.
             publish(path, folder, generation, self.log.log_id)

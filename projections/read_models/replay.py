@@ -6,6 +6,7 @@ caller publishes it as a generation when it is complete and on disk.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,10 +18,9 @@ from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync_file
-from recollect.events.storage.private_files import make_private
 from recollect.projections.projector.event_handlers import apply_event
 from recollect.projections.projector.write_batch import EntityNames, WriteBatch, index_episodes
-from recollect.projections.schema.schema import PAGE_BYTES, create_indexes, create_search, create_tables
+from recollect.projections.schema.schema import add_state, create_file, create_indexes
 
 #: Events projected in one batch.
 BATCH_EVENTS = 5_000
@@ -28,7 +28,6 @@ BATCH_EVENTS = 5_000
 _FTS_HASH_BYTES = 16 << 20
 
 _BULK_PRAGMAS: dict[str, bool | int | str] = {
-    "page_size": PAGE_BYTES,
     "journal_mode": "OFF",
     "synchronous": "OFF",
     "temp_store": "MEMORY",
@@ -57,15 +56,14 @@ def build_read_model(
     Raises:
         ProjectionFailed: an event could not be projected; the file is not complete.
     """
+    create_file(path, indexed=False)
     connection = apsw.Connection(str(path))
     try:
-        make_private(path)
         # No connection reads the file before it is complete, so the build needs neither a journal nor durability.
         for name, value in _BULK_PRAGMAS.items():
             connection.pragma(name, value)
         connection.execute("BEGIN")
-        create_tables(connection, log_id=log.log_id, namespace=namespace)
-        create_search(connection)
+        add_state(connection, log_id=log.log_id, namespace=namespace)
         connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('hashsize', ?)", (_FTS_HASH_BYTES,))
         with ThreadPoolExecutor(1, "recollect-replay-index") as indexing:
             version, chain_hash = _project_rows(connection, indexing, log, namespace, until, batch_events, on_progress)
@@ -101,8 +99,7 @@ def _project_rows(
         events = log.read(namespace, after=version, limit=limit)
         if not events:
             break
-        for event in events:
-            _apply(changes, event)
+        _apply(changes, events)
         if indexed is not None:
             indexed.result()
             changes.deferred.apply(version)
@@ -125,9 +122,13 @@ def _index(connection: apsw.Connection, first: int) -> None:
     connection.cache_flush()
 
 
-def _apply(batch: WriteBatch, event: RecordedEvent) -> None:
-    """Apply an event; raise `ProjectionFailed` with its version when the handler fails."""
+def _apply(batch: WriteBatch, events: Sequence[RecordedEvent]) -> None:
+    """Apply events; raise `ProjectionFailed` with the version of the event whose handler fails."""
+    event: RecordedEvent | None = None
     try:
-        apply_event(batch, event)
+        for event in events:
+            apply_event(batch, event)
     except Exception as error:
+        if event is None:
+            raise
         raise ProjectionFailed(event.namespace, event.version, f"{type(error).__name__}: {error}") from error

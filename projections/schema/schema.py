@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import apsw
 
 from recollect.events.chain import GENESIS
+from recollect.events.storage.private_files import open_private
 
 #: Raised with every change of the SQL files or of the rows that handlers write. A read model of another version is
 #: rebuilt from the log.
@@ -51,11 +54,39 @@ class ReadModelState:
     knowledge_version: int
 
 
-def create_tables(connection: apsw.Connection, *, log_id: str, namespace: str) -> None:
-    """Create the tables of an empty read model and its state row."""
+def create_file(path: Path, *, indexed: bool) -> None:
+    """Create the file of a read model with empty tables and an empty keyword index; `add_state` completes it.
+
+    Parameters:
+        indexed: whether it has the indexes of the episodes.
+    """
+    with open_private(path) as file:
+        file.write(_empty_file(indexed))
+
+
+def add_state(connection: apsw.Connection, *, log_id: str, namespace: str) -> None:
+    """Add the state row of an empty read model."""
+    connection.execute(_ADD_STATE, (SCHEMA_VERSION, log_id, namespace, GENESIS))
+
+
+@cache
+def _empty_file(indexed: bool) -> bytes:
+    """Return the bytes of `create_file`: copying them takes 0.1 ms, the SQL of 60 tables and indexes 1.5 ms."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        connection.pragma("page_size", PAGE_BYTES)
+        connection.execute("BEGIN")
+        _create_tables(connection)
+        if indexed:
+            create_indexes(connection)
+        create_search(connection)
+        connection.execute("COMMIT")
+        return connection.serialize("main")
+
+
+def _create_tables(connection: apsw.Connection) -> None:
+    """Create the tables of an empty read model."""
     connection.execute(_sql("tables.sql"))
     connection.execute(_sql("knowledge.sql"))
-    connection.execute(_ADD_STATE, (SCHEMA_VERSION, log_id, namespace, GENESIS))
 
 
 def create_indexes(connection: apsw.Connection) -> None:
@@ -98,7 +129,8 @@ def read_state(connection: apsw.Connection) -> ReadModelState:
 def empty_read_model(log_id: str, namespace: str) -> apsw.Connection:
     """Return a connection to an empty read model in memory."""
     connection = apsw.Connection(":memory:")
-    create_tables(connection, log_id=log_id, namespace=namespace)
+    _create_tables(connection)
+    add_state(connection, log_id=log_id, namespace=namespace)
     create_indexes(connection)
     create_search(connection)
     return connection

@@ -53,10 +53,15 @@ def mentioned_names(text: str, entity_names: Container[str]) -> list[str]:
     Parameters:
         entity_names: case-folded names of the entities so far.
     """
+    return list(names_by_key(text, entity_names).values())
+
+
+def names_by_key(text: str, entity_names: Container[str]) -> dict[str, str]:
+    """Return the distinct names in `text` by their case-folded forms, in order; see `mentioned_names`."""
     runs: list[str] = _RUN.findall(text)
+    names: dict[str, str] = {}
     if _SKIPPED.issuperset(runs):
-        return []
-    names_by_key: dict[str, str] = {}
+        return names
     end = 0
     for run in runs:
         # Every capital begins a run, so `index` finds the start of the run. Match objects cost twice as much.
@@ -64,10 +69,13 @@ def mentioned_names(text: str, entity_names: Container[str]) -> list[str]:
         end = start + len(run)
         if run in _SKIPPED or (start and text[start - 1].isalnum()):
             continue
-        name = _name(run, opens_sentence(text, start), entity_names)
-        if name is not None:
-            names_by_key.setdefault(name.key, name.text)
-    return list(names_by_key.values())
+        whole, rest, trimmed = _cached_run(run) if len(run) <= _CACHED_CHARS_MAX else _parse_run(run)
+        if not trimmed and (rest is not None or whole is None or whole.key not in entity_names):
+            # The rule depends on the place. Most runs are a known name of one word, which is the same in all places.
+            whole = _name_at(whole, rest, entity_names, opens=opens_sentence(text, start))
+        if whole is not None and whole.key not in names:
+            names[whole.key] = whole.text
+    return names
 
 
 class _Name(NamedTuple):
@@ -91,20 +99,19 @@ class _RunNames(NamedTuple):
     trimmed: bool
 
 
-def _name(run: str, opens_sentence: bool, entity_names: Container[str]) -> _Name | None:
-    """Return the name in a run, or None."""
-    whole, rest, trimmed = _run(run)
-    if not opens_sentence or trimmed:
+def _name_at(whole: _Name | None, rest: _Name | None, entity_names: Container[str], *, opens: bool) -> _Name | None:
+    """Return the name in a run, or None.
+
+    Parameters:
+        whole, rest: of the run, which is not trimmed.
+        opens: whether the run begins a sentence.
+    """
+    if not opens:
         return whole
     if rest is not None and rest.key in entity_names:
         # "Poor Rex": the first word is capitalised because it starts the sentence.
         return rest
     return None if whole is None or (whole.length == 1 and whole.key not in entity_names) else whole
-
-
-def _run(run: str) -> _RunNames:
-    """Return the possible names in a run, from the cache when the run is short."""
-    return _cached_run(run) if len(run) <= _CACHED_CHARS_MAX else _parse_run(run)
 
 
 def _parse_run(run: str) -> _RunNames:

@@ -8,7 +8,7 @@ def estimate_tokens(text: str) -> int:
 
     English has about four letters per token; Chinese, Japanese and Korean have about one character of three bytes.
     """
-    return (len(text.encode(errors="replace")) + 3) // 4
+    return (len(text if text.isascii() else text.encode(errors="replace")) + 3) // 4
 
 
 def cut_at_word(text: str, tokens_max: int) -> str:
