@@ -1,8 +1,8 @@
 """Foreground: the requests that a server answers at present, for which background threads pause between their steps.
 
-All threads of a process share Python's lock. A background thread that computes holds it for 5 ms each time a request
-needs it, so that three of them let a server answer a third of the appends that it answers alone. A thread that pauses
-while requests are answered also finds more events at its next step, and reads them together for less.
+All threads of a process share Python's lock. A background thread that computes keeps it from the requests that need it
+for a switch interval each time. A thread that pauses while requests are answered also finds more events at its next
+step, and reads them together for less.
 """
 
 from __future__ import annotations
