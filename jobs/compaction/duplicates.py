@@ -10,6 +10,7 @@ from typing import NamedTuple
 from recollect.events.envelope import EventDraft
 from recollect.jobs.derivation.derived_events import memories_merged
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.queries.snapshot import Snapshot
 
 #: Words that negate a sentence.
@@ -44,7 +45,7 @@ def merge_duplicates(context: JobContext, namespace: str, now_us: int, snapshot:
     for group in groups:
         vectors = rows[first : first + len(group)]
         first += len(group)
-        similarities = vectors @ vectors.T
+        similarities = product(vectors, vectors.T)
         order = sorted(range(len(group)), key=lambda row: (tuple(-part for part in group[row].weight), row))
         merged: set[int] = set()
         for position, survivor in enumerate(order):

@@ -15,6 +15,7 @@ import numpy as np
 
 from recollect.jobs.summarising.sentence_content import content, readable, without_code
 from recollect.projections.embeddings.embedder import Vector
+from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
@@ -76,7 +77,7 @@ def summarise(
         if cost <= tokens_left and not (selected and content(sentences[best].text) < _CONTENT_MIN):
             selected.append(best)
             tokens_left -= cost
-            similarities: Vector = np.dot(rows, rows[sentences[best].turn])
+            similarities: Vector = product(rows, rows[sentences[best].turn])
             redundancy = np.maximum(redundancy, similarities)
     if not selected:
         best = int(np.argmax(scores))
