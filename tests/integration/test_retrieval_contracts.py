@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
 from recollect.events.errors import StorageError
 from recollect.events.validation import drafts
 from recollect.projections.embeddings.embedder import Embedder
-from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.embeddings.vectors import EpisodeCodes, Vectors
 from recollect.projections.projector import projector
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import namespace_folder
@@ -50,7 +50,7 @@ def _memory(*corpora: Sequence[Event], **options: Any) -> Generator[Memory]:
 
 
 class _CannotReadCodes(Vectors):
-    def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> Mapping[int, Sequence[bytes]]:
+    def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> EpisodeCodes:
         raise StorageError("the disk reports an error")
 
 

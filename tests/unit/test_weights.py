@@ -31,14 +31,14 @@ def test_every_numeric_feature_has_a_usual_spread() -> None:
 
 
 def test_the_spread_of_few_values_is_near_the_usual_one_and_that_of_many_near_their_own() -> None:
-    few = standardised(np.array([0.1, 0.2], np.float32), usual_spread=1.0)
-    many = standardised(np.tile(np.array([0.1, 0.2], np.float32), 2_000), usual_spread=1.0)
+    [few] = standardised([np.array([0.1, 0.2], np.float32)], usual_spreads=[1.0])
+    [many] = standardised([np.tile(np.array([0.1, 0.2], np.float32), 2_000)], usual_spreads=[1.0])
     assert float(few[1] - few[0]) < 0.11
     assert float(many[1] - many[0]) > 1.0
 
 
 def test_a_value_that_is_missing_gets_the_mean() -> None:
-    assert standardised(np.array([1.0, np.nan, 3.0], np.float32), usual_spread=1.0)[1] == 0
+    assert standardised([np.array([1.0, np.nan, 3.0], np.float32)], usual_spreads=[1.0])[0, 1] == 0
 
 
 @pytest.mark.parametrize("query", ["question", "message"])
