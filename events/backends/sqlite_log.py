@@ -162,7 +162,7 @@ class SqliteLog(GroupCommitLog):
                 return None
             row = reader.execute(_FIND, (head[0], stored_id(event_id))).fetchone()
             if row is not None:
-                return _recorded_event(namespace, row)
+                return _recorded_events(namespace, [row])[0]
             pruned = reader.execute(_FIND_PRUNED, (head[0], stored_id(event_id))).fetchone()
             return None if pruned is None else self._read_archived(reader, head[0], namespace, pruned[0])
 
@@ -431,19 +431,13 @@ def _checked_head(namespace: Any, version: Any, chain_hash: Any, erasure_version
 
 def _page(rows: Iterable[StoredEvent]) -> list[StoredEvent]:
     """Return the rows up to the one with which their payloads reach `READ_BYTES_MAX`."""
-    page: list[StoredEvent] = []
-    size = 0
+    page, size = list[StoredEvent](), 0
     for row in rows:
         page.append(row)
-        size += len(row[_PAYLOAD])
+        size += len(row[_PAYLOAD] or b"")  # A damaged row may have none.
         if size >= READ_BYTES_MAX:
             break
     return page
-
-
-def _recorded_event(namespace: str, row: StoredEvent) -> RecordedEvent:
-    """Return the event in a row of `_ROW`."""
-    return _recorded_events(namespace, [row])[0]
 
 
 def _recorded_events(namespace: str, rows: Sequence[StoredEvent]) -> list[RecordedEvent]:

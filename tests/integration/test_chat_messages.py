@@ -128,7 +128,8 @@ def test_metadata_of_five_levels_and_8_kib_is_stored_as_it_is(memory: Recollect)
 
 
 _VALUES = st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.text(max_size=20))
-_LABELS = st.dictionaries(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1), _VALUES)
+_NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=20)
+_LABELS = st.dictionaries(_NAMES, _VALUES, max_size=20)
 
 
 @given(st.text(st.characters(codec="utf-8")), _LABELS)
