@@ -189,7 +189,10 @@ def test_a_nightly_run_among_kills_and_flushes_leaves_what_an_undisturbed_one_do
                 # Whatever got lost or is under way: begin it again, twice.
                 begin(memory, redis, slot_us)
                 begin(memory, redis, slot_us)
-            eventually(lambda: compacted(memory))
+            try:
+                eventually(lambda: compacted(memory))
+            except AssertionError:
+                pytest.fail(f"not compacted in time; runs: {memory.parts.run_store.runs()}")
         finally:
             processes.stop_all()
         assert events_of(memory) == expected_events
