@@ -41,7 +41,8 @@ CALLERS = (1, 4, 16)
 APPENDS = 40
 #: No search is cut short here, however slow the machine is.
 _BUDGET_MS = 120_000.0
-#: The floor's scan wakes OpenBLAS's threads, which wait in a busy loop for 25 ms afterwards: not within our time.
+#: The floor's scan wakes OpenBLAS's threads, which wait in a busy loop for 25 ms afterwards: not within our time. Each
+#: of both begins after the same rest, with cold caches, as a query of a bot does.
 _THREADS_REST_SECONDS = 0.05
 _SEARCH = "SELECT rowid FROM episodes_fts WHERE episodes_fts MATCH ? ORDER BY rank LIMIT 40"
 
@@ -160,6 +161,7 @@ def _beside_floor(parts: Parts, embedder: QuickEmbedder, records: int) -> _Times
         started = time.process_time()
         times.whole.append(_retrieve_ms(parts, ours, times.stages))
         times.cpu.append((time.process_time() - started) * 1_000)
+        time.sleep(_THREADS_REST_SECONDS)
     return times
 
 
