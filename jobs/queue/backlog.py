@@ -23,6 +23,9 @@ from recollect.projections.read_models.read_models import ReadModels
 
 #: Events that are not projected whose types are read; of more, each counts as a message. Reading them takes 5 ms.
 _TYPES_MAX = 2_000
+#: Namespaces after whose comparison states are written, so that a process that ends early leaves them to the next one:
+#: the first comparison of 100,000 namespaces opens them all, which takes some minutes.
+_WRITTEN_NAMESPACES = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +119,8 @@ class BacklogMonitor:
         basis = basis_of(self._log.log_id, fingerprint)
         for head, stored in self._states.stored(each_head(self._log), basis):
             compared += 1
+            if compared % _WRITTEN_NAMESPACES == 0:
+                self._states.write(basis)
             state = (head.version, fingerprint)
             if stored is not None:
                 self._remember_stored(stored, state)
