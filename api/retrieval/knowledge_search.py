@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.ranking.knowledge_measures import (
     KIND_GROUPS,
     NAMED_CHARS_MAX,
@@ -71,6 +72,8 @@ _CONTRADICTED_FACTOR = 0.5
 _REPLACEMENT_SHARE = 0.95
 #: Namespaces whose item vectors stay in memory.
 _NAMESPACES_MAX = 64
+#: The probability of what a person does not eat, with a request for a meal.
+_DIETARY_PROBABILITY = 0.95
 #: Items of one kind in one result, so that no kind crowds out the others; facts and relationships as in `000`.
 _KIND_MAX = 5
 _KIND_MAX_BY_KIND = {"fact": 10, "relationship": 10}
@@ -86,6 +89,8 @@ class KnowledgeMatch(NamedTuple):
     probability: float
     #: Whether it is about an entity that the query names and that is no participant.
     named: bool
+    #: Whether the answer has to respect it.
+    required: bool
     #: Its rank, from 1, in each list that has it.
     ranks: dict[str, int]
 
@@ -123,8 +128,10 @@ class KnowledgeSearch:
         probabilities = _adjusted_probabilities(knowledge, measured.probabilities(), context.asked_at_us)
         if not context.query.intent.overview:
             probabilities[has_kind(knowledge, _LINKING_KINDS)] *= _LINKING_FACTOR
-        rows = np.flatnonzero(measured.is_match() & (probabilities > 0))
-        return _matches(knowledge, rows, probabilities, measured)
+        required = _required_items(context, probabilities)
+        probabilities[required] = _DIETARY_PROBABILITY
+        rows = np.flatnonzero((measured.is_match() & (probabilities > 0)) | required)
+        return _matches(knowledge, rows, probabilities, measured, required)
 
     def measure(self, context: SearchContext, idf: Mapping[str, float], embedding: Vector | None) -> KnowledgeMeasures:
         """Return the measures of every item for a query.
@@ -353,8 +360,19 @@ def _order_documents(knowledge: KnowledgeIndex, probabilities: Vector) -> None:
     probabilities[list(knowledge.contradicted_rows)] *= np.float32(_CONTRADICTED_FACTOR)
 
 
+def _required_items(context: SearchContext, probabilities: Vector) -> Mask:
+    """Return the mask of the valid items that the answer has to respect, shape (items,).
+
+    Nothing in "a recipe for pancakes" is near to "Tom is allergic to eggs", neither by word nor by vector.
+    """
+    required = np.zeros(len(probabilities), np.bool_)
+    if context.query.intent.meal:
+        required[context.index.knowledge.dietary_rows] = True
+    return required & (probabilities > 0)
+
+
 def _matches(
-    knowledge: KnowledgeIndex, rows: Ints, probabilities: Vector, measured: KnowledgeMeasures
+    knowledge: KnowledgeIndex, rows: Ints, probabilities: Vector, measured: KnowledgeMeasures, required: Mask
 ) -> list[KnowledgeMatch]:
     """Return the matches among `rows`, most probable first, at most `_KIND_MAX` of a kind."""
     ranks_by_list = {
@@ -369,5 +387,7 @@ def _matches(
         if counts.get(item.kind, 0) < _KIND_MAX_BY_KIND.get(item.kind, _KIND_MAX):
             counts[item.kind] = counts.get(item.kind, 0) + 1
             listed = {name: rank_by_row[row] for name, rank_by_row in ranks_by_list.items() if row in rank_by_row}
-            matches.append(KnowledgeMatch(item, float(probabilities[row]), bool(named[row] > 0), listed))
+            matches.append(
+                KnowledgeMatch(item, float(probabilities[row]), bool(named[row] > 0), bool(required[row]), listed)
+            )
     return matches

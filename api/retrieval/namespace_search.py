@@ -93,18 +93,17 @@ class NamespaceSearch:
         episodes, grounding = self._gated_episodes(context, ranked)
         dropped: list[DroppedCandidate] = []
         items = _merged(context, episodes, matches, dropped)
-        if matches:
-            grounding = max(grounding, *(match.probability for match in matches))
+        grounding = max(grounding, *(match.probability for match in matches if not match.required), 0.0)
         if request.gate and request.ranking == "weighted" and not self._speaks(context, ranked, grounding):
             # Knowledge about an entity that a message mentions belongs to the turn, even below the gate (`000`).
-            named = {match.item.id for match in matches if match.named and request.mode == "passive"}
-            named_items = [item for item in items if item.id in named]
+            kept = {match.item.id for match in matches if match.required or (match.named and request.mode == "passive")}
+            kept_items = [item for item in items if item.id in kept]
             dropped += [
                 DroppedCandidate(item.id, item.kind, item.score, "gate: nothing relevant")
                 for item in items
-                if item not in named_items
+                if item not in kept_items
             ]
-            items = named_items
+            items = kept_items
         elif request.ranking == "weighted" and ranked is not None and items and _may_add_neighbours(context):
             items = with_neighbours(context, items, ranked, frozenset(candidate.id for candidate in dropped))
         return SearchResult(context, items, grounding, ranked, dropped)
@@ -274,7 +273,9 @@ def _merged(
         item = knowledge_item(context, match.item, match.probability, match.ranks)
         # The message itself has more detail than the fact that was extracted from it.
         duplicated_id = (
-            next((id for id in item.source_events if id in episode_events), None) if item.kind == "fact" else None
+            next((id for id in item.source_events if id in episode_events), None)
+            if item.kind == "fact" and not match.required
+            else None
         )
         if duplicated_id is not None:
             dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"told by {duplicated_id}"))
@@ -284,7 +285,8 @@ def _merged(
     if knowledge_items:
         # All that is known of a topic is what an overview asks for.
         shares: Mapping[str, float] = {} if context.query.intent.overview else _KNOWLEDGE_SHARES
-        merged.sort(key=lambda item: -item.score * shares.get(item.kind, 1.0))
+        required = {match.item.id for match in matches if match.required}
+        merged.sort(key=lambda item: (item.id not in required, -item.score * shares.get(item.kind, 1.0)))
         # Scores never rise along the order, so that an order by score is the same order.
         scores = np.minimum.accumulate([item.score for item in merged])
         merged = [replace(item, score=float(score)) for item, score in zip(merged, scores, strict=True)]

@@ -59,6 +59,8 @@ _PLACEHOLDERS = {
     "job": rf"(?P<job>(?:[\w-]+\s+){{0,3}}{_any(vocabulary.JOBS)})",
     "pet": rf"(?P<pet>{_any(vocabulary.PETS)}s?)",
     "diet": rf"(?P<diet>{_any(vocabulary.DIETS)})",
+    "food": rf"(?P<food>(?:\\w{{2,12}} )?{_any(vocabulary.FOODS)})",
+    "medicine": rf"(?P<medicine>{_any(vocabulary.MEDICINES)})",
     "language": rf"(?P<language>{_list_of(vocabulary.LANGUAGES)})",
     "play": rf"(?P<play>{_list_of(vocabulary.PLAYS)})",
     "children": rf"(?P<children>{_any(vocabulary.CHILDREN)})",

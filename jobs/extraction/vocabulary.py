@@ -41,7 +41,19 @@ LANGUAGES = """
 
 #: Diets.
 DIETS = """
-    vegan vegetarian pescatarian pescetarian gluten-free lactose-intolerant keto
+    vegan vegetarian pescatarian pescetarian gluten-free lactose-intolerant keto coeliac celiac dairy-free nut-free
+""".split()
+
+#: What people do not eat or drink, for their health or their belief.
+FOODS = """
+    nuts peanuts almonds walnuts hazelnuts sesame soy dairy milk lactose cheese eggs gluten wheat bread fish shellfish
+    seafood shrimp shrimps prawns mussels meat pork beef chicken lamb sugar sweets honey chocolate salt alcohol wine beer
+    caffeine coffee tomatoes onions garlic mushrooms strawberries citrus grapefruit
+""".split()
+
+#: Medicines that people do not tolerate.
+MEDICINES = """
+    aspirin ibuprofen paracetamol naproxen codeine morphine penicillin amoxicillin antibiotics painkillers
 """.split()
 
 #: Head nouns of professions; the words before them belong to the profession (`middle school teacher`).

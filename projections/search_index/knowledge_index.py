@@ -7,6 +7,7 @@ far fewer of them than episodes.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,12 @@ from recollect.projections.text.words import distinct_words
 
 _Key = TypeVar("_Key", bound=Hashable)
 
+#: The words of a fact that says what a person does not eat.
+_DIETARY = re.compile(
+    r"\b(?:allerg\w{0,6}|intoleran\w{0,3}|diet is|cannot (?:eat|drink|take)|does not (?:eat|drink)|"
+    r"never (?:eats|drinks)|avoids|co?eliac|diabet\w{0,3}|halal|kosher)\b",
+    re.I,
+)
 #: Texts whose stems are cached: most texts of an index are unchanged when it is loaded again.
 _TEXTS_MAX = 50_000
 
@@ -51,6 +58,12 @@ class KnowledgeIndex:
     graph: KnowledgeGraph = field(default_factory=KnowledgeGraph)
     #: The stems of each of an item's titles: the names that a task at hand or a question has in common with it.
     title_stems: Sequence[Sequence[frozenset[str]]] = ()
+
+    @cached_property
+    def dietary_rows(self) -> Ints:
+        """Return the rows of the facts that say what a person does not eat, shape (rows,)."""
+        facts = ((row, item.line) for row, item in enumerate(self.items) if item.kind == "fact")
+        return np.array([row for row, line in facts if _DIETARY.search(line)], np.intp)
 
     @cached_property
     def rows_with_term(self) -> Mapping[str, Sequence[int]]:

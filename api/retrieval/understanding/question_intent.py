@@ -13,6 +13,7 @@ from recollect.api.retrieval.understanding.answer_type import AnswerType, expect
 from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
 from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.retrieval.understanding.foreign_questions import ForeignIntent, foreign_intent
+from recollect.api.retrieval.understanding.meal_requests import asks_for_meal
 
 Intent = Literal[
     "time", "count", "list", "recall", "overview", "procedure", "preference", "small talk", "task", "other"
@@ -174,6 +175,8 @@ class QuestionIntent:
     small_talk: bool
     #: Something that is done without a memory, such as a translation.
     task: bool
+    #: Something to eat is asked for: what people do not eat belongs to the answer.
+    meal: bool
     #: The question refers to the speaker, or to what was said before.
     personal: bool
 
@@ -220,6 +223,7 @@ def question_intent(question: str) -> QuestionIntent:
         remember=foreign.remember or matches(_REMEMBER),
         small_talk=is_acknowledgement(question) or is_greeting(question),
         task=foreign.task or (matches(_TASK) and not matches(_SHARED_PAST) and not matches(_POSSESSIVE)),
+        meal=asks_for_meal(question),
         personal=_is_personal(question),
     )
 
