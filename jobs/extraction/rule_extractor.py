@@ -25,6 +25,7 @@ from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.phrases import phrase_at
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
+from recollect.jobs.extraction.replacements import find_replacement
 from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import (
@@ -62,6 +63,8 @@ _OF_THE_DAY = re.compile(
     r"\b(?:this|today|tonight|now|immediately)\b|^(?:make sure|ensure|know|see|understand|think|say|admit|feel)\b",
     re.IGNORECASE,
 )
+#: Confidence of an earlier statement with the words of what replaces something.
+_REPLACED_CONFIDENCE = 0.85
 #: Confidence of what a possessive states.
 _POSSESSED_CONFIDENCE = 0.7
 #: Predicates whose objects are phrases up to the end of the clause.
@@ -222,6 +225,8 @@ def _read_sentence(
         yield ExtractedItem("preferences", _instruction(message, instruction))
         return
     endings = [*_endings(message, sentence.text, non_factual, before)]
+    if is_own and factor == 1 and not non_factual.covers(0):
+        endings += _replacement(message, sentence.text, before)
     if is_own and not endings:
         yield from _possessed(message, said, facts, statement_modality.NonFactualSpans(said))
     for extracted in items:
@@ -375,6 +380,20 @@ def _endings(
     for item in find_endings(text, own):
         subject = {"subject": subject_name(message.speaker, item.pop("who"))}
         yield ExtractedItem("endings", subject | item | {"source_events": [message.event_id]})
+
+
+def _replacement(message: IncomingMessage, text: str, before: list[PriorStatement]) -> Iterator[ExtractedItem]:
+    """Yield the ending and the new statement of a sentence that says what replaces something."""
+    source = {"source_events": [message.event_id]}
+    own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
+    replacement = find_replacement(message.speaker, text, own)
+    if replacement is None:
+        return
+    yield ExtractedItem("endings", {"subject": replacement.subject, "about": replacement.old} | source)
+    if replacement.restated is not None:
+        prior, object = replacement.restated
+        item: Item = {"subject": prior.subject, "predicate": prior.predicate, "object": object}
+        yield ExtractedItem("facts", item | {"confidence": _REPLACED_CONFIDENCE, "source_type": "observed"} | source)
 
 
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:
