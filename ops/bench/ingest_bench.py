@@ -140,7 +140,9 @@ def _floors() -> list[Contender]:
     library: Any = import_module("sentence_transformers")
     torch: Any = import_module("torch")
     # As the peers load it of their own accord, and as `ops/bench/peers` does where the processor has bfloat16.
-    for precision in (torch.float32, torch.bfloat16):
+    checks = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
+    has_bfloat16 = any(getattr(torch.cpu, check, lambda: False)() for check in checks)
+    for precision in (torch.float32, torch.bfloat16) if has_bfloat16 else (torch.float32,):
         model = library.SentenceTransformer(
             model_source(DEFAULT_MODEL), device="cpu", model_kwargs={"dtype": precision}
         )
