@@ -36,6 +36,8 @@ _MODEL_CHECK_SECONDS = 0.5
 _HEARTBEAT_SECONDS = 5.0
 #: Milliseconds that a stop waits for the work in progress: a batch of embeddings, or one namespace of a nightly job.
 _STOP_MS = 10_000
+#: Seconds between two looks whether the program has ended.
+_EXIT_LOOK_SECONDS = 0.25
 #: Namespaces that one sweep enqueues: the queue stays short, and the next sweep continues.
 _SWEEP_NAMESPACES_MAX = 1_000
 
@@ -111,6 +113,7 @@ class Workers:
         self._running = True
         for thread in self._threads:
             thread.start()
+        threading.Thread(target=self._stop_with_program, name="recollect-exit").start()
 
     def allow_night_processes(self) -> None:
         """Let nights start processes, which import the main module of the program again: for our commands."""
@@ -146,6 +149,15 @@ class Workers:
         except Exception:
             _logger.warning("could not delete the heartbeats of this process", exc_info=True)
         self.broker.close()
+
+    def _stop_with_program(self) -> None:
+        """Stop when the program ends without `stop`: Python ends daemons where they are.
+
+        One that it ends inside the embedding model ends the process with a signal.
+        """
+        while not self._context.stop.wait(_EXIT_LOOK_SECONDS):
+            if not threading.main_thread().is_alive():
+                self.stop()
 
     def status(self) -> dict[str, Any]:
         """Return the fields for health: whether the workers run, the kind of broker, and the time of the last sweep."""

@@ -168,7 +168,9 @@ class SentenceEmbedder:
         """Begin to load the model in the background."""
         with self._start_lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._load, name="recollect-model-loader", daemon=True)
+                # The end of the program waits for it: a daemon that Python ends inside OpenVINO or PyTorch ends the
+                # process with a signal.
+                self._thread = threading.Thread(target=self._load, name="recollect-model-loader", daemon=False)
                 self._thread.start()
 
     def wait_ready(self, timeout_seconds: float) -> bool:
@@ -248,7 +250,9 @@ class SentenceEmbedder:
     def _fail(self, reason: str) -> None:
         self.reason = reason
         self.state = "failed"
-        _logger.warning("embeddings: %s", reason)
+        if threading.main_thread().is_alive():
+            # At the end of a program Python refuses new threads, of which torch needs some.
+            _logger.warning("embeddings: %s", reason)
         _logger.debug("the embedding model %r", self.name, exc_info=True)
 
 
