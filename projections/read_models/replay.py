@@ -128,7 +128,9 @@ def _apply(batch: WriteBatch, events: Sequence[RecordedEvent]) -> None:
     try:
         for event in events:
             apply_event(batch, event)
+        batch.complete_episodes()
     except Exception as error:
+        event = batch.completing or event
         if event is None:
             raise
         raise ProjectionFailed(event.namespace, event.version, f"{type(error).__name__}: {error}") from error

@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Container
 from pathlib import Path
 
 import apsw
@@ -16,7 +17,7 @@ from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ForeignFile, ProjectionFailed, StorageError
 from recollect.events.validation import drafts
-from recollect.projections.projector import event_handlers, projector
+from recollect.projections.projector import event_handlers, projector, write_batch
 from recollect.projections.projector.write_batch import WriteBatch
 from recollect.projections.read_models import replay
 from recollect.projections.read_models.generations import built
@@ -203,6 +204,26 @@ def test_replay_is_strict_names_the_event_and_leaves_the_live_model(
         models.replay("a")
     assert failed.value.version == 2
     assert rows(models, "SELECT count(*) FROM episodes") == [(2,)]
+
+
+def test_a_text_that_cannot_be_searched_for_names_is_named_by_a_replay_and_parked_live(
+    log: SqliteLog, models: ReadModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names_by_key = write_batch.names_by_key
+
+    def fail(text: str, names: Container[str]) -> dict[str, str]:
+        if text == "1":
+            raise ValueError("poisoned")
+        return names_by_key(text, names)
+
+    monkeypatch.setattr(write_batch, "names_by_key", fail)
+    append(log, "a", *(message(str(number)) for number in range(4)))
+    with pytest.raises(ProjectionFailed) as failed:
+        models.replay("a")
+    assert failed.value.version == 2
+    parked = models.catch_up("a").parked
+    assert parked is not None
+    assert parked.version == 2
 
 
 def test_an_event_that_kills_its_worker_is_parked_after_some_attempts(
