@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Container
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -24,6 +25,7 @@ from recollect.projections.read_models.generations import built
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.read_models.replay import build_read_model
+from recollect.projections.schema.schema import empty_read_model
 
 
 def append(log: SqliteLog, namespace: str, *events: Event) -> None:
@@ -390,6 +392,22 @@ def test_a_build_can_stop_at_any_version(tmp_path: Path, log: SqliteLog) -> None
     past = apsw.Connection(str(tmp_path / "past.db"))
     assert past.execute("SELECT max(version) FROM episodes").fetchall() == [(4,)]
     past.close()
+
+
+@pytest.mark.parametrize("indexed_events_max", [0, 10])
+def test_a_build_has_all_indexes_and_a_wal_whatever_its_size(
+    tmp_path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch, indexed_events_max: int
+) -> None:
+    monkeypatch.setattr(replay, "_INDEXED_EVENTS_MAX", indexed_events_max)
+    append(log, "a", *(message(str(number)) for number in range(10)))
+    build_read_model(tmp_path / "built.db", log, "a")
+    with (
+        closing(apsw.Connection(str(tmp_path / "built.db"))) as connection,
+        closing(empty_read_model(log.log_id, "a")) as empty,
+    ):
+        assert connection.pragma("journal_mode") == "wal"
+        query = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' ORDER BY name"
+        assert connection.execute(query).fetchall() == empty.execute(query).fetchall()
 
 
 def test_a_file_that_an_erasure_removed_is_built_anew_and_other_failures_do_not(tmp_path: Path) -> None:
