@@ -28,8 +28,8 @@ class Episode(NamedTuple):
     type: str
     speaker: str
     text: str
-    #: 1 to 10.
-    importance: int
+    #: 1 to 10, as the producer states it; None: of a message, it follows from the text.
+    stated_importance: int | None
     #: Of a message: user, assistant, system or tool:<name>.
     role: str | None = None
     #: The captions of a message's attachments; the details of an action as text.
@@ -43,6 +43,12 @@ class Episode(NamedTuple):
     details: str | None = None
     #: Words that find the episode and are not displayed: its tags, and the words of JSON data.
     terms: str = ""
+
+    @property
+    def importance(self) -> int:
+        """Return the importance, 1 to 10."""
+        stated = self.stated_importance
+        return importance_of(self.text, self.role or "") if stated is None else stated
 
 
 def episode_from_event(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
@@ -62,11 +68,8 @@ def _message(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
     caption = _caption(payload["attachments"]) if "attachments" in payload else None
     text = _text(payload)
     terms = _data_words(payload["data"]) if "data" in payload else ""
-    importance = importance_of(text, role)
     # By position, which takes half the time: a replay does this once per message.
-    return Episode(
-        "conversation", speaker, text, importance, role, caption, None, payload.get("metadata"), (), None, terms
-    )
+    return Episode("conversation", speaker, text, None, role, caption, None, payload.get("metadata"), (), None, terms)
 
 
 def _caption(attachments: list[dict[str, Any]]) -> str | None:
@@ -136,7 +139,7 @@ def _action(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
         type="action",
         speaker=event.actor or payload.get("tool") or "agent",
         text=payload["text"],
-        importance=payload.get("importance", NEUTRAL_IMPORTANCE),
+        stated_importance=payload.get("importance", NEUTRAL_IMPORTANCE),
         caption=_details(payload.get("details")),
         outcome=payload.get("outcome"),
         metadata=payload.get("metadata"),
@@ -152,7 +155,7 @@ def _observation(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
         type="observation",
         speaker=event.actor or "observer",
         text=payload["text"],
-        importance=payload.get("importance", NEUTRAL_IMPORTANCE),
+        stated_importance=payload.get("importance", NEUTRAL_IMPORTANCE),
         metadata=payload.get("metadata"),
         tags=tuple(payload.get("tags", ())),
         terms=" ".join(payload.get("tags", ())),

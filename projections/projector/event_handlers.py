@@ -27,6 +27,8 @@ def apply_event(batch: WriteBatch, event: RecordedEvent) -> None:
     handler = _HANDLERS.get(type)
     if handler is None:
         return
+    if handler is not _episode_added:
+        batch.complete_episodes()
     payload: dict[str, Any] | None = event.data()
     if batch.forgotten:
         payload = remaining_payload(event, payload, batch.forgotten)
@@ -56,14 +58,15 @@ def _session_ended(batch: WriteBatch, event: RecordedEvent, payload: dict[str, A
 def _episode_added(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Add an episode, and count the messages of named participants."""
     episode = episode_from_event(event, payload)
-    batch.add_episode(event, episode)
+    speakers: list[str] = []
     name = payload.get("name")
     if name is not None and episode.role in _PARTICIPANT_ROLES:
-        batch.count_message_by(event, name)
+        speakers.append(name)
     if "turns" in payload:
-        for turn in payload["turns"]:
-            if turn.get("name") and turn["role"] in _PARTICIPANT_ROLES:
-                batch.count_message_by(event, turn["name"])
+        speakers += [
+            turn["name"] for turn in payload["turns"] if turn.get("name") and turn["role"] in _PARTICIPANT_ROLES
+        ]
+    batch.add_episode(event, episode, speakers)
 
 
 def _compressed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:

@@ -14,6 +14,14 @@ from recollect.projections.projector.deferred_updates import DeferredUpdates
 from recollect.projections.projector.entity_evidence import EntityEvidence
 from recollect.projections.projector.entity_resolution import resolve_entities
 from recollect.projections.projector.episode_events import Episode
+from recollect.projections.projector.episode_rows import (
+    ADD_EPISODE,
+    READ_CHARS_MAX,
+    AddedEpisode,
+    episode_row,
+    json_or_none,
+    search_terms,
+)
 from recollect.projections.projector.episode_updates import EpisodeUpdates
 from recollect.projections.projector.fact_endings import FactEndings
 from recollect.projections.projector.facts import Facts
@@ -30,20 +38,8 @@ from recollect.projections.projector.session_rows import (
 )
 from recollect.projections.text.entity_roles import role_name
 from recollect.projections.text.names import names_by_key
-from recollect.projections.text.segments import search_segments
 from recollect.projections.text.tokens import estimate_tokens
 
-#: Characters of an episode in which names and the words of languages other than English are looked for: 20 pages. More
-#: is a pasted file, whose stems would take 10 s for 1 MiB; its other words are in the keyword index.
-READ_CHARS_MAX = 32_768
-
-# Bound by tuples, which is faster than by names: a replay writes this row once per event. See `add_episode`.
-_ADD_EPISODE = """
-INSERT INTO episodes (
-    version, id, session_id, previous, occurred_at_us, type, role, speaker, text, caption, importance, outcome, tier,
-    token_count, status, pinned, terms, actor, parent_id, tags, details, metadata
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, ?, ?, ?, ?, ?, ?)
-"""
 _ADD_METADATA = "INSERT OR IGNORE INTO episode_metadata (name, value, version) VALUES (?, ?, ?)"
 _ADD_SUMMARY = """
 INSERT INTO episodes (
@@ -139,7 +135,11 @@ class WriteBatch:
         self._names = names
         self._new = new
         self._first_new_id = names.next_id
-        #: Bindings of `_ADD_EPISODE`; the first one is the version.
+        #: Episodes whose rows are not complete.
+        self._added: list[AddedEpisode] = []
+        #: The event of the episode that `complete_episodes` works on; after it has failed, the one that made it fail.
+        self.completing: RecordedEvent | None = None
+        #: Bindings of `ADD_EPISODE`; the first one is the version.
         self._episodes: list[tuple[Any, ...]] = []
         self._sessions: dict[str, SessionRow] = {}
         #: Bindings of `_ADD_ENTITY`.
@@ -198,49 +198,51 @@ class WriteBatch:
             session.last_at_us = event.occurred_at_us
         return session
 
-    def add_episode(self, event: RecordedEvent, episode: Episode) -> None:
-        """Add the episode of `event`, with mentions of the entities that its text names."""
-        version, session_id, text, metadata = event.version, event.session_id, episode.text, episode.metadata
+    def add_episode(self, event: RecordedEvent, episode: Episode, speakers: Sequence[str]) -> None:
+        """Add the episode of `event`; `complete_episodes` does the rest.
+
+        Parameters:
+            speakers: the names of the participants who wrote it, once for each message.
+        """
         previous: int | None = None
-        if session_id is not None:
+        if event.session_id is not None:
             session = self.session(event)
-            previous, session.last_version = session.last_version, version
+            previous, session.last_version = session.last_version, event.version
             session.episode_count += 1
-        self._episodes.append(
-            (
-                version,
-                event.id,
-                session_id,
-                previous,
-                event.occurred_at_us,
-                episode.type,
-                episode.role,
-                episode.speaker,
-                text,
-                episode.caption,
-                episode.importance,
-                episode.outcome,
-                estimate_tokens(text),
-                _search_terms(episode),
-                event.actor,
-                event.causation_id,
-                _json(episode.tags) if episode.tags else None,
-                episode.details,
-                _json(metadata) if metadata else None,
-            )
-        )
-        if metadata:
+        if episode.metadata:
             self._metadata += [
-                (name, orjson.dumps(value).decode(), version)
-                for name, value in metadata.items()
+                (name, orjson.dumps(value).decode(), event.version)
+                for name, value in episode.metadata.items()
                 if not isinstance(value, dict | list)
             ]
-        names = names_by_key(text[:READ_CHARS_MAX], self._names)
-        if names:
-            id_of = self._names.get
-            for entity_id in {id_of(key) or self._entity(event, name) for key, name in names.items()}:
-                self._count(event, entity_id).mentions += 1
-                self._mentions.append((entity_id, version))
+        self._added.append((event, episode, previous, speakers))
+
+    def complete_episodes(self) -> None:
+        """Complete the rows of the episodes added so far, and add the mentions of the entities that they name.
+
+        Each part is computed for all of them before the next part: its tables stay in the processor's cache. Part by
+        part for one episode after the other takes half as long again. Events of other types read and add entities, so
+        the episodes before them are completed first.
+        """
+        added = self._added
+        if not added:
+            return
+        self._added = []
+        importances: list[int] = []
+        for event, episode, _, _ in added:
+            self.completing = event
+            importances.append(episode.importance)
+        terms: list[str | None] = []
+        for event, episode, _, _ in added:
+            self.completing = event
+            terms.append(search_terms(episode))
+        for event, episode, _, speakers in added:
+            self.completing = event
+            self._add_mentions(event, episode.text)
+            for name in speakers:
+                self._count_message_by(event, name)
+        self.completing = None
+        self._episodes += map(episode_row, added, importances, terms)
 
     def add_summary(self, event: RecordedEvent, payload: dict[str, Any], tier: str) -> None:
         """Add the summary of `event`. It does not count as an episode of its session."""
@@ -258,7 +260,7 @@ class WriteBatch:
                 "expires_at_us": parse_rfc3339(payload.get("expires_at")),
                 "source_tokens": payload.get("source_tokens"),
                 "actor": event.actor,
-                "tags": _json(payload.get("tags")),
+                "tags": json_or_none(payload.get("tags")),
             }
         )
 
@@ -267,14 +269,6 @@ class WriteBatch:
         entity_id = self._entity(event, name)
         self._count(event, entity_id).mentions += 1
         return entity_id
-
-    def count_message_by(self, event: RecordedEvent, name: str) -> None:
-        """Count a message by the speaker `name`, who is a person when it looks like a name and not like an id."""
-        entity_id = self._names.get(name.casefold()) or self._entity(event, name)
-        self._count(event, entity_id).spoken += 1
-        if entity_id not in self._speakers and name[:1].isupper() and name.replace(" ", "").isalpha():
-            self._speakers.add(entity_id)
-            self.deferred.add(event, lambda: self.entities.add_speaker(entity_id))
 
     def forget_entity(self, event: RecordedEvent, name: str) -> int | None:
         """Remove the description of an entity and hide it from the list; return its id, None for an unknown name."""
@@ -308,7 +302,7 @@ class WriteBatch:
         if description is not None:
             change.description = description
         change.importance = importance if importance is not None else change.importance
-        change.metadata = _json(metadata) or change.metadata
+        change.metadata = json_or_none(metadata) or change.metadata
         evidence, at_us = sources or (event.id,), event.occurred_at_us
         self.deferred.add(event, lambda: self.entities.add_type(entity_id, kind, confidence, evidence, at_us))
         stated = event.version if confidence >= 1 else 0
@@ -319,6 +313,7 @@ class WriteBatch:
 
     def write(self, through: int) -> None:
         """Write all changes, including the keyword index; `through` is the version of the batch's last event."""
+        self.complete_episodes()
         added = [row[0] for row in self._episodes[:1]] + [row["version"] for row in self._summaries[:1]]
         self.write_episodes()
         self.write_sessions_and_entities()
@@ -334,7 +329,7 @@ class WriteBatch:
 
     def write_episodes(self) -> None:
         """Write the episodes so far with their mentions, and clear them."""
-        self._connection.executemany(_ADD_EPISODE, self._episodes)
+        self._connection.executemany(ADD_EPISODE, self._episodes)
         self._connection.executemany(_ADD_SUMMARY, self._summaries)
         # Sorted by the primary key, so that SQLite visits each page once.
         self._mentions.sort()
@@ -376,6 +371,23 @@ class WriteBatch:
         if self.knowledge_version:
             self._connection.execute("UPDATE read_model SET knowledge_version = ?", (self.knowledge_version,))
 
+    def _add_mentions(self, event: RecordedEvent, text: str) -> None:
+        """Add mentions of the entities that the text of an episode names."""
+        names = names_by_key(text[:READ_CHARS_MAX], self._names)
+        if names:
+            id_of = self._names.get
+            for entity_id in {id_of(key) or self._entity(event, name) for key, name in names.items()}:
+                self._count(event, entity_id).mentions += 1
+                self._mentions.append((entity_id, event.version))
+
+    def _count_message_by(self, event: RecordedEvent, name: str) -> None:
+        """Count a message by the speaker `name`, who is a person when it looks like a name and not like an id."""
+        entity_id = self._names.get(name.casefold()) or self._entity(event, name)
+        self._count(event, entity_id).spoken += 1
+        if entity_id not in self._speakers and name[:1].isupper() and name.replace(" ", "").isalpha():
+            self._speakers.add(entity_id)
+            self.deferred.add(event, lambda: self.entities.add_speaker(entity_id))
+
     def _entity(self, event: RecordedEvent, name: str) -> int:
         """Return the id of the entity with this name, which is added when it is new."""
         key = name.casefold()
@@ -412,20 +424,6 @@ class WriteBatch:
     def _row(self, query: str, value: int | str) -> tuple[Any, ...] | None:
         """Return the first row of a query, or None."""
         return self._connection.execute(query, (value,)).fetchone()
-
-
-def _search_terms(episode: Episode) -> str | None:
-    """Return the search terms of an episode: its own, and the segments of its texts; None without any."""
-    if not episode.caption and not episode.terms:
-        segments = search_segments(episode.text[:READ_CHARS_MAX])
-        return " ".join(segments) if segments else None
-    text = " ".join(part for part in (episode.text[:READ_CHARS_MAX], episode.caption, episode.terms) if part)
-    return " ".join([*([episode.terms] if episode.terms else []), *search_segments(text)]) or None
-
-
-def _json(value: Any) -> str | None:
-    """Return a value as JSON; None when it is empty."""
-    return orjson.dumps(value).decode() if value else None
 
 
 def index_episodes(connection: apsw.Connection, first: int) -> None:

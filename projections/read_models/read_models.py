@@ -268,7 +268,7 @@ class ReadModels:
             size = self._replay_batch_events
             with storage_errors(path):
                 version = build_read_model(path, self.log, namespace, batch_events=size, on_progress=on_progress)
-            self._publish(namespace, folder, path)
+            self._publish(namespace, folder, path, version)
             return version
 
         return built(folder, build)
@@ -423,15 +423,15 @@ class ReadModels:
             # When another process publishes first, its generation is empty too and serves as well.
             publish(path, folder, generation, self.log.log_id)
 
-    def _publish(self, namespace: str, folder: Path, path: Path) -> None:
-        """Project the events appended while `path` was built, then publish it as the live generation."""
+    def _publish(self, namespace: str, folder: Path, path: Path, version: int) -> None:
+        """Publish the file `path`, built up to `version`, as the live generation, with the events appended since."""
         generation = next_generation(folder)
-        connection = connect(path)
         with storage_errors(path):
-            projector = Projector(self.log, namespace, connection, path)
-            while projector.advance(self._batch_events):
-                pass
-            connection.close()
+            if self.log.head(namespace).version > version:
+                with closing(connect(path)) as connection:
+                    projector = Projector(self.log, namespace, connection, path)
+                    while projector.advance(self._batch_events):
+                        pass
             with self._open_files.lock:
                 # When another process publishes first, its replay has the same content.
                 publish(path, folder, generation, self.log.log_id)

@@ -16,14 +16,19 @@ from recollect.events.backends.log import EventLog
 from recollect.events.chain import GENESIS
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ProjectionFailed
+from recollect.events.limits import READ_BYTES_MAX
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync_file
 from recollect.projections.projector.event_handlers import apply_event
 from recollect.projections.projector.write_batch import EntityNames, WriteBatch, index_episodes
-from recollect.projections.schema.schema import add_state, create_file, create_indexes
+from recollect.projections.schema.schema import add_state, create_file, create_indexes, set_wal
 
-#: Events projected in one batch.
+#: Events whose rows are written and indexed together.
 BATCH_EVENTS = 5_000
+#: Events read and projected at a time, so that they are still in the processor's cache when their rows are computed.
+_PAGE_EVENTS = 500
+#: Events of a log up to which the indexes are created before the rows: copied with the empty file, they save 0.3 ms.
+_INDEXED_EVENTS_MAX = 200
 #: FTS5 writes a segment when its terms in memory reach this; 16 MiB halve the rebuild's time against the default 1 MiB.
 _FTS_HASH_BYTES = 16 << 20
 
@@ -56,7 +61,9 @@ def build_read_model(
     Raises:
         ProjectionFailed: an event could not be projected; the file is not complete.
     """
-    create_file(path, indexed=False)
+    head = log.head(namespace).version if until is None else until
+    indexed = head <= _INDEXED_EVENTS_MAX
+    create_file(path, indexed=indexed)
     connection = apsw.Connection(str(path))
     try:
         # No connection reads the file before it is complete, so the build needs neither a journal nor durability.
@@ -66,14 +73,17 @@ def build_read_model(
         add_state(connection, log_id=log.log_id, namespace=namespace)
         connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('hashsize', ?)", (_FTS_HASH_BYTES,))
         with ThreadPoolExecutor(1, "recollect-replay-index") as indexing:
-            version, chain_hash = _project_rows(connection, indexing, log, namespace, until, batch_events, on_progress)
-        create_indexes(connection)
+            version, chain_hash = _project_rows(
+                connection, indexing, log, namespace, until, head, batch_events, on_progress
+            )
+        if not indexed:
+            create_indexes(connection)
         connection.execute("DELETE FROM episodes_fts_config WHERE k = 'hashsize'")
         connection.execute("UPDATE read_model SET checkpoint = ?, checkpoint_hash = ?", (version, chain_hash))
         connection.execute("COMMIT")
-        connection.pragma("journal_mode", "WAL")
     finally:
         connection.close()
+    set_wal(path)
     sync_file(path)
     return version
 
@@ -84,28 +94,36 @@ def _project_rows(
     log: EventLog,
     namespace: str,
     until: int | None,
+    head: int,
     batch_events: int,
     on_progress: OnProgress | None,
 ) -> tuple[int, bytes]:
     """Project the events into rows; return the last version and its chain hash.
 
     A second thread adds one batch to the keyword index while this one projects the next: SQLite releases Python's lock.
+
+    Parameters:
+        head: the expected last version, whose batch needs no second thread.
     """
     changes = WriteBatch(connection, EntityNames(connection), new=True)
     version, chain_hash = 0, GENESIS
     indexed: Future[None] | None = None
     while until is None or version < until:
         limit = batch_events if until is None else min(batch_events, until - version)
-        events = log.read(namespace, after=version, limit=limit)
-        if not events:
+        last = _project_batch(changes, log, namespace, version, limit)
+        if last is None:
             break
-        _apply(changes, events)
         if indexed is not None:
             indexed.result()
             changes.deferred.apply(version)
+            indexed = None
         changes.write_episodes()
-        indexed = indexing.submit(_index, connection, version + 1)
-        version, chain_hash = events[-1].version, events[-1].hash
+        if last.version < head:
+            indexed = indexing.submit(_index, connection, version + 1)
+        else:
+            _index(connection, version + 1)
+            changes.deferred.apply(last.version)
+        version, chain_hash = last.version, last.hash
         if on_progress is not None:
             on_progress(version, log.head(namespace).version if until is None else until)
     if indexed is not None:
@@ -114,6 +132,20 @@ def _project_rows(
     changes.write_sessions_and_entities()
     changes.resolve()
     return version, chain_hash
+
+
+def _project_batch(changes: WriteBatch, log: EventLog, namespace: str, after: int, limit: int) -> RecordedEvent | None:
+    """Project up to `limit` events and `READ_BYTES_MAX` bytes after `after`; return the last one, None at the end."""
+    last: RecordedEvent | None = None
+    version, through, size = after, after + limit, 0
+    while version < through and size < READ_BYTES_MAX:
+        events = log.read(namespace, after=version, limit=min(_PAGE_EVENTS, through - version))
+        if not events:
+            break
+        _apply(changes, events)
+        last, version = events[-1], events[-1].version
+        size += sum([len(event.payload) for event in events])
+    return last
 
 
 def _index(connection: apsw.Connection, first: int) -> None:
@@ -128,7 +160,9 @@ def _apply(batch: WriteBatch, events: Sequence[RecordedEvent]) -> None:
     try:
         for event in events:
             apply_event(batch, event)
+        batch.complete_episodes()
     except Exception as error:
+        event = batch.completing or event
         if event is None:
             raise
         raise ProjectionFailed(event.namespace, event.version, f"{type(error).__name__}: {error}") from error

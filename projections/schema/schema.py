@@ -69,6 +69,14 @@ def add_state(connection: apsw.Connection, *, log_id: str, namespace: str) -> No
     connection.execute(_ADD_STATE, (SCHEMA_VERSION, log_id, namespace, GENESIS))
 
 
+def set_wal(path: Path) -> None:
+    """Set the journal mode WAL in the header of a closed SQLite file, as `PRAGMA journal_mode` does in 1 ms."""
+    # https://www.sqlite.org/fileformat.html, "File format version numbers": the bytes 18 and 19 are 2 for WAL.
+    with path.open("r+b") as file:
+        file.seek(18)
+        file.write(b"\2\2")
+
+
 @cache
 def _empty_file(indexed: bool) -> bytes:
     """Return the bytes of `create_file`: copying them takes 0.1 ms, the SQL of 60 tables and indexes 1.5 ms."""

@@ -3,6 +3,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Container
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -16,13 +18,14 @@ from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ForeignFile, ProjectionFailed, StorageError
 from recollect.events.validation import drafts
-from recollect.projections.projector import event_handlers, projector
+from recollect.projections.projector import event_handlers, projector, write_batch
 from recollect.projections.projector.write_batch import WriteBatch
 from recollect.projections.read_models import replay
 from recollect.projections.read_models.generations import built
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.read_models.replay import build_read_model
+from recollect.projections.schema.schema import empty_read_model
 
 
 def append(log: SqliteLog, namespace: str, *events: Event) -> None:
@@ -205,6 +208,26 @@ def test_replay_is_strict_names_the_event_and_leaves_the_live_model(
     assert rows(models, "SELECT count(*) FROM episodes") == [(2,)]
 
 
+def test_a_text_that_cannot_be_searched_for_names_is_named_by_a_replay_and_parked_live(
+    log: SqliteLog, models: ReadModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names_by_key = write_batch.names_by_key
+
+    def fail(text: str, names: Container[str]) -> dict[str, str]:
+        if text == "1":
+            raise ValueError("poisoned")
+        return names_by_key(text, names)
+
+    monkeypatch.setattr(write_batch, "names_by_key", fail)
+    append(log, "a", *(message(str(number)) for number in range(4)))
+    with pytest.raises(ProjectionFailed) as failed:
+        models.replay("a")
+    assert failed.value.version == 2
+    parked = models.catch_up("a").parked
+    assert parked is not None
+    assert parked.version == 2
+
+
 def test_an_event_that_kills_its_worker_is_parked_after_some_attempts(
     tmp_path: Path, log: SqliteLog, models: ReadModels
 ) -> None:
@@ -369,6 +392,22 @@ def test_a_build_can_stop_at_any_version(tmp_path: Path, log: SqliteLog) -> None
     past = apsw.Connection(str(tmp_path / "past.db"))
     assert past.execute("SELECT max(version) FROM episodes").fetchall() == [(4,)]
     past.close()
+
+
+@pytest.mark.parametrize("indexed_events_max", [0, 10])
+def test_a_build_has_all_indexes_and_a_wal_whatever_its_size(
+    tmp_path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch, indexed_events_max: int
+) -> None:
+    monkeypatch.setattr(replay, "_INDEXED_EVENTS_MAX", indexed_events_max)
+    append(log, "a", *(message(str(number)) for number in range(10)))
+    build_read_model(tmp_path / "built.db", log, "a")
+    with (
+        closing(apsw.Connection(str(tmp_path / "built.db"))) as connection,
+        closing(empty_read_model(log.log_id, "a")) as empty,
+    ):
+        assert connection.pragma("journal_mode") == "wal"
+        query = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' ORDER BY name"
+        assert connection.execute(query).fetchall() == empty.execute(query).fetchall()
 
 
 def test_a_file_that_an_erasure_removed_is_built_anew_and_other_failures_do_not(tmp_path: Path) -> None:

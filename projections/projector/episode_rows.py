@@ -1,0 +1,69 @@
+"""Episode rows: the table `episodes` while a batch adds to it, except the summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from recollect.events.envelope import RecordedEvent
+from recollect.projections.projector.episode_events import Episode
+from recollect.projections.text.segments import search_segments
+from recollect.projections.text.tokens import estimate_tokens
+
+#: Characters of an episode in which names and the words of languages other than English are looked for: 20 pages. More
+#: is a pasted file, whose stems would take 10 s for 1 MiB; its other words are in the keyword index.
+READ_CHARS_MAX = 32_768
+
+# Bound by tuples, which is faster than by names: a replay writes this row once per event. See `episode_row`.
+ADD_EPISODE = """
+INSERT INTO episodes (
+    version, id, session_id, previous, occurred_at_us, type, role, speaker, text, caption, importance, outcome, tier,
+    token_count, status, pinned, terms, actor, parent_id, tags, details, metadata
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, ?, ?, ?, ?, ?, ?)
+"""
+
+#: An episode whose row is not complete: its event, the episode, the version of the episode before it in its
+#: session, and the names of the participants who wrote it, once for each message.
+AddedEpisode = tuple[RecordedEvent, Episode, int | None, Sequence[str]]
+
+
+def episode_row(added: AddedEpisode, importance: int, terms: str | None) -> tuple[Any, ...]:
+    """Return the bindings of `ADD_EPISODE`."""
+    event, episode, previous, _ = added
+    return (
+        event.version,
+        event.id,
+        event.session_id,
+        previous,
+        event.occurred_at_us,
+        episode.type,
+        episode.role,
+        episode.speaker,
+        episode.text,
+        episode.caption,
+        importance,
+        episode.outcome,
+        estimate_tokens(episode.text),
+        terms,
+        event.actor,
+        event.causation_id,
+        json_or_none(episode.tags) if episode.tags else None,
+        episode.details,
+        json_or_none(episode.metadata) if episode.metadata else None,
+    )
+
+
+def search_terms(episode: Episode) -> str | None:
+    """Return the search terms of an episode: its own, and the segments of its texts; None without any."""
+    if not episode.caption and not episode.terms:
+        segments = search_segments(episode.text[:READ_CHARS_MAX])
+        return " ".join(segments) if segments else None
+    text = " ".join(part for part in (episode.text[:READ_CHARS_MAX], episode.caption, episode.terms) if part)
+    return " ".join([*([episode.terms] if episode.terms else []), *search_segments(text)]) or None
+
+
+def json_or_none(value: Any) -> str | None:
+    """Return a value as JSON; None when it is empty."""
+    return orjson.dumps(value).decode() if value else None
