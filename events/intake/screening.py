@@ -72,7 +72,7 @@ def screen(draft: EventDraft, policies: SecretPolicies) -> EventDraft:
 
 def _may_change(payload: str) -> bool:
     """Return whether a text in a JSON payload can hold a secret or a tag; cheap, for most hold none."""
-    if may_have_format(payload) or may_state_secrets(payload) or _TAGS.search(payload) is not None:
+    if may_have_format(payload) or may_state_secrets(payload) or ("<" in payload and _TAGS.search(payload)):
         return True
     # A name at the beginning of a line has the letter of the escape before it: `\npw: …`.
     return "\\" in payload and may_state_secrets(_ESCAPED_SPACE.sub(" ", payload))
