@@ -1,4 +1,4 @@
-"""Plain messages: validates a message of text alone, as bots send it, in a tenth of the time that its class takes.
+"""Plain messages: validates a message of text alone, as bots send it, in two fifths of the time that its class takes.
 
 Nothing is refused here: an event that is not plain goes to the classes of the catalogue, which take it or name its
 error. For a plain message both give the same draft (`tests/unit/test_plain_messages.py`).

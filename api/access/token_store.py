@@ -210,7 +210,7 @@ class TokenStore:
     def _status(self) -> os.stat_result | None:
         """Return the status of the file, which every request asks for; None without a file."""
         try:
-            return os.stat(self._path)  # noqa: PTH116 -- `Path.stat` takes 1.5 µs more
+            return self._path.stat()
         except FileNotFoundError:
             return None
         except OSError:

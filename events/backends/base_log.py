@@ -123,7 +123,7 @@ class GroupCommitLog(ABC):
         self._commit(requests)
         ended = time.perf_counter()
         durations: list[float] = []
-        # `collections.Counter` takes 5 µs to make.
+        # `collections.Counter` takes 1.3 µs to make, for a group of one event too.
         appended: dict[str, int] = {}
         for request in requests:
             error, recorded = request.error, request.recorded

@@ -11,7 +11,7 @@ import threading
 import time
 
 #: Seconds of a pause for each second of work: while requests wait, the background threads together get a tenth of a
-#: processor. With a tenth for each, three threads took as much of Python's lock as the appends that they gave way to.
+#: processor. With a tenth for each, three threads took nearly as much of a processor as the appends.
 _PAUSE_SHARE = 9.0
 #: The longest pause, so that the work goes on however many requests come in.
 PAUSE_SECONDS_MAX = 2.0
