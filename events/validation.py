@@ -26,6 +26,7 @@ from recollect.events.catalogue import (
 from recollect.events.envelope import ENCODING_JSON, EventDraft, microseconds, now_us
 from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge, first_problem
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
+from recollect.events.plain_messages import plain_message
 
 _DERIVED_TYPES = frozenset(type_of(event_class) for event_class in DERIVED_EVENTS)
 #: Fields of payloads that the server sets.
@@ -71,7 +72,7 @@ def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> Event
 def drafts(events: Sequence[Mapping[str, Any] | Envelope], *, field: str = "events") -> list[EventDraft]:
     """Return a batch of events as drafts; raise the errors of `draft`, and `InvalidEvent` for an empty batch."""
     _check_batch(events, field)
-    return [draft(event, field=f"{field}.{index}") for index, event in enumerate(events)]
+    return [plain_message(event) or draft(event, field=f"{field}.{index}") for index, event in enumerate(events)]
 
 
 def producer_draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> EventDraft:
@@ -100,7 +101,9 @@ def producer_draft(event: Mapping[str, Any] | Envelope, *, field: str = "event")
 def producer_drafts(events: Sequence[Mapping[str, Any] | Envelope], *, field: str = "events") -> list[EventDraft]:
     """Return a batch of a producer as drafts; raise the errors of `producer_draft` and `drafts`."""
     _check_batch(events, field)
-    return [producer_draft(event, field=f"{field}.{index}") for index, event in enumerate(events)]
+    return [
+        plain_message(event) or producer_draft(event, field=f"{field}.{index}") for index, event in enumerate(events)
+    ]
 
 
 def drafts_from_json(body: bytes) -> tuple[list[EventDraft], int | None]:
@@ -113,7 +116,7 @@ def drafts_from_json(body: bytes) -> tuple[list[EventDraft], int | None]:
     """
     request = json_object(body)
     if "events" not in request:
-        return [producer_draft(request)], None
+        return [plain_message(request) or producer_draft(request)], None
     for unknown in request.keys() - {"events", "expected_version"}:
         raise InvalidEvent("unknown field; a batch has events and expected_version only", field=unknown)
     events = request["events"]

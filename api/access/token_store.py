@@ -196,11 +196,7 @@ class TokenStore:
 
     def _current(self) -> dict[str, Token]:
         """Return the tokens by id, read again when the file has changed."""
-        with storage_errors(self._path):
-            try:
-                status = self._path.stat()
-            except FileNotFoundError:
-                status = None
+        status = self._status()
         signature = None if status is None else (status.st_mtime_ns, status.st_size, status.st_ino)
         with self._lock:
             if status is None and self._tokens:
@@ -210,6 +206,16 @@ class TokenStore:
                 self._tokens = {} if status is None else self._read(status.st_mode)
                 self._signature = signature
             return self._tokens
+
+    def _status(self) -> os.stat_result | None:
+        """Return the status of the file, which every request asks for; None without a file."""
+        try:
+            return self._path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError:
+            with storage_errors(self._path):
+                raise
 
     def _read(self, mode: int) -> dict[str, Token]:
         if os.name != "nt" and mode & 0o022:

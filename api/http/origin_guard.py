@@ -73,11 +73,11 @@ class OriginGuard:
                 "the Host of the request is not this server's; use its address, or add the name to "
                 "RECOLLECT_ALLOWED_HOSTS"
             )
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        headers: dict[bytes, bytes] = dict(scope["headers"])
         origin = headers.get(b"origin")
-        if origin is not None and not self._is_own(origin, host):
+        if origin is not None and not self._is_own(origin.decode("latin-1"), host):
             raise ForeignOrigin("a page of another site sent this request; add its host to RECOLLECT_ALLOWED_HOSTS")
-        if headers.get(b"sec-fetch-site", "").lower() == "cross-site" and not _is_visit(scope, headers):
+        if headers.get(b"sec-fetch-site", b"").lower() == b"cross-site" and not _is_visit(scope, headers):
             raise ForeignOrigin("a page of another site sent this request; open the address itself")
 
     def _is_own(self, origin: str, host: str) -> bool:
@@ -86,14 +86,14 @@ class OriginGuard:
         return authority == host.lower() or _host_name(authority) in self._allowed
 
 
-def _is_visit(scope: Scope, headers: Mapping[bytes, str]) -> bool:
+def _is_visit(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
     """Return whether a user follows a link of another site to the page of the viewer, in a tab of its own.
 
     The page has no memory, its route changes nothing, no frame shows it, and `Cross-Origin-Opener-Policy` takes the tab
     from the other site. What the page then asks for comes from the page itself.
     """
     mode, place = headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")
-    return (scope["method"], scope["path"], mode, place) == ("GET", "/", "navigate", "document")
+    return (scope["method"], scope["path"], mode, place) == ("GET", "/", b"navigate", b"document")
 
 
 @lru_cache(_NAMES_MAX)

@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections import Counter as Counted
 from collections.abc import Callable, Sequence
 from itertools import count
 
@@ -124,14 +123,15 @@ class GroupCommitLog(ABC):
         self._commit(requests)
         ended = time.perf_counter()
         durations: list[float] = []
-        types: list[str] = []
+        # `collections.Counter` takes 1.3 µs to make, for a group of one event too.
+        appended: dict[str, int] = {}
         for request in requests:
             error, recorded = request.error, request.recorded
             if error is None and recorded is not None:
                 durations.append(ended - request.started)
-                types += [
-                    draft.type for draft, event in zip(request.drafts, recorded, strict=True) if not event.duplicate
-                ]
+                for draft, event in zip(request.drafts, recorded, strict=True):
+                    if not event.duplicate:
+                        appended[draft.type] = appended.get(draft.type, 0) + 1
             elif isinstance(error, VersionConflict | EventIdConflict):
                 _CONFLICTS.add()
             elif isinstance(error, StorageError):
@@ -139,7 +139,7 @@ class GroupCommitLog(ABC):
         if durations:
             self.append_failed_at = None
             _APPEND_SECONDS.observe_all(durations)
-            _APPENDED.add_all(Counted(types))
+            _APPENDED.add_all(appended)
 
     def _notify_listeners(self, heads: Sequence[StagedHead]) -> None:
         """Call the listeners for each namespace that has new events."""

@@ -303,8 +303,8 @@ class SqliteLog(GroupCommitLog):
         self._connection.executemany(_INSERT, staging.rows)
         moved = staging.moved_heads()
         changes_before = self._connection.total_changes()
-        self._connection.executemany(_NEW_HEAD, [_head_parameters(head) for head in moved if head.is_new])
-        self._connection.executemany(_MOVE_HEAD, [_head_parameters(head) for head in moved if not head.is_new])
+        for head in moved:
+            execute(_NEW_HEAD if head.is_new else _MOVE_HEAD, _head_parameters(head))
         if self._connection.total_changes() != changes_before + len(moved):
             raise apsw.CorruptError("a row of the table heads is not where its index says")
         try:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recollect.events.intake.part_search import PartSearch
+from recollect.events.intake.payload_lines import line_numbers
 
 #: The sum of weights from which a text looks like instructions.
 INSTRUCTIONS_MIN = 3
@@ -20,6 +21,8 @@ INSTRUCTIONS_MIN = 3
 _CHARS_MAX = 50_000
 _TAG_BLOCK = re.compile("[\U000e0020-\U000e007f]{4}")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+#: What begins a reference of HTML, which may stand for any letter.
+_REFERENCE = re.compile("&")
 _SENTENCE = re.compile(r"[^.!?\n]{1,2000}[.!?\n]{0,3}|[.!?\n]{1,3}")
 
 
@@ -141,6 +144,10 @@ _RULES = (
 
 
 _WORDS = PartSearch(_words)
+#: The place in `_RULES` of the rule of each word.
+_RULE_OF_WORD = [
+    next(place for place, rule in enumerate(_RULES) if word in rule.numbers) for word in range(len(_words))
+]
 
 
 def instruction_score(text: str) -> int:
@@ -178,6 +185,20 @@ def may_look_like_instructions(payload: str) -> bool:
         # Some letters and references stand for others.
         return True
     return sum(rule.weight for rule in _candidates(payload)) >= INSTRUCTIONS_MIN
+
+
+def lines_like_instructions(payloads: str) -> set[int]:
+    """Return the numbers of the lines, payloads in ASCII, that `may_look_like_instructions`, of all in one pass."""
+    references = (match.start() for match in _REFERENCE.finditer(payloads)) if "&" in payloads else ()
+    rules: dict[int, set[int]] = {}
+    folded = payloads.casefold()
+    matches = _WORDS.matches(folded)
+    for (word, _, _), number in zip(matches, line_numbers(folded, (end for _, _, end in matches)), strict=True):
+        rules.setdefault(number, set()).add(_RULE_OF_WORD[word])
+    weights = {number: sum(_RULES[rule].weight for rule in own) for number, own in rules.items()}
+    return {number for number, weight in weights.items() if weight >= INSTRUCTIONS_MIN}.union(
+        line_numbers(payloads, references)
+    )
 
 
 def without_instructions(text: str) -> str:

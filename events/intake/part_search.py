@@ -19,7 +19,11 @@ class PartSearch:
 
     def numbers(self, folded: str) -> set[int]:
         """Return the places in `parts` of those that a case-folded text has, also within each other."""
-        return {match[0] for match in self._automaton.find_matches_as_indexes(_encodable(folded), overlapping=True)}
+        return {number for number, _, _ in self.matches(folded)}
+
+    def matches(self, folded: str) -> list[tuple[int, int, int]]:
+        """Return for each part in a case-folded text its place in `parts`, its start and its end, by ascending ends."""
+        return self._automaton.find_matches_as_indexes(_encodable(folded), overlapping=True)
 
 
 def _encodable(text: str) -> str:

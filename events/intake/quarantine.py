@@ -13,9 +13,11 @@ from recollect.events.catalogue import LABELLED_TYPES
 from recollect.events.envelope import EventDraft
 from recollect.events.intake.instructions import (
     any_looks_like_instructions,
+    lines_like_instructions,
     looks_like_instructions,
     may_look_like_instructions,
 )
+from recollect.events.intake.payload_lines import to_read
 from recollect.events.json_texts import json_texts
 from recollect.events.validation import draft
 
@@ -25,6 +27,7 @@ Provenance = Literal["user", "assistant", "tool", "document", "import", "derived
 TRUST: dict[Provenance, int] = {"user": 3, "assistant": 2, "import": 2, "derived": 2, "tool": 1, "document": 1}
 #: The label of a text that looks like instructions.
 INSTRUCTIONS_LABEL = "instructions"
+_LABEL_BYTES = INSTRUCTIONS_LABEL.encode()
 #: The label of a text that an import brought from another program.
 IMPORTED_LABEL = "imported"
 #: The label of an imported text that the user of the memory did not say.
@@ -85,8 +88,15 @@ def with_quarantine(drafts: Sequence[EventDraft], *, imported: bool = False) -> 
     Parameters:
         imported: the drafts come from another program, so its facts and preferences are read as well.
     """
-    labelled = [_labelled(event) for event in drafts]
-    quarantines = [quarantine for event in labelled for quarantine in _quarantines(event)]
+    labelled = list(drafts)
+    for place in to_read(drafts, lines_like_instructions):
+        labelled[place] = _labelled(drafts[place])
+    quarantines = [
+        quarantine
+        for event in labelled
+        if event.type == "facts.extracted" or _LABEL_BYTES in event.payload
+        for quarantine in _quarantines(event)
+    ]
     if imported:
         quarantines += [quarantine for event in labelled for quarantine in _remembered(event)]
     return [*labelled, *quarantines]
@@ -122,7 +132,7 @@ def _quarantines(event: EventDraft) -> Iterator[EventDraft]:
             for number, item in enumerate(payload.get(name, ())):
                 if any(map(looks_like_instructions, json_texts(item))):
                     yield _quarantine(event, f"{event.id}#{letter}{number}", "memory")
-    elif event.type in LABELLED_TYPES and INSTRUCTIONS_LABEL.encode() in event.payload:
+    elif event.type in LABELLED_TYPES and _LABEL_BYTES in event.payload:
         payload = orjson.loads(event.payload)
         roles = {payload.get("role"), *(turn["role"] for turn in payload.get("turns", ()))}
         trust = least_trust(provenance_of(event.type, role) for role in roles)

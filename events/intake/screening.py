@@ -12,11 +12,12 @@ import orjson
 
 from recollect.events.catalogue import LABELLED_TYPES
 from recollect.events.envelope import EventDraft
+from recollect.events.intake.payload_lines import line_numbers, to_read
 from recollect.events.intake.private_sections import remove_private
 from recollect.events.intake.recalled_context import TAG, strip_recalled
-from recollect.events.intake.secret_formats import may_have_format
+from recollect.events.intake.secret_formats import lines_with_formats, may_have_format
 from recollect.events.intake.secrets import CREDENTIAL_KINDS, EVERYDAY_KINDS, find_secrets, redact
-from recollect.events.intake.stated_secrets import may_state_secrets
+from recollect.events.intake.stated_secrets import lines_stating_secrets, may_state_secrets
 
 #: What happens with a secret: nothing; it is kept, and contexts show it only when asked for it; it is never stored.
 SecretPolicy = Literal["off", "label", "redact"]
@@ -71,7 +72,7 @@ def screen(draft: EventDraft, policies: SecretPolicies) -> EventDraft:
 
 def _may_change(payload: str) -> bool:
     """Return whether a text in a JSON payload can hold a secret or a tag; cheap, for most hold none."""
-    if may_have_format(payload) or may_state_secrets(payload) or _TAGS.search(payload) is not None:
+    if may_have_format(payload) or may_state_secrets(payload) or ("<" in payload and _TAGS.search(payload)):
         return True
     # A name at the beginning of a line has the letter of the escape before it: `\npw: …`.
     return "\\" in payload and may_state_secrets(_ESCAPED_SPACE.sub(" ", payload))
@@ -79,7 +80,20 @@ def _may_change(payload: str) -> bool:
 
 def screen_all(drafts: Sequence[EventDraft], policies: SecretPolicies) -> list[EventDraft]:
     """Return the drafts, each screened."""
-    return [screen(draft, policies) for draft in drafts]
+    screened = list(drafts)
+    for place in to_read(drafts, _lines_to_change):
+        screened[place] = screen(drafts[place], policies)
+    return screened
+
+
+def _lines_to_change(payloads: str) -> set[int]:
+    """Return the numbers of the lines, each a payload in ASCII, that `_may_change`, of all in one pass."""
+    numbers = lines_with_formats(payloads) | lines_stating_secrets(payloads)
+    if "<" in payloads:
+        numbers.update(line_numbers(payloads, (match.start() for match in _TAGS.finditer(payloads))))
+    if "\\" in payloads:
+        numbers |= lines_stating_secrets(_ESCAPED_SPACE.sub(" ", payloads))
+    return numbers
 
 
 def screen_text(text: str, policies: SecretPolicies) -> str:

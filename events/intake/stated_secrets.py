@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from recollect.events.intake.part_search import PartSearch
+from recollect.events.intake.payload_lines import line_numbers
 from recollect.events.intake.secret_formats import Secret, matches_at
 
 _ACCESS_WORD = (
@@ -61,7 +62,6 @@ _NAME_PARTS = tuple(
 )
 _SHORT_PARTS = ("pin", "tan", "otp", "pw", "cvv", "cvc", "mdp")
 _PART_SEARCH = PartSearch((*_NAME_PARTS, *_SHORT_PARTS))
-_SHORT_NAME = re.compile(r"(?<![^\W_])(?:pin|tan|otp|pwd?|cv[vc]|mdp)")
 #: Every name of a secret has one of these parts, at most `_NAME_BEFORE_CHARS` after its beginning: `zahlencode`.
 _PARTS = (*_NAME_PARTS, *_SHORT_PARTS, "mot de passe")
 _NAME_BEFORE_CHARS = 20
@@ -133,9 +133,20 @@ _NEAR_DIGITS_MIN = 4
 
 def may_state_secrets(text: str) -> bool:
     """Return whether `text` has the name of a secret; cheap, for most texts have none."""
-    folded = text.casefold()
-    numbers = _PART_SEARCH.numbers(folded)
-    return bool(numbers) and (min(numbers) < len(_NAME_PARTS) or _SHORT_NAME.search(folded) is not None)
+    return any(True for _ in _name_places(text.casefold()))
+
+
+def lines_stating_secrets(lines: str) -> set[int]:
+    """Return the numbers of the lines that `may_state_secrets`, of many lines in one pass."""
+    folded = lines.casefold()
+    return set(line_numbers(folded, _name_places(folded)))
+
+
+def _name_places(folded: str) -> Iterator[int]:
+    """Yield the ends of the names of secrets in a case-folded text, ascending; a short name begins a word."""
+    for number, start, end in _PART_SEARCH.matches(folded):
+        if number < len(_NAME_PARTS) or start == 0 or not folded[start - 1].isalnum():
+            yield end
 
 
 def stated_secrets(text: str) -> Iterator[Secret]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import threading
 import time
 
-#: Seconds of a pause for each second of work: while requests wait, each background thread gets a tenth of a processor.
+#: Seconds of a pause for each second of work: while requests wait, the background threads together get a tenth of a
+#: processor. With a tenth for each, three threads took nearly as much of a processor as the appends.
 _PAUSE_SHARE = 9.0
 #: The longest pause, so that the work goes on however many requests come in.
-PAUSE_SECONDS_MAX = 0.5
+PAUSE_SECONDS_MAX = 2.0
 #: Seconds of work before a pause: one of less would be over before the threads have changed.
 _WORK_SECONDS_MIN = 0.002
 #: Seconds between two looks whether requests are still answered.
@@ -25,7 +26,10 @@ class Foreground:
 
     def __init__(self) -> None:
         self._requests = 0
+        #: Held while the numbers of this object are changed.
         self._counting = threading.Lock()
+        #: When the pauses for all work so far are over, in monotonic seconds.
+        self._paid_until = 0.0
         #: The processor time of each thread at the end of its last pause.
         self._threads = threading.local()
 
@@ -45,7 +49,7 @@ class Foreground:
             self._requests -= 1
 
     def pause(self, stop: threading.Event) -> None:
-        """Pause this thread for what it has worked since its last pause, and end when no request is being answered.
+        """Pause this thread for what it and other threads have worked, and end when no request is being answered.
 
         The caller holds no lock that a request takes.
         """
@@ -53,7 +57,14 @@ class Foreground:
         if self.is_busy:
             if worked < _WORK_SECONDS_MIN:
                 return
-            until = time.monotonic() + min(worked * _PAUSE_SHARE, PAUSE_SECONDS_MAX)
+            until = self._pay(worked * _PAUSE_SHARE)
             while self.is_busy and time.monotonic() < until and not stop.is_set():
                 time.sleep(_LOOK_SECONDS)
         self._threads.paused_at = time.thread_time()
+
+    def _pay(self, seconds: float) -> float:
+        """Return when a pause for work ends: its seconds follow those that other threads pause for theirs."""
+        present = time.monotonic()
+        with self._counting:
+            self._paid_until = min(max(self._paid_until, present) + seconds, present + PAUSE_SECONDS_MAX)
+            return self._paid_until

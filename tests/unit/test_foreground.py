@@ -82,9 +82,22 @@ def test_a_pause_ends_while_requests_go_on() -> None:
     foreground.begin()
     pausing = Pausing(foreground)
     # The limit is far under this time, which allows for a busy machine.
-    assert PAUSE_SECONDS_MAX < 1
+    assert PAUSE_SECONDS_MAX < 3
     assert pausing.ended.wait(30)
     pausing.join()
+
+
+def test_threads_pause_one_after_the_other_and_together_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAUSE_SHARE", 3.0)
+    foreground = Foreground()
+    foreground.begin()
+    started = time.monotonic()
+    # 0.1 seconds of work each, for which each pauses 0.3 alone.
+    threads = [Pausing(foreground) for _ in range(3)]
+    assert all(thread.ended.wait(30) for thread in threads)
+    assert time.monotonic() - started > 0.9
+    for thread in threads:
+        thread.join()
 
 
 @pytest.mark.parametrize(

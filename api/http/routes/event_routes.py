@@ -52,9 +52,11 @@ async def append_response(
         InvalidInput: a query parameter is wrong. ScopeMissing: the caller may not read. Nothing is appended then.
     """
     memory = AsyncRecollect.over(synchronous)
-    if request.query_params:
-        # The query of a retrieval is the text of the last message. The append screens all of them again.
-        drafts = await screened_off_loop(synchronous.parts.screened, namespace, drafts)
+    if not request.scope["query_string"]:
+        recorded = await memory.append_drafts(namespace, drafts, expected_version=expected_version)
+        return _appended_response(_answer(recorded), recorded)
+    # The query of a retrieval is the text of the last message. The append screens all of them again.
+    drafts = await screened_off_loop(synchronous.parts.screened, namespace, drafts)
     is_retrieval_wanted, is_waiting, retrieve_request = _parse_retrieval(request, drafts)
     if is_retrieval_wanted:
         caller = caller_of(request)
@@ -68,18 +70,13 @@ async def append_response(
     recorded: Sequence[Appended] = (
         () if no_store else await memory.append_drafts(namespace, drafts, expected_version=expected_version)
     )
-    # The events of a batch have one time, or few.
-    times = {us: rfc3339(us) for us in {event.recorded_at_us for event in recorded}}
-    answer: dict[str, Any] = {
-        "events": [_appended_json(event, times[event.recorded_at_us]) for event in recorded],
-        "version": max((event.version for event in recorded), default=None),
-    }
+    answer = _answer(recorded)
     if is_retrieval_wanted:
         answer["retrieval"] = None
     if retrieve_request is not None:
         result = await memory.retrieve_for(namespace, retrieve_request, recorded)
         answer["retrieval"] = result.as_json()
-    return json_response(answer, status=200 if all(event.duplicate for event in recorded) else 201)
+    return _appended_response(answer, recorded)
 
 
 # A plain route: bots call it for every message, and without FastAPI's parameter handling it serves a third more
@@ -148,6 +145,20 @@ def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bo
         if name in options:
             options[name] = request.query_params.getlist(name)
     return True, wait == "true", turn_request(drafts, options)
+
+
+def _answer(recorded: Sequence[Appended]) -> dict[str, Any]:
+    """Return the answer to an append, without memories."""
+    # The events of a batch have one time, or few.
+    times = {us: rfc3339(us) for us in {event.recorded_at_us for event in recorded}}
+    return {
+        "events": [_appended_json(event, times[event.recorded_at_us]) for event in recorded],
+        "version": max((event.version for event in recorded), default=None),
+    }
+
+
+def _appended_response(answer: dict[str, Any], recorded: Sequence[Appended]) -> Response:
+    return json_response(answer, status=200 if all(event.duplicate for event in recorded) else 201)
 
 
 def _appended_json(event: Appended, recorded_at: str) -> dict[str, Any]:
