@@ -42,7 +42,7 @@ CALLERS = (1, 4, 16)
 APPENDS = 40
 #: No search is cut short here, however slow the machine is.
 _BUDGET_MS = 120_000.0
-#: The floor's scan wakes OpenBLAS's threads, which wait in a busy loop afterwards, for 25 to 100 ms: not within our time.
+#: The floor's scan wakes OpenBLAS's threads, which wait in a busy loop afterwards, 25 to 100 ms: not within our time.
 #: Here they wait for 2^20 ticks, 0.5 ms. Each of both begins after the same rest, with cold caches, as a query of a bot
 #: does.
 _THREAD_TIMEOUT = {"OPENBLAS_THREAD_TIMEOUT": "20"}
