@@ -33,7 +33,7 @@ from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
-from recollect.projections.text.words import WORD, content_words
+from recollect.projections.text.words import STOP_WORDS, WORD
 
 #: Two texts are duplicates when they are the same, or when this share of their distinct words is common; of shorter
 #: texts only the same ones are.
@@ -353,7 +353,8 @@ def _have_same_words(words: set[str], others: set[str]) -> bool:
 def _compared(item: Item) -> _ComparedText:
     """Return the text of an item for comparison. The same words of two speakers are two statements."""
     text = item.text[:2_000]
-    return _ComparedText((item.speaker or "", *(WORD.findall(text.casefold()) or [text])), content_words(text))
+    words: list[str] = WORD.findall(text.casefold())
+    return _ComparedText((item.speaker or "", *(words or [text])), set(words) - STOP_WORDS)
 
 
 def episode_items(

@@ -76,7 +76,7 @@ def _statement_row(context: SearchContext, ranked: RankedEpisodes, row: int, ste
             return None
         if episodes.roles[other] == ROLES["user"] and episodes.raw[other] and ranked.signals.allowed[other]:
             version = int(episodes.versions[other])
-            text = context.snapshot.episodes.texts([version]).get(version, "")
+            text = context.snapshot.episodes.details(version).text
             says_something = len(content_words(text)) >= _WORDS_MIN and not is_question(text)
             return other if says_something and _SECRET.search(text) is None else None
     return None

@@ -1,8 +1,8 @@
 """Matrix product: multiplies in blocks that the linear algebra library computes on one thread.
 
-From 460,800 multiplications on, OpenBLAS wakes a thread for every core, and these wait in a busy loop for 25 ms after
-the product. The products of a retrieval are so small that this takes longer than the product itself, and the cores
-are lost to other retrievals: 31 ms of processor time a retrieval instead of 9 on two cores (2026-11-22).
+From 460,800 multiplications on, OpenBLAS wakes a thread for every core, and these wait in a busy loop for 25 to 100 ms
+after the product. The products of a retrieval are so small that this takes longer than the product itself, and the
+cores are lost to other retrievals: 31 ms of processor time a retrieval instead of 9 on two cores (2026-11-22).
 """
 
 from __future__ import annotations

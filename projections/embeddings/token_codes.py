@@ -7,7 +7,7 @@ codes ranks almost as over float32 vectors (`RETRIEVAL.md`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -113,63 +113,97 @@ class TokenCodeCache:
         self._codes = np.empty((codes_max, CODE_DIMENSIONS), np.int8)
         #: Codes written since the start; the last `codes_max` of them are in the array.
         self._written = 0
-        #: By (generation, key), the first of a passage's codes and their number, in order of the first ones.
-        self._places: dict[tuple[int, int], tuple[int, int]] = {}
+        self._places = _NO_PLACES
         self._lock = threading.Lock()
 
     @property
     def size_bytes(self) -> int:
-        """Return the memory of the cached codes, with 200 bytes of Python objects for each passage."""
-        return min(self._written, self._codes_max) * CODE_DIMENSIONS + 200 * len(self._places)
+        """Return the memory of the cached codes and of their places."""
+        return min(self._written, self._codes_max) * CODE_DIMENSIONS + sum(array.nbytes for array in self._places)
 
-    def get(self, generation: int, keys: Sequence[int], width: int) -> CodedPassages:
+    def get(self, generation: int, keys: NDArray[np.int64], width: int) -> CodedPassages:
         """Return the cached codes among those of `keys`.
 
         Parameters:
             generation: `VectorStore.cache_generation` of the vectors.
+            keys: shape (passages,).
             width: the bytes of a code.
         """
         with self._lock:
-            places = self._places
-            hits = [(key, *places[generation, key]) for key in keys if (generation, key) in places]
-            cached_keys, first, lengths = np.array(hits, np.int64).reshape(-1, 3).T
+            positions, cached = self._places.find(_place_ids(generation, keys))
+            first, lengths = self._places.first[positions], self._places.lengths[positions]
             starts = np.cumsum(lengths) - lengths
-            rows = np.repeat(first % self._codes_max - starts, lengths) + np.arange(int(lengths.sum()))
-            return CodedPassages(cached_keys, np.take(self._codes, rows, axis=0)[:, :width], starts)
+            rows = np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
+            codes = np.take(self._codes, rows % self._codes_max, axis=0)[:, :width]
+            return CodedPassages(keys[cached], codes, starts)
 
     def put(self, generation: int, passages: CodedPassages) -> None:
         """Add passages, as many as the array has room for; those written first are overwritten."""
+        ids, lengths = _place_ids(generation, passages.keys), passages.ends - passages.starts
         with self._lock:
-            room = self._codes_max
-            spans = passages.keys, passages.starts, passages.ends
-            for key, start, end in zip(*(numbers.tolist() for numbers in spans), strict=True):
-                length = end - start
-                if length > room or (generation, key) in self._places:
-                    continue
-                if self._written % self._codes_max + length > self._codes_max:
-                    # The codes of a passage stand together.
-                    self._written += self._codes_max - self._written % self._codes_max
-                first = self._written % self._codes_max
-                self._codes[first : first + length, : passages.codes.shape[1]] = passages.codes[start:end]
-                self._places[generation, key] = (self._written, length)
-                self._written += length
-                room -= length
-            self._forget_overwritten()
+            _, cached = self._places.find(ids)
+            added = ~cached & (lengths <= self._codes_max)
+            added &= np.cumsum(np.where(added, lengths, 0)) <= self._codes_max
+            codes = passages.codes if added.all() else passages.codes[np.repeat(added, lengths)]
+            first = self._written + np.cumsum(lengths[added]) - lengths[added]
+            self._write(codes)
+            self._places = self._places.after(self._written - self._codes_max, ids[added], first, lengths[added])
 
     def clear(self) -> None:
         """Drop all codes."""
         with self._lock:
-            self._places.clear()
+            self._places = _NO_PLACES
             self._codes = np.empty_like(self._codes)
             self._written = 0
 
-    def _forget_overwritten(self) -> None:
-        """Drop the places of passages whose codes are overwritten. The caller holds the lock."""
-        oldest = self._written - self._codes_max
-        overwritten: list[tuple[int, int]] = []
-        for place, (first, _) in self._places.items():
-            if first >= oldest:
-                break
-            overwritten.append(place)
-        for place in overwritten:
-            del self._places[place]
+    def _write(self, codes: TokenCodes) -> None:
+        """Write codes after the last ones, and from the start of the array at its end. The caller holds the lock."""
+        start = self._written % self._codes_max
+        until_end = self._codes_max - start
+        self._codes[start : start + len(codes), : codes.shape[1]] = codes[:until_end]
+        self._codes[: max(0, len(codes) - until_end), : codes.shape[1]] = codes[until_end:]
+        self._written += len(codes)
+
+
+#: The bits of a passage's key in a place id: the keys of a file are the numbers of its rows.
+_KEY_BITS = 40
+
+
+def _place_ids(generation: int, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one number for each pair of a generation and a key."""
+    return keys | (generation << _KEY_BITS)
+
+
+class _Places(NamedTuple):
+    """Where the cached passages are, in the order of their ids. Arrays have the shape (passages,)."""
+
+    #: Ascending (`_place_ids`).
+    ids: NDArray[np.int64]
+    #: The number of codes that had been written before each passage.
+    first: NDArray[np.int64]
+    #: The number of its codes.
+    lengths: NDArray[np.int64]
+
+    def find(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the positions of those of `ids` that have a place, and the mask of them."""
+        if not len(self.ids):
+            return np.empty(0, np.int64), np.zeros(len(ids), np.bool_)
+        positions = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        is_present = self.ids[positions] == ids
+        return positions[is_present], is_present
+
+    def after(
+        self, oldest: int, ids: NDArray[np.int64], first: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> _Places:
+        """Return the places from the code `oldest` on, and those of further passages."""
+        kept = self.first >= oldest
+        all_ids = np.concatenate([self.ids[kept], ids])
+        order = np.argsort(all_ids)
+        all_first, all_lengths = (
+            np.concatenate([self.first[kept], first]),
+            np.concatenate([self.lengths[kept], lengths]),
+        )
+        return _Places(all_ids[order], all_first[order], all_lengths[order])
+
+
+_NO_PLACES = _Places(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from recollect.events.backends.log import EventLog
 from recollect.events.errors import StorageError
 from recollect.events.storage.database import connect, storage_errors
+from recollect.events.storage.heap import trim_heap
 from recollect.projections.embeddings.passages import Passage
 from recollect.projections.embeddings.token_codes import TokenCodes, Vector
 from recollect.projections.embeddings.vector_index import VectorIndex
@@ -85,6 +86,9 @@ _MODELS = "SELECT model FROM embedded UNION SELECT model FROM embeddings UNION S
 _LOADED_VERSIONS = 500
 #: Passages of one episode that late interaction compares: of a longer turn only the beginning.
 _CODED_CHUNKS_MAX = 20
+#: The page cache of the file instead of SQLite's 2 MB: a page has the codes of one or two passages, which are cached as
+#: arrays, so that only the inner pages are read again.
+_PAGE_CACHE_KIB = 256
 _cache_generations = count()
 
 
@@ -112,6 +116,7 @@ class VectorStore:
         self._model = model
         self._source = source
         self._connection = connect(path)
+        self._connection.pragma("cache_size", -_PAGE_CACHE_KIB)
         #: Held while the connection or the index changes.
         self.lock = threading.Lock()
         #: Held while the index is loaded.
@@ -338,6 +343,7 @@ class VectorStore:
             dimensions: the number of dimensions of the model's vectors.
         """
         with self._loading:
+            is_long = False
             while True:
                 with self.lock:
                     checkpoint = self.checkpoint()
@@ -346,11 +352,15 @@ class VectorStore:
                         self.cache_generation = next(_cache_generations)
                     if checkpoint == self._indexed:
                         self._load_ahead(self._loaded, checkpoint)
-                        self.index = self._loaded
-                        return self.index
+                        self.index = index = self._loaded
+                        break
                     if checkpoint > self._indexed + _LOADED_VERSIONS:
                         self._reserve(self._loaded, checkpoint)
+                        is_long = True
                     self._load(self._loaded, min(checkpoint, self._indexed + _LOADED_VERSIONS))
+            if is_long:
+                trim_heap()
+            return index
 
     def _reserve(self, index: VectorIndex, until: int) -> None:
         """Give `index` room for the vectors of the episodes up to the version `until`, so that it grows once."""

@@ -336,13 +336,13 @@ class Vectors:
         with self._using(namespace, snapshot) as store:
             with store.lock:
                 generation, (of_versions, of_keys) = store.cache_generation, store.passage_keys(versions)
-            keys: list[int] = np.unique(of_keys).tolist()
+            keys = np.unique(of_keys)
             cached = self._code_cache.get(generation, keys, width)
             parts = [cached] if len(cached.keys) else []
             if len(cached.keys) < len(keys):
-                missing = sorted(set(keys).difference(cached.keys.tolist()))
+                missing = np.setdiff1d(keys, cached.keys, assume_unique=True)
                 with store.lock:
-                    generation, stored = store.cache_generation, store.codes(missing)
+                    generation, stored = store.cache_generation, store.codes(missing.tolist())
                 read = coded_passages(stored, width)
                 self._code_cache.put(generation, read)
                 parts += [read] if len(read.keys) else []

@@ -102,6 +102,12 @@ class EpisodeArrays:
         """Return the rows whose session differs from the row before; row 0 is the first of them."""
         return np.flatnonzero(np.diff(self.sessions, prepend=-1))
 
+    @cached_property
+    def follows(self) -> NDArray[np.bool_]:
+        """Return a mask of the rows after the first: whether each is the next turn of the session of the row before."""
+        follows = (np.diff(self.sessions) == 0) & ~self.sessionless[self.sessions[1:]]
+        return follows & (self.raw[1:] == 1) & (self.raw[:-1] == 1)
+
     def live_rows(self, versions: SmallInts) -> tuple[Ints, NDArray[np.bool_]]:
         """Return the rows of the `versions` that are episodes of these arrays, and the mask of those versions.
 

@@ -30,4 +30,4 @@ def distinct_words(text: str) -> list[str]:
 
 def content_words(text: str) -> set[str]:
     """Return the set of words of `text` except stop words, case folded."""
-    return set(distinct_words(text))
+    return set(WORD.findall(text.casefold())) - STOP_WORDS

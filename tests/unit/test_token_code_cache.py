@@ -14,7 +14,7 @@ def stored(key: int, tokens: int) -> dict[int, bytes]:
 
 
 def cached(cache: TokenCodeCache, keys: list[int], generation: int = 1) -> dict[int, list[int]]:
-    found = cache.get(generation, keys, WIDTH)
+    found = cache.get(generation, np.array(keys, np.int64), WIDTH)
     spans = zip(found.keys.tolist(), found.starts.tolist(), found.ends.tolist(), strict=True)
     return {key: found.codes[start:end, 0].tolist() for key, start, end in spans}
 
@@ -48,7 +48,7 @@ def test_a_passage_that_does_not_fit_is_not_cached() -> None:
 def test_narrow_codes_are_cached_in_their_width() -> None:
     cache = TokenCodeCache(10)
     cache.put(1, coded_passages({5: bytes(range(6))}, 3))
-    found = cache.get(1, [5], 3)
+    found = cache.get(1, np.array([5], np.int64), 3)
     assert found.codes.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 

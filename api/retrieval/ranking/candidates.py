@@ -62,13 +62,12 @@ def select_candidates(
         "keyword": _top_rows(keywords.turn, allowed & (keywords.turn > 0), depth),
         "keyword_window": _top_rows(keywords.window, allowed & (keywords.window > 0), depth),
     }
-    similarities = keywords.window
     if semantics is not None:
         for part, values in semantics.parts.items():
             name = "semantic" if part == "turn" else f"semantic_{part}"
             lists[name] = _top_rows(values, allowed & (values >= similarity_min), depth)
-        similarities = np.nan_to_num(semantics.parts["window"])
     if in_span is not None:
+        similarities = keywords.window if semantics is None else np.nan_to_num(semantics.parts["window"])
         lists["time"] = _top_rows(similarities, allowed & in_span, depth)
     lists |= {name: rows[allowed[rows]][:depth] for name, rows in other_lists.items()}
     if semantics is not None:

@@ -315,7 +315,7 @@ def _binary_columns(
     episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, flags: Ints, query: Query, signals: SearchSignals
 ) -> dict[str, Vector]:
     """Return the values of `BINARY_FEATURES` by name, shape (candidates,) each."""
-    intent = query.intent
+    intent, versions = query.intent, arrays.versions[rows]
     is_participant = np.array([name.casefold() in query.participant_names for name in arrays.speaker_names], np.bool_)
     by_participant = is_participant[arrays.speakers[rows]] if len(is_participant) else np.zeros(len(rows), np.bool_)
     columns: dict[str, Any] = {
@@ -330,26 +330,31 @@ def _binary_columns(
         "number_figure": ((flags & NUMBER) > 0) & intent.figure,
         "liking_preference": ((flags & PREFERENCE) > 0) & intent.preference,
         "change_present": ((flags & CHANGE) > 0) & intent.present,
-        "states_answer": np.isin(arrays.versions[rows], signals.answering_versions),
-        "outdated_present": np.isin(arrays.versions[rows], signals.outdated_versions) & intent.present,
+        "states_answer": _among(versions, signals.answering_versions),
+        "outdated_present": _among(versions, signals.outdated_versions) & intent.present,
         "answer_type": (flags >> _TYPES_SHIFT & query.intent.answer & ~_LOOSE_TYPES) > 0,
         "place_where": (flags >> _TYPES_SHIFT & query.intent.answer & AnswerType.PLACE) > 0,
         "reason_why": (flags >> _TYPES_SHIFT & query.intent.answer & AnswerType.REASON) > 0,
-        "tells_of_span": np.isin(arrays.versions[rows], signals.versions_naming_span),
+        "tells_of_span": _among(versions, signals.versions_naming_span),
         "graph": np.zeros(len(rows)) if signals.graph is None else signals.graph[rows],
-        "rating": _ratings(arrays.versions[rows], signals.ratings),
+        "rating": _ratings(versions, signals.ratings),
         "importance": (arrays.importances[rows] - 5) / 5,
     }
     if signals.in_span is not None and signals.near_span is not None:
         columns |= {"said_in_span": signals.in_span[rows], "said_near_span": signals.near_span[rows]}
     if intent.name:
         columns["tells_name"] = ((flags & NAMING) > 0) & intent.called
-        columns["name_asked"] = _has_new_name(episodes, arrays.versions[rows], query.question)
+        columns["name_asked"] = _has_new_name(episodes, versions, query.question)
     if intent.count:
-        columns["counts_asked"] = _counts_asked(episodes, arrays.versions[rows], query.question)
+        columns["counts_asked"] = _counts_asked(episodes, versions, query.question)
     if query.phrases:
-        columns["phrase"] = _phrase_shares(episodes, arrays.versions[rows], query.phrases)
+        columns["phrase"] = _phrase_shares(episodes, versions, query.phrases)
     return {name: np.asarray(values, np.float32) for name, values in columns.items()}
+
+
+def _among(versions: Ints, wanted: Ints) -> Mask:
+    """Return the mask of the `versions` that are `wanted`: most queries want none, which `isin` takes long to see."""
+    return np.isin(versions, wanted) if len(wanted) else np.zeros(len(versions), np.bool_)
 
 
 def _ratings(versions: Ints, ratings: Mapping[int, float]) -> Vector:
@@ -376,9 +381,10 @@ def _required_flags(intent: QuestionIntent) -> int:
 def _text_flags(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, required: int) -> Ints:
     """Return the text flags of the episodes at `rows`, at least those of `required`; each is computed once."""
     cached = arrays.text_flags[rows]
-    missing = np.unique(rows[~cached >> _COMPUTED_SHIFT & required > 0])
-    if not len(missing):
-        return cached.astype(np.int64)
+    is_missing = ~cached >> _COMPUTED_SHIFT & required > 0
+    if not is_missing.any():
+        return cached
+    missing = np.unique(rows[is_missing])
     texts = episodes.texts(arrays.versions[missing].tolist())
     for row, version in zip(missing.tolist(), arrays.versions[missing].tolist(), strict=True):
         text = texts.get(version, "")[:_FLAGGED_CHARS_MAX]
@@ -387,7 +393,7 @@ def _text_flags(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, req
         arrays.text_flags[row] |= computed | (
             _content_word_count(text) << _WORDS_SHIFT if required & _WORD_COUNT else 0
         )
-    return arrays.text_flags[rows].astype(np.int64)
+    return arrays.text_flags[rows]
 
 
 def _content_word_count(text: str) -> int:

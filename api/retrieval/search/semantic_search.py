@@ -89,10 +89,7 @@ def window_means(values: Vector, episodes: EpisodeArrays) -> Vector:
     numbers = np.where(missing, np.float32(0), values)
     valid = (~missing).astype(np.float32)
     sums, weights = numbers.copy(), valid.copy()
-    # Whether each turn follows the row before it.
-    follows = (np.diff(episodes.sessions) == 0) & ~episodes.sessionless[episodes.sessions[1:]]
-    follows &= (episodes.raw[1:] == 1) & (episodes.raw[:-1] == 1)
-    linked = follows
+    linked = follows = episodes.follows
     for distance, weight in enumerate(_WINDOW_WEIGHTS, start=1):
         share = linked * np.float32(weight)
         sums[distance:] += share * numbers[:-distance]
