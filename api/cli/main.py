@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from copy import copy
 from importlib.metadata import version
@@ -132,9 +131,6 @@ def run(arguments: list[str] | None = None) -> None:
     Parameters:
         arguments: the arguments; those of the process when None.
     """
-    # OpenBLAS reads it when numpy is loaded, which is later. Its threads wait busily after a product, and with them a
-    # retrieval from 10,000 records takes twice the processor time; the products are small, and cores have other work.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         app(args=arguments)
     except (NotSettled, ProjectionFailed) as error:

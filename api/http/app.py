@@ -90,6 +90,8 @@ def create_app(
         # `description_routes` has these routes, with a right.
         openapi_url=None,
         generate_unique_id_function=operation_id,
+        # Its spans have paths, and so the names of namespaces, and the texts of errors; ours have neither.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     settings = memory.parts.settings
     app.state.memory = memory

@@ -160,3 +160,45 @@ def test_without_the_setting_nothing_of_opentelemetry_is_imported(tmp_path: Path
         check=False,
     )
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+
+
+_FOREIGN_TRACING = """
+import asyncio
+import sys
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+import httpx
+from recollect import Recollect
+from recollect.api.http.app import create_app
+
+exporter, provider = InMemorySpanExporter(), TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+
+
+async def ask(app):
+    transport = httpx.ASGITransport(app, client=("127.0.0.1", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        return await client.get("/v1/namespaces/ann-smith/facts")
+
+
+with Recollect(sys.argv[1], workers=False) as memory:
+    print(asyncio.run(ask(create_app(memory))).status_code)
+print(*(span.to_json() for span in exporter.get_finished_spans()))
+"""
+
+
+def test_the_web_framework_puts_no_names_of_namespaces_into_spans_of_its_own(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _FOREIGN_TRACING, str(tmp_path)],
+        env=os.environ | {"RECOLLECT_EMBEDDING_MODEL": "none"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("200")
+    assert "ann-smith" not in done.stdout

@@ -55,7 +55,7 @@ def command_server(folder: Path, modules: Sequence[str]) -> Generator[Path]:
         shim.write_text(_SHIM.format(python=sys.executable, address=str(address), name=name))
         shim.chmod(0o755)
     # One thread of each library: a process with threads does not fork safely.
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     command = [sys.executable, __file__, str(address), *modules]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as server:
         assert server.stdin is not None
