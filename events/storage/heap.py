@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
-_library: Any = ctypes.CDLL(None)
+#: The symbols of this process; glibc is there on Linux alone.
+_library: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def trim_heap() -> None:

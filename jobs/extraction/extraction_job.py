@@ -24,7 +24,7 @@ from recollect.events.catalogue import (
     Question,
     Relationship,
 )
-from recollect.events.envelope import EventDraft, RecordedEvent, datetime_of
+from recollect.events.envelope import EventDraft, RecordedEvent, datetime_of, microseconds
 from recollect.events.intake.recalled_context import strip_recalled
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.append_derived import append_all_derived
@@ -127,7 +127,8 @@ def _extraction(
         return []
     started_seconds = time.thread_time()
     items, extractor = _extract_items(context, namespace, snapshot, messages, seconds_max)
-    items = _recordable(_dated(items, messages, last.occurred_at_us))
+    said_us = _said_us(items, messages, last)
+    items = _recordable(_dated(items, messages, said_us))
     quiet = now_us - last.occurred_at_us >= QUIET_US
     deferrable = not items or (not quiet and all(extracted.kind in _DEFERRED_KINDS for extracted in items))
     deferred = deferrable and time.thread_time() - started_seconds < min(_REREAD_SECONDS_MAX, seconds_max)
@@ -137,7 +138,7 @@ def _extraction(
     return [
         facts_extracted(
             last.id,
-            last.occurred_at_us,
+            said_us,
             source_events=sources,
             through=last.version,
             extractor=extractor,
@@ -301,6 +302,16 @@ def _incoming_messages(event: RecordedEvent) -> list[IncomingMessage]:
         for turn in turns
         if turn["role"] in _ROLES
     ]
+
+
+def _said_us(items: Sequence[ExtractedItem], messages: Sequence[IncomingMessage], last: RecordedEvent) -> int:
+    """Return the time of the latest message that has items; of the last one when none has.
+
+    A message without items leaves no trace when it is erased, so the time of the event is not its own.
+    """
+    sources = {id for extracted in items for id in _sources(extracted.item)}
+    times = [microseconds(message.sent_at) for message in messages if message.event_id in sources]
+    return max(times, default=last.occurred_at_us)
 
 
 def _dated(

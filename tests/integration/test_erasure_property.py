@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.events import Event, message
 
@@ -82,7 +82,15 @@ def live(memory: Recollect, namespace: str, events: list[Event]) -> None:
     memory.compact(namespace, now="2026-01-20T00:00:00Z")
 
 
+#: Messages of which the last one says nothing, and is erased.
+_NOTHING_SAID_LAST = [
+    message(text, name="Ann", id=f"m{number}", session_id="s1", occurred_at=f"2026-01-01T10:{number:02}:00Z")
+    for number, text in enumerate([SENTENCES[0]] * 8 + [SENTENCES[-1]])
+]
+
+
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(history=(_NOTHING_SAID_LAST, {8}, True))
 @given(history=histories())
 def test_the_rest_answers_as_if_it_had_never_been_said(
     memory: Recollect, history: tuple[list[Event], set[int], bool]
