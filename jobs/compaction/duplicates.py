@@ -67,10 +67,11 @@ def merge_duplicates(context: JobContext, namespace: str, now_us: int, snapshot:
 def _groups(snapshot: Snapshot) -> Iterator[list[_Candidate]]:
     """Yield the groups of two or more: memories of one kind and topic, and summaries of one session."""
     groups: defaultdict[tuple[str, str], list[_Candidate]] = defaultdict(list)
+    # The sentences of facts have vectors already, those of retrieval.
+    facts = {item.id: item.text for item in snapshot.knowledge.items() if item.kind == "fact"}
     for memory in snapshot.knowledge.active_memories():
-        groups[memory.kind, memory.topic].append(
-            _Candidate(memory.id, memory.text, (memory.confidence, memory.evidence))
-        )
+        text = facts.get(memory.id, memory.text)
+        groups[memory.kind, memory.topic].append(_Candidate(memory.id, text, (memory.confidence, memory.evidence)))
     for summary in snapshot.episodes.distilled():
         groups["episode", summary.session_id or ""].append(_Candidate(summary.id, summary.text, (1.0, 0)))
     return (group for group in groups.values() if len(group) > 1)

@@ -30,33 +30,31 @@ _CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _CODE = re.compile(r"[{}|\\]|</?\w|\w\(\w|\s={1,3}\s|;$|^(?:return|import|def|class|pip install|const|let|var) ")
 _NUMBER = re.compile(r"\d")
 _NAME = re.compile(r"(?<=[\w,;] )[A-ZÀ-Þ][\wÀ-ÿ]+")
+# The patterns below are searched in lower case: without IGNORECASE, `re` skips branches by their first letter, which
+# takes a quarter of the time.
 _DAY = re.compile(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|"
-    r"november|december|birthday|anniversary|deadline|tomorrow|next (?:week|month|year|spring|summer|autumn|winter))\b",
-    re.IGNORECASE,
+    r"november|december|birthday|anniversary|deadline|tomorrow|next (?:week|month|year|spring|summer|autumn|winter))\b"
 )
 #: Words of decisions, events and lasting states.
 _DECISION = re.compile(
     r"\b(?:decided?|decision|agreed|booked|chose|chosen|signed|bought|sold|paid|ordered|cancel+ed|moved?|moving|starts?|"
     r"started|quit|hired|promised|plan(?:ned|s)?|will|won't|going to|remember|forget|from now on|no longer|instead|"
     r"actually|name is|called|lives?|works?|prefers?|favou?rite|always|never|allerg\w{0,4}|diagnosed|married|engaged|"
-    r"separated|born|died|lost|broke|broken|won|passed|failed|reference|contract|appointment|address|password|code)\b",
-    re.IGNORECASE,
+    r"separated|born|died|lost|broke|broken|won|passed|failed|reference|contract|appointment|address|password|code)\b"
 )
-_PERSONAL = re.compile(r"\b(?:I|I'm|I've|my|me|we|our|us|ich|mein\w{0,2}|wir|unser\w{0,2})\b", re.IGNORECASE)
+_PERSONAL = re.compile(r"\b(?:i|i'm|i've|my|me|we|our|us|ich|mein\w{0,2}|wir|unser\w{0,2})\b")
 #: Politeness, applause and the offers of an assistant.
 _CHATTER = re.compile(
     r"\b(?:thank(?:s| you)|you're welcome|let me know|happy to (?:help|assist)|feel free|how (?:can|may) i|"
     r"(?:great|good|excellent) (?:question|choice|idea|job|point|to hear)|sounds (?:great|good|like|amazing)|good luck|"
     r"congratulations|congrats|have a (?:great|nice|good|lovely)|(?:hope|glad) (?:this|that|you|to)|"
     r"here (?:is|are|'s) (?:a|an|some|the|your|my)|would you like|do you (?:want|need)|i (?:understand|apologi[sz]e)|"
-    r"take care|see you|talk (?:to you )?soon|ha(?:ha)+|lol|wow|hello|hi|hey|good (?:morning|evening|night))\b",
-    re.IGNORECASE,
+    r"take care|see you|talk (?:to you )?soon|ha(?:ha)+|lol|wow|hello|hi|hey|good (?:morning|evening|night))\b"
 )
 #: The first words of questions and requests, which end without a question mark in a chat.
 _REQUEST = re.compile(
-    r"(?:what|how|who|where|when|why|which|do|does|did|can|could|should|would|is|are|give|tell|show|write|explain|list)\b",
-    re.IGNORECASE,
+    r"(?:what|how|who|where|when|why|which|do|does|did|can|could|should|would|is|are|give|tell|show|write|explain|list)\b"
 )
 #: Distinct words from which more words add nothing to the content of a sentence.
 _WORDS_FULL = 12
@@ -82,16 +80,17 @@ def without_code(text: str) -> str:
 
 def content(sentence: str) -> float:
     """Return how much of a sentence is worth remembering, from 0 to 1."""
+    lower = sentence.lower()
     words = min(1.0, len(distinct_words(sentence)) / _WORDS_FULL)
     named = min(1.0, len(_NAME.findall(sentence)) / 2)
-    dated = 1.0 if _NUMBER.search(sentence) or _DAY.search(sentence) else 0.0
-    decided = 1.0 if _DECISION.search(sentence) else 0.0
-    personal = 1.0 if _PERSONAL.search(sentence) else 0.0
+    dated = 1.0 if _NUMBER.search(sentence) or _DAY.search(lower) else 0.0
+    decided = 1.0 if _DECISION.search(lower) else 0.0
+    personal = 1.0 if _PERSONAL.search(lower) else 0.0
     score = 0.35 * words + 0.2 * named + 0.2 * dated + 0.15 * decided + 0.1 * personal
     if _CODE.search(sentence):
         return score * _CODE_FACTOR
-    if _CHATTER.search(sentence):
+    if _CHATTER.search(lower):
         score *= _CHATTER_FACTOR
-    if sentence.endswith(("?", ":")) or _REQUEST.match(sentence):
+    if sentence.endswith(("?", ":")) or _REQUEST.match(lower):
         return score * _QUESTION_FACTOR
     return score * (_EXCLAMATION_FACTOR if sentence.endswith("!") else 1.0)

@@ -72,10 +72,11 @@ def _fill(folder: Path) -> None:
                 ),
             )
             memory.parts.read_models.catch_up(f"n{number}")
-            if number < _TEMPLATES:
-                memory.parts.vectors.embed_new(f"n{number}")
             for job in LIVE_JOBS.values():
                 job.work(memory.parts.job_context, f"n{number}", now_us())
+            if number < _TEMPLATES:
+                # After the extraction, whose facts are embedded, too.
+                memory.parts.vectors.embed_new(f"n{number}")
     for number in range(_TEMPLATES, NAMESPACES):
         # The same texts under the same ids in the same log: the vectors are those of the template.
         vectors = namespace_folder(folder, f"n{number % _TEMPLATES}") / "vectors.db"

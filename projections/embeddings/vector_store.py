@@ -35,10 +35,12 @@ WHERE embeddings.model = ? AND embeddings.version > ? AND embeddings.version <= 
 ORDER BY embeddings.version, embeddings.chunk
 """
 
-# The vector of the first chunk of an episode.
-_TURN_VECTOR = """
-SELECT vectors.vector FROM embeddings JOIN vectors ON vectors.key = embeddings.vector_key
-WHERE embeddings.model = ? AND embeddings.version = ? AND embeddings.chunk = 0
+# The vectors of the first chunks of a JSON list of versions.
+_TURN_VECTORS = """
+SELECT embeddings.version, vectors.vector
+FROM json_each(?) CROSS JOIN embeddings ON embeddings.model = ? AND embeddings.version = value
+JOIN vectors ON vectors.key = embeddings.vector_key
+WHERE embeddings.chunk = 0
 """
 
 _EMBEDDED_AMONG = "SELECT DISTINCT version FROM embeddings WHERE model = ? AND version IN (%s)"
@@ -263,11 +265,17 @@ class VectorStore:
 
     def text_vector(self, digest: bytes) -> Vector | None:
         """Return the vector of the text with this sha256; None when it has none."""
-        return self._vector("SELECT vector FROM vectors WHERE model = ? AND digest = ?", digest)
+        statement = "SELECT vector FROM vectors WHERE model = ? AND digest = ?"
+        row: tuple[Any, ...] | None = self._connection.execute(statement, (self._model, digest)).fetchone()
+        return None if row is None else np.frombuffer(row[0], "<f4")
 
-    def turn_vector(self, version: int) -> Vector | None:
-        """Return the vector of an episode, of the first chunk of a long one; None when it has none."""
-        return self._vector(_TURN_VECTOR, version)
+    def turn_vectors(self, versions: Iterable[int]) -> dict[int, Vector]:
+        """Return the vectors of these episodes by version; of a long one that of its first chunk.
+
+        Episodes without a vector are left out.
+        """
+        rows: Any = self._connection.execute(_TURN_VECTORS, (orjson.dumps([*versions]).decode(), self._model))
+        return {version: np.frombuffer(vector, "<f4") for version, vector in rows}
 
     def passage_keys(self, versions: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the versions and the keys of the passages of these episodes, in order; of a long one the first ones.
@@ -287,10 +295,6 @@ class VectorStore:
         """Return the token codes of the passages with these keys; passages without codes are left out."""
         rows: list[Any] = self._connection.execute(_CODES, (orjson.dumps([*keys]).decode(),)).fetchall()
         return dict(rows)
-
-    def _vector(self, query: str, value: bytes | int) -> Vector | None:
-        row: tuple[Any, ...] | None = self._connection.execute(query, (self._model, value)).fetchone()
-        return None if row is None else np.frombuffer(row[0], "<f4")
 
     def remove_other_models(self, keep: Collection[str]) -> None:
         """Remove the rows of all models whose fingerprints are not in `keep`, in small transactions."""

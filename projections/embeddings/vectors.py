@@ -197,8 +197,7 @@ class Vectors:
         if self.embedder.state != "ready" or not self._path(namespace).exists():
             return {}
         with self._using(namespace, snapshot) as store, store.lock:
-            vectors = {version: store.turn_vector(version) for version in versions}
-        return {version: vector for version, vector in vectors.items() if vector is not None}
+            return store.turn_vectors(versions)
 
     def vectors_of_texts(
         self, namespace: str, snapshot: Snapshot, texts: Sequence[str], *, erasure_version: int | None = None

@@ -76,7 +76,7 @@ class EpisodeUpdates:
         self._deferred = deferred
 
     def add_summary_sources(self, event: RecordedEvent, sources: Sequence[str], *, replaces: bool) -> None:
-        """Set the sources of the summary that `event` adds.
+        """Set the sources of the summary that `event` adds, and add it to the keyword index.
 
         Parameters:
             sources: ids of episodes.
@@ -129,7 +129,10 @@ class EpisodeUpdates:
         self._remove(event, replaced)
 
     def _set_terms(self, event: RecordedEvent, replaced: Sequence[int]) -> None:
-        """Set the search terms of a summary: the words of its sources and the terms of the summaries it replaces."""
+        """Set the search terms of a summary, with which it is indexed.
+
+        They are the words of its sources and the terms of the summaries it replaces.
+        """
         words: dict[str, None] = {}
         rows = list(self._connection.execute(_RAW_TEXTS, (event.version,)))
         for version in replaced:
@@ -138,7 +141,6 @@ class EpisodeUpdates:
             words.update(dict.fromkeys(distinct_words(text or "")))
         for (text,) in list[Any](self._connection.execute(_OWN_TEXT, (event.version,))):
             words.update(dict.fromkeys(search_segments(text)))
-        self._connection.execute(_UNINDEX, (event.version,))
         self._connection.execute(
             "UPDATE episodes SET terms = ? WHERE version = ?", (" ".join(words) or None, event.version)
         )

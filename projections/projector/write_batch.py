@@ -76,9 +76,11 @@ _MOVE_JOB_CURSOR = """
 INSERT INTO job_cursors (job, through) VALUES (?, ?)
 ON CONFLICT (job) DO UPDATE SET through = max(through, excluded.through)
 """
+# Summaries are indexed when their search terms are set: to remove a row from the index takes milliseconds.
 _INDEX = (
     "INSERT INTO episodes_fts (rowid, text, caption, previous) "
-    "SELECT version, text, caption, previous FROM episodes_search WHERE version >= ?"
+    "SELECT version, search.text, search.caption, search.previous "
+    "FROM episodes_search AS search JOIN episodes USING (version) WHERE version >= ? AND tier = 'raw'"
 )
 
 
@@ -427,5 +429,5 @@ class WriteBatch:
 
 
 def index_episodes(connection: apsw.Connection, first: int) -> None:
-    """Add the episodes from the version `first` on to the keyword index."""
+    """Add the episodes from the version `first` on to the keyword index, without summaries."""
     connection.execute(_INDEX, (first,))
