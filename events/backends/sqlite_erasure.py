@@ -16,6 +16,7 @@ from recollect.events.encryption.key_store import ERASED_ID_PREFIX
 from recollect.events.envelope import ENCODING_ERASED, ERASED_TYPE, Appended, EventDraft, RecordedEvent
 from recollect.events.errors import VersionConflict
 from recollect.events.storage.database import truncate_wal
+from recollect.events.storage.turn_lock import TurnLock
 
 _HEAD = "SELECT key, version, hash, recorded_at_us, erasure_version, pruned FROM heads WHERE namespace = ?"
 _UPDATE_TRIGGER = "SELECT sql FROM sqlite_schema WHERE name = 'events_refuse_update'"
@@ -36,11 +37,15 @@ class SqliteErasure:
 
     Parameters:
         connection: a connection of its own, which overwrites what it deletes (`secure_delete`).
+        turn: of the writers of the file.
         now_us: the time of recording.
         sealed: the last version that the archive has.
     """
 
-    def __init__(self, connection: apsw.Connection, encryption: StagedEncryption, now_us: int, sealed: int) -> None:
+    def __init__(
+        self, connection: apsw.Connection, turn: TurnLock, encryption: StagedEncryption, now_us: int, sealed: int
+    ) -> None:
+        self._turn = turn
         self._sealed = sealed
         self._connection = connection
         self._encryption = encryption
@@ -50,16 +55,17 @@ class SqliteErasure:
         self, namespace: str, versions: Sequence[int], record: EventDraft, expected_version: int
     ) -> Appended | None:
         """Erase and record in one transaction, then remove the old bytes from the WAL; see `EventLog.erase`."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            appended = self._write(namespace, versions, record, expected_version)
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
-        self._vacuum_once()
-        truncate_wal(self._connection)
+        with self._turn.locked():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                appended = self._write(namespace, versions, record, expected_version)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._vacuum_once()
+        truncate_wal(self._connection, turn=self._turn.locked)
         return appended
 
     def _vacuum_once(self) -> None:

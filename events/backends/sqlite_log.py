@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.sqlite_erasure import SqliteErasure, without_erased
 from recollect.events.backends.sqlite_ids import VERSION_BITS, VERSION_MASK, original_id, stored_id
+from recollect.events.backends.sqlite_pruning import prune_rows
 from recollect.events.backends.sqlite_schema import migrate
 from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
 from recollect.events.chain import GENESIS
@@ -33,6 +34,7 @@ from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import BLOCK_EVENTS, SEGMENT_EVENTS_MAX, Archive
 from recollect.events.storage.database import connect, storage_errors
 from recollect.events.storage.private_files import make_private_folder
+from recollect.events.storage.turn_lock import TurnLock
 
 _logger = logging.getLogger(__name__)
 
@@ -56,11 +58,6 @@ _READ = f"SELECT {_ROW} FROM events WHERE position > ? AND position <= ? ORDER B
 _FIND = f"SELECT {_ROW} FROM events WHERE position >> {VERSION_BITS} = ? AND id = ?"
 _HEAD = "SELECT key, version, hash, pruned, erasure_version FROM heads WHERE namespace = ?"
 _ERASURES = "SELECT erasures.version FROM erasures JOIN heads USING (key) WHERE namespace = ? ORDER BY erasures.version"
-_COPY_PRUNED_IDS = (
-    f"INSERT INTO pruned_ids SELECT position >> {VERSION_BITS}, id, position & {VERSION_MASK} "
-    "FROM events WHERE position > ? AND position <= ?"
-)
-_DELETE_TRIGGER = "SELECT sql FROM sqlite_schema WHERE name = 'events_refuse_delete'"
 _FIND_PRUNED = (
     "SELECT pruned_ids.version, namespace FROM pruned_ids JOIN heads USING (key) WHERE key = ? AND pruned_ids.id = ?"
 )
@@ -121,9 +118,8 @@ class SqliteLog(GroupCommitLog):
         except BaseException:
             self._connection.close()
             raise
-        #: A lock around each transaction, for processes that append all the time. They wait in turn for it, and not in
-        #: SQLite, which sleeps up to 100 ms between two tries.
-        self.write_lock: Callable[[], AbstractContextManager[object]] = nullcontext
+        #: Held during each transaction that writes to the file.
+        self._turn = TurnLock(path.with_suffix(".lock"))
         self._closing = threading.Lock()
         self._closed = False
         super().__init__(clock, keys, encrypts=encrypts)
@@ -198,8 +194,13 @@ class SqliteLog(GroupCommitLog):
             self.archive.check(namespace, segment)
             while pruned < segment.last_version:
                 last = min(segment.last_version, pruned + self._pruned_events)
-                with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
-                    self._prune(connection, namespace, key, pruned, last)
+                [newest] = self.archive.read(namespace, after=last - 1, limit=1)
+                with (
+                    closing(connect(self._path, synchronous="FULL")) as connection,
+                    storage_errors(self._path),
+                    self._turn.locked(),
+                ):
+                    prune_rows(connection, key, pruned, newest)
                 removed += last - pruned
                 pruned = last
                 if on_progress is not None:
@@ -217,7 +218,8 @@ class SqliteLog(GroupCommitLog):
         if self._encryption is None:
             raise NotSupported("needs the log's key store; open the log with its keys", field="log")
         with _log_errors(self._path), closing(connect(self._path, synchronous="FULL")) as connection:
-            erasure = SqliteErasure(connection, self._encryption, self._clock(), self.archive.sealed(namespace))
+            sealed = self.archive.sealed(namespace)
+            erasure = SqliteErasure(connection, self._turn, self._encryption, self._clock(), sealed)
             appended = erasure.run(namespace, versions, record, expected_version)
         if appended is not None:
             self._notify_listeners([StagedHead(namespace, 0)])
@@ -230,7 +232,11 @@ class SqliteLog(GroupCommitLog):
 
     def shrink(self) -> None:
         """Release the disk space of pruned events. SQLite copies the file, so it needs as much free space meanwhile."""
-        with closing(connect(self._path, synchronous="FULL")) as connection, storage_errors(self._path):
+        with (
+            closing(connect(self._path, synchronous="FULL")) as connection,
+            storage_errors(self._path),
+            self._turn.locked(),
+        ):
             connection.execute("VACUUM")
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
@@ -278,7 +284,7 @@ class SqliteLog(GroupCommitLog):
     def _commit(self, requests: list[AppendRequest]) -> None:
         """Write `requests` in one transaction, set the outcome of each, then notify the listeners."""
         try:
-            with self.write_lock():
+            with self._turn.locked():
                 moved = self._write(requests)
         except Exception as error:
             self._fail_requests(requests, error)
@@ -352,34 +358,6 @@ class SqliteLog(GroupCommitLog):
         with self._reader() as reader:
             row: StoredEvent | None = reader.execute(_HEAD, (namespace,)).fetchone()
         return row or (0, 0, GENESIS, 0, 0)
-
-    def _prune(self, connection: apsw.Connection, namespace: str, key: int, pruned: int, last: int) -> None:
-        """Delete the versions over `pruned` up to `last` in one transaction, and store their ids in `pruned_ids`."""
-        sealed = self.archive.read(namespace, after=last - 1, limit=1)
-        span = ((key << VERSION_BITS) + pruned, (key << VERSION_BITS) + last)
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            newest_row: StoredEvent | None = connection.execute(
-                "SELECT hash FROM events WHERE position = ?", span[1:]
-            ).fetchone()
-            if newest_row is None or [event.hash for event in sealed] != [newest_row[0]]:
-                raise ForeignFile(
-                    f"{self._path}: version {last} of {namespace!r} differs from the sealed event; run verify"
-                )
-            connection.execute(_COPY_PRUNED_IDS, span)
-            # Only this transaction may delete: it restores the trigger before other connections see the change.
-            trigger: StoredEvent = connection.execute(_DELETE_TRIGGER).fetchall()[0]
-            connection.execute("DROP TRIGGER events_refuse_delete")
-            connection.execute("DELETE FROM events WHERE position > ? AND position <= ?", span)
-            connection.execute(trigger[0])
-            connection.execute("UPDATE heads SET pruned = ? WHERE key = ? AND pruned = ?", (last, key, pruned))
-            if connection.changes() != 1:
-                raise StorageError(f"{self._path}: another process prunes {namespace!r} at the same time; try again")
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
     def _fail_requests(self, requests: list[AppendRequest], error: Exception) -> None:
         """Roll the transaction back and set the error of every request that has none."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Literal
 
@@ -79,8 +79,13 @@ def connect(
     return connection
 
 
-def truncate_wal(connection: apsw.Connection) -> None:
+def truncate_wal(
+    connection: apsw.Connection, *, turn: Callable[[], AbstractContextManager[object]] = nullcontext
+) -> None:
     """Copy the WAL into the file and empty it, so that no file has what a transaction removed.
+
+    Parameters:
+        turn: held during each try, and not while a reader keeps its snapshot.
 
     Raises:
         StorageError: a reader kept its snapshot for too long.
@@ -88,7 +93,8 @@ def truncate_wal(connection: apsw.Connection) -> None:
     deadline = time.monotonic() + _CHECKPOINT_SECONDS_MAX
     while True:
         try:
-            left, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            with turn():
+                left, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         except apsw.BusyError:
             left = 1
         if left <= 0:

@@ -26,7 +26,6 @@ from recollect.api.http.processes.process_table import ProcessTable
 from recollect.api.http.processes.server_start import Shared
 from recollect.api.settings import Settings, available_processors
 from recollect.events.errors import StorageError
-from recollect.events.storage.shared_memory import SharedMemory
 
 _logger = logging.getLogger(__name__)
 
@@ -66,7 +65,6 @@ class ProcessSupervisor:
             table=table,
             channels=Channels(table.size),
             rates=RateMemory(is_shared=True),
-            writing=SharedMemory(1),
             local_secret=new_local_secret(),
             configure_log=configure_log,
         )

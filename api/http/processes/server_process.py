@@ -27,7 +27,6 @@ from recollect.api.http.processes.process_metrics import ProcessMetrics
 from recollect.api.http.processes.server_start import Shared
 from recollect.api.http.uvicorn_config import switch_threads_soon, uvicorn_config
 from recollect.api.memory.recollect import Recollect
-from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import RecollectError
 
 #: The background process gets a third of the processor time that a process gets which answers requests, while both want
@@ -55,13 +54,10 @@ def run_server_process(shared: Shared, number: int, started: Connection) -> None
     except RecollectError as error:
         started.send(str(error))
         raise SystemExit(2) from None
-    log = memory.parts.log
-    if isinstance(log, SqliteLog):
-        log.write_lock = shared.writing.lock
     if memory.parts.workers is not None:
         memory.parts.workers.allow_night_processes()
     if not is_background and shared.table.has_background and shared.settings.queue.broker == "memory://":
-        log.on_append(partial(_notify, shared))
+        memory.parts.log.on_append(partial(_notify, shared))
     # Uvicorn stops gracefully and then raises the signal again, which ends the process with the exit code 0.
     server.run(sockets=[] if is_background else [shared.listener])
 

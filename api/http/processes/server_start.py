@@ -10,7 +10,6 @@ from recollect.api.access.rate_limits import RateMemory
 from recollect.api.http.processes.channels import Channels
 from recollect.api.http.processes.process_table import ProcessTable
 from recollect.api.settings import Settings
-from recollect.events.storage.shared_memory import SharedMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +22,6 @@ class Shared:
     channels: Channels
     #: The counted requests of all processes.
     rates: RateMemory
-    #: Its lock is held while a process appends to a log in SQLite.
-    writing: SharedMemory
     #: The secret by which commands of the data folder are answered without a token.
     local_secret: str
     #: Sets up the log of a process.
