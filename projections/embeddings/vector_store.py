@@ -358,7 +358,7 @@ class VectorStore:
                         self._load_ahead(self._loaded, checkpoint)
                         self.index = index = self._loaded
                         break
-                    if checkpoint > self._indexed + _LOADED_VERSIONS:
+                    if checkpoint > self._indexed + _LOADED_VERSIONS and not is_long:
                         self._reserve(self._loaded, checkpoint)
                         is_long = True
                     self._load(self._loaded, min(checkpoint, self._indexed + _LOADED_VERSIONS))
