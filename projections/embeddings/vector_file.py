@@ -59,7 +59,7 @@ class StoredArrays(NamedTuple):
 
 
 class VectorFile:
-    """The file beside the vectors `path`. One thread uses it at a time.
+    """The vector file of the database `path`. One thread uses it at a time.
 
     Parameters:
         path: of `vectors.db`.
@@ -158,10 +158,10 @@ class VectorFile:
         if not len(keys) or not np.array_equal(pairs, np.stack([of_rows, keys], axis=1)):
             return False
         rows = np.unique(np.append(np.linspace(0, len(keys) - 1, _SAMPLES, dtype=np.int64), keys.argmax()))
-        found: list[Any] = [self._connection.execute(_VECTOR, (key,)).fetchone() for key in keys[rows].tolist()]
-        if None in found:
+        blobs: list[Any] = [self._connection.execute(_VECTOR, (key,)).fetchone() for key in keys[rows].tolist()]
+        if None in blobs:
             return False
-        vectors = np.frombuffer(b"".join(vector for (vector,) in found), "<f4").reshape(len(rows), -1)
+        vectors = np.frombuffer(b"".join(vector for (vector,) in blobs), "<f4").reshape(len(rows), -1)
         sample_codes, sample_scales = rounded(vectors)
         return np.array_equal(sample_codes, codes[rows]) and np.array_equal(sample_scales, scales[rows])
 

@@ -399,7 +399,7 @@ class VectorStore:
                 if stored is None or stored.through <= self._file_through:
                     stored = self._file.write(index.arrays(), checkpoint)
         except (OSError, apsw.Error):
-            _logger.debug("no vector file beside %s", self._path, exc_info=True)
+            _logger.debug("%s gets no vector file", self._path, exc_info=True)
             return index
         return self._begin_with(stored)
 

@@ -74,17 +74,17 @@ def remove_database(path: Path) -> None:
 
 
 def vector_file_path(path: Path, *, is_temporary: bool = False) -> Path:
-    """Return the path of the cache beside the vectors `path`, or of one that is being written."""
+    """Return the path of the vector file of the database `path`, or of one that is being written."""
     return path.with_name(f"{path.name}-tmp-int8" if is_temporary else f"{path.name}-int8")
 
 
 def remove_vector_file(path: Path) -> None:
-    """Remove the cache beside the vectors `path`; a process that has mapped it keeps what it has mapped."""
+    """Remove the vector file of the database `path`; a process that has mapped it keeps what it has mapped."""
     for is_temporary in (True, False):
         vector_file_path(path, is_temporary=is_temporary).unlink(missing_ok=True)
 
 
 def remove_vectors(path: Path) -> None:
-    """Remove the vectors `path`, after the cache beside them."""
+    """Remove the vectors `path`, after their vector file."""
     remove_vector_file(path)
     remove_database(path)

@@ -1,4 +1,4 @@
-"""Vector file: the cache of int8 vectors beside `vectors.db` gives the same answers, whatever happens to it."""
+"""Vector file: the cache of int8 vectors of `vectors.db` gives the same answers, whatever happens to it."""
 
 from __future__ import annotations
 
