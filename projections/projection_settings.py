@@ -12,7 +12,7 @@ OPEN_MODELS_MAX = 64
 AS_OF_FILES_MAX = 16
 #: Bytes of the read models of the past on disk.
 AS_OF_BYTES_MAX = 1 << 30
-#: Bytes of vectors in memory, over all namespaces: 1.3 million vectors of 384 dimensions, a byte each.
+#: Bytes of vectors in private memory, over all namespaces: 1.3 million vectors of 384 dimensions, a byte each.
 INDEX_BYTES_MAX = 512 << 20
 #: Bytes of shared vectors in the database: 2 million messages, some 4 KB each.
 SHARED_VECTORS_BYTES_MAX = 8 << 30
@@ -57,5 +57,5 @@ class EmbeddingSettings(BaseModel):
     shared_vectors_bytes_max: Annotated[int, Field(ge=0)] = SHARED_VECTORS_BYTES_MAX
     #: Days after which a shared vector is removed from the database; machines that have read it keep theirs.
     shared_vectors_days_max: Annotated[int, Field(ge=1, le=3_650)] = SHARED_VECTORS_DAYS_MAX
-    #: Bytes of vectors in memory, over all namespaces; the least recently used index is dropped first.
+    #: Bytes of vectors in private memory, over all namespaces; the least recently used index is dropped first.
     index_bytes_max: Annotated[int, Field(ge=0)] = INDEX_BYTES_MAX

@@ -23,9 +23,8 @@ from recollect.events.progress import OnPartProgress
 from recollect.events.validation import drafts
 from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.job_settings import JobSettings
-from recollect.projections.embeddings.vectors import VECTORS_FILE
 from recollect.projections.projection_settings import RuntimeChoice
-from recollect.projections.read_models.layout import namespace_folder
+from recollect.projections.read_models.layout import VECTORS_FILE, namespace_folder
 
 #: Items of a retrieval: enough for ten distinct sessions.
 _ITEMS = 100

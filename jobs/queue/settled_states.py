@@ -19,7 +19,7 @@ from recollect.events.errors import StorageError
 from recollect.events.storage.database import connect, storage_errors
 from recollect.events.storage.namespace_folder import folder_name, hashed_folder
 from recollect.projections.embeddings.passages import PASSAGES_VERSION
-from recollect.projections.embeddings.vectors import VECTORS_FILE
+from recollect.projections.read_models.layout import VECTORS_FILE
 from recollect.projections.schema.schema import SCHEMA_VERSION
 
 _logger = logging.getLogger(__name__)

@@ -65,7 +65,10 @@ def run(folder: Path) -> None:
     for records in RECORDS:
         home = folder / str(records)
         build(home, records, embedder)
-        subprocess.run([sys.executable, __file__, str(home)], check=True, env=os.environ | _THREAD_TIMEOUT)
+        # The first process of a large namespace writes the vector file, the second one maps it.
+        for options in (["--first"], []):
+            command = [sys.executable, __file__, str(home), *options]
+            subprocess.run(command, check=True, env=os.environ | _THREAD_TIMEOUT)
 
 
 def build(home: Path, records: int, embedder: QuickEmbedder) -> None:
@@ -96,13 +99,13 @@ def measure(home: Path) -> None:
         # What the model needs is no record's, and a server has it before its first query.
         parts.retriever.prepare(parts.vectors)
         gc.collect()
-        before = _anonymous_bytes()
-        cold_ms = _retrieve_ms(parts, "where do the lentils go?", {})
+        before, mapped_before = _memory_bytes("RssAnon"), _memory_bytes("RssFile")
+        first = _first_answer(parts)
         records = parts.log.head("a").version
         for question in questions("w"):
             _retrieve_ms(parts, question, {})
         gc.collect()
-        held = _anonymous_bytes() - before
+        held, mapped = _memory_bytes("RssAnon") - before, _memory_bytes("RssFile") - mapped_before
         sizes = parts.retriever.size_bytes() | {"SQLite": apsw.status(apsw.SQLITE_STATUS_MEMORY_USED)[0]}
         whole, floor, cpu, floor_cpu, stages = _beside_floor(parts, embedder, records)
         # The median of what one query took longer: a busy machine slows both down.
@@ -112,12 +115,28 @@ def measure(home: Path) -> None:
             print(f"{'':>10}{name:<12}{_spread(took)}")
         cpu_ratio = float(np.median(cpu) / np.median(floor_cpu))
         print(f"{'':>10}processor    {_spread(cpu)}   floor {_spread(floor_cpu)}   ratio {cpu_ratio:.2f}")
-        print(f"{'':>10}first answer after the start {cold_ms:.0f}")
+        print(f"{'':>10}{first}")
         by_part = "   ".join(f"{name} {size / records:,.0f}" for name, size in sizes.items())
-        print(f"{'':>10}bytes a record after {QUERIES} queries {held / records:,.0f}, of which {by_part}")
+        print(f"{'':>10}private bytes a record after {QUERIES} queries {held / records:,.0f}, of which {by_part}")
+        print(f"{'':>10}mapped bytes a record, of files, which the system can drop {mapped / records:,.0f}")
         rates = "   ".join(f"{callers}: {_rate(parts, callers):.0f}" for callers in CALLERS)
         print(f"{'':>10}retrievals/s by callers   {rates}")
         print(f"{'':>10}after one append   {_spread(_appending(parts))}", flush=True)
+
+
+def measure_first(home: Path) -> None:
+    """Print what the first answer takes for the records in `home`."""
+    embedder = _ready_embedder()
+    embedder.embed_query("warm up")
+    with _parts(home, embedder) as parts:
+        parts.retriever.prepare(parts.vectors)
+        print(f"{parts.log.head('a').version:>7,} records, no vector file: {_first_answer(parts)}", flush=True)
+
+
+def _first_answer(parts: Parts) -> str:
+    started = time.process_time()
+    took_ms = _retrieve_ms(parts, "where do the lentils go?", {})
+    return f"first answer after the start {took_ms:.0f}, processor {(time.process_time() - started) * 1_000:.0f}"
 
 
 def _ready_embedder() -> QuickEmbedder:
@@ -222,13 +241,15 @@ def _spread(took_ms: list[float]) -> str:
     return f"p50 {middle:6.1f}  p95 {high:6.1f}  p99 {highest:6.1f}"
 
 
-def _anonymous_bytes() -> int:
-    """Return the memory of this process without files that are mapped, which the system can drop."""
+def _memory_bytes(kind: str) -> int:
+    """Return the memory of this process: `RssAnon`, its own, or `RssFile`, that of mapped files."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(status.partition("RssAnon:")[2].split()[0]) * 1_024
+    return int(status.partition(f"{kind}:")[2].split()[0]) * 1_024
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("home", type=Path, help="a data folder that `build` made")
-    measure(parser.parse_args().home)
+    parser.add_argument("--first", action="store_true", help="print what the first answer takes, nothing else")
+    arguments = parser.parse_args()
+    (measure_first if arguments.first else measure)(arguments.home)

@@ -14,7 +14,8 @@ from recollect.projections.embeddings.basis_file import stored_basis
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.embeddings.vector_store import StoredEmbedding, vectors_version
+from recollect.projections.embeddings.vector_schema import vectors_version
+from recollect.projections.embeddings.vector_store import StoredEmbedding
 
 if TYPE_CHECKING:
     # It loads the driver of PostgreSQL, which most installations do not use.

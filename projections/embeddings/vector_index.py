@@ -1,5 +1,7 @@
 """Vector index: holds the vectors of one namespace in memory as int8 and searches them exhaustively.
 
+The memory is private, or that of a file which the system can drop and read again (`vector_file.py`).
+
 int8 takes a quarter of the memory of float32. Rounding moves a cosine by about 0.002, which lost no recall
 (`PERFORMANCE.md`); the float32 vectors stay on disk.
 """
@@ -30,34 +32,62 @@ class Cosines(NamedTuple):
     values: Vector
 
 
+class VectorArrays(NamedTuple):
+    """Vectors as int8 rows, with their episodes."""
+
+    #: Shape (rows, dimensions).
+    codes: NDArray[np.int8]
+    #: Divisor of each row: its vector is codes * scale.
+    scales: Vector
+    #: Key of each row's vector in `vectors.db`.
+    keys: NDArray[np.int64]
+    #: Version of each episode, ascending.
+    versions: NDArray[np.int64]
+    #: First row of each episode.
+    starts: NDArray[np.int64]
+
+
 class VectorIndex:
     """The vectors of one namespace as int8 rows. One thread adds while any number search.
 
     Parameters:
         dimensions: the number of dimensions of a vector.
+        mapped: the arrays of a vector file, which stay as they are; vectors are added to an index after them.
     """
 
-    def __init__(self, dimensions: int) -> None:
+    def __init__(self, dimensions: int, mapped: VectorArrays | None = None) -> None:
         self.dimensions = dimensions
-        self._codes = np.empty((_INITIAL_ROWS, dimensions), np.int8)
-        #: Divisor of each row: its vector is codes * scale.
-        self._scales = np.empty(_INITIAL_ROWS, np.float32)
-        #: Version of each episode, ascending.
-        self._versions = np.empty(_INITIAL_ROWS, np.int64)
-        #: First row of each episode.
-        self._starts = np.empty(_INITIAL_ROWS, np.int64)
-        #: Key of each row's vector in the file.
-        self._keys = np.empty(_INITIAL_ROWS, np.int64)
+        self._codes, self._scales, self._keys, self._versions, self._starts = mapped or _empty(dimensions)
         #: Filled (rows, episodes), replaced in one assignment, so that a concurrent search sees complete episodes only.
-        self._filled = (0, 0)
-        #: Vectors of later episodes, which were embedded out of turn; None: there are none.
-        self.ahead: VectorIndex | None = None
+        self._filled = (len(mapped.keys), len(mapped.versions)) if mapped else (0, 0)
+        self._is_mapped = mapped is not None
+        #: Vectors of later episodes: those after mapped ones, then those embedded out of turn; None: there are none.
+        self.ahead = VectorIndex(dimensions) if mapped else None
 
     @property
     def size_bytes(self) -> int:
-        """Return the memory of the arrays, with the room for further vectors."""
-        arrays = (self._codes, self._scales, self._keys, self._versions, self._starts)
-        return sum(array.nbytes for array in arrays)
+        """Return the private memory of the arrays, with the room for further vectors; mapped ones take none."""
+        later = self.ahead.size_bytes if self.ahead else 0
+        arrays = () if self._is_mapped else (self._codes, self._scales, self._keys, self._versions, self._starts)
+        return later + sum(array.nbytes for array in arrays)
+
+    @property
+    def tail(self) -> VectorIndex:
+        """Return the index that vectors are added to: this one, or that after the mapped vectors."""
+        return self.ahead if self._is_mapped and self.ahead is not None else self
+
+    @property
+    def rows(self) -> int:
+        """Return the number of vectors, without those embedded out of turn."""
+        return self._filled[0] + (self.tail.rows if self._is_mapped else 0)
+
+    def arrays(self) -> list[VectorArrays]:
+        """Return the arrays without room, those of the mapped vectors first, without vectors embedded out of turn."""
+        rows, count = self._filled
+        own = VectorArrays(
+            self._codes[:rows], self._scales[:rows], self._keys[:rows], self._versions[:count], self._starts[:count]
+        )
+        return [own, *self.tail.arrays()] if self._is_mapped else [own]
 
     def add(self, episodes: Sequence[int], vectors: Vector, keys: Sequence[int] | None = None) -> None:
         """Add the vectors of episodes.
@@ -68,6 +98,9 @@ class VectorIndex:
             vectors: normalised, shape (len(episodes), dimensions).
             keys: the key of each vector in its file; None: it has no file.
         """
+        if self._is_mapped:
+            self.tail.add(episodes, vectors, keys)
+            return
         versions = np.asarray(episodes, np.int64)
         if not len(versions):
             return
@@ -80,13 +113,16 @@ class VectorIndex:
         self._versions = _with_room(self._versions, count, count_end)
         self._starts = _with_room(self._starts, count, count_end)
         self._keys[rows:rows_end] = 0 if keys is None else keys
-        self._codes[rows:rows_end], self._scales[rows:rows_end] = _rounded(vectors)
+        self._codes[rows:rows_end], self._scales[rows:rows_end] = rounded(vectors)
         self._versions[count:count_end] = versions[starts]
         self._starts[count:count_end] = rows + starts
         self._filled = (rows_end, count_end)
 
     def reserve(self, vectors: int) -> None:
         """Make room for so many more vectors."""
+        if self._is_mapped:
+            self.tail.reserve(vectors)
+            return
         rows, count = self._filled
         self._codes = _with_room(self._codes, rows, rows + vectors)
         self._scales = _with_room(self._scales, rows, rows + vectors)
@@ -130,6 +166,8 @@ class VectorIndex:
         later = ahead.cosines(query, until=until)
         # While this index is extended, it may already have some of them.
         new = later.versions > (cosines.versions[-1] if len(cosines.versions) else 0)
+        if not new.any():
+            return cosines
         return Cosines(
             np.concatenate([cosines.versions, later.versions[new]]), np.concatenate([cosines.values, later.values[new]])
         )
@@ -143,13 +181,20 @@ class VectorIndex:
             versions, starts = versions[:episodes], starts[:episodes]
         if not rows:
             return Cosines(np.empty(0, np.int64), np.empty(0, np.float32))
-        code, scale = _rounded(query[np.newaxis])
+        code, scale = rounded(query[np.newaxis])
         products: Any = numkong.cdist(code, self._codes[:rows], "dot")
         values = np.asarray(products, np.float32)[0] * (self._scales[:rows] * scale[0])
         return Cosines(versions, np.maximum.reduceat(values, starts) if episodes < rows else values)
 
 
-def _rounded(vectors: Vector) -> tuple[NDArray[np.int8], Vector]:
+def _empty(dimensions: int) -> VectorArrays:
+    """Return arrays with the initial room."""
+    numbers = np.empty((3, _INITIAL_ROWS), np.int64)
+    codes, scales = np.empty((_INITIAL_ROWS, dimensions), np.int8), np.empty(_INITIAL_ROWS, np.float32)
+    return VectorArrays(codes, scales, *numbers)
+
+
+def rounded(vectors: Vector) -> tuple[NDArray[np.int8], Vector]:
     """Return `vectors` rounded to int8, and the scale of each row: vector = row * scale."""
     scales: Vector = (np.maximum(np.abs(vectors).max(axis=1), 1e-12) / _INT8_MAX).astype(np.float32)
     return np.round(vectors / scales[:, np.newaxis]).astype(np.int8), scales

@@ -13,7 +13,7 @@ from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.windows import SessionWindows
 from recollect.projections.queries.queried_episodes import EpisodeRow, SpokenText
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.read_models.layout import generations, namespace_folder
+from recollect.projections.read_models.layout import generations, namespace_folder, remove_vector_file
 from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.read_models.summary_sources import read_turns
 
@@ -76,6 +76,9 @@ def prune_vectors(path: Path, kept: Iterable[bytes], version: int) -> int:
             counts.append(connection.total_changes() - before)
             before = connection.total_changes()
         connection.execute("COMMIT")
+        # A process that opened the database before the erasure does not write this file again: it reads the purges
+        # in the transaction of its write.
+        remove_vector_file(path)
         # Earlier releases did not overwrite what they deleted.
         connection.execute("VACUUM")
         truncate_wal(connection)

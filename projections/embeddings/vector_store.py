@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from importlib.resources import files
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import apsw
 import numpy as np
 import orjson
 from numpy.typing import NDArray
@@ -21,8 +22,13 @@ from recollect.events.storage.database import connect, storage_errors
 from recollect.events.storage.heap import trim_heap
 from recollect.projections.embeddings.passages import Passage
 from recollect.projections.embeddings.token_codes import TokenCodes, Vector
+from recollect.projections.embeddings.vector_file import StoredArrays, VectorFile, due_rows
 from recollect.projections.embeddings.vector_index import VectorIndex
+from recollect.projections.embeddings.vector_schema import migrate
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.read_models.layout import remove_vector_file
+
+_logger = logging.getLogger(__name__)
 
 #: Rows of other models removed in one transaction, so that other writers wait for milliseconds.
 _REMOVED_ROWS = 1_000
@@ -128,15 +134,20 @@ class VectorStore:
         #: The index while it is loaded, up to the version `_indexed`.
         self._loaded: VectorIndex | None = None
         self._indexed = 0
+        #: Vectors from which the vector file is written again.
+        self._file_due_rows = due_rows(0)
+        #: The last version of the mapped vectors; 0: none are mapped.
+        self._file_through = 0
         #: The versions between which `ahead` of the index has vectors.
         self._ahead = (0, 0)
         #: Generation of caches over this file: another number whenever episodes may have other vectors.
         self.cache_generation = next(_cache_generations)
         self._log_checked = False
         with storage_errors(path):
-            self._connection.execute(_schema())
-            self._migrate()
+            number = migrate(self._connection)
             self._purged = self._last_purge()
+        identity = orjson.dumps([model, source, self._purged, number])
+        self._file = VectorFile(path, self._connection, model, sha256(identity).digest())
 
     def checkpoint(self) -> int:
         """Return the version of the last embedded episode; 0 when the vectors are of another source."""
@@ -299,7 +310,11 @@ class VectorStore:
     def remove_other_models(self, keep: Collection[str]) -> None:
         """Remove the rows of all models whose fingerprints are not in `keep`, in small transactions."""
         rows: list[tuple[Any, ...]] = self._connection.execute(_MODELS).fetchall()
-        for fingerprint in {row[0] for row in rows}.difference(keep):
+        removed = {row[0] for row in rows}.difference(keep)
+        if removed:
+            # It may be that of one of them; otherwise the next load writes it again.
+            remove_vector_file(self._path)
+        for fingerprint in removed:
             for removal in _REMOVALS:
                 self._remove(removal, fingerprint)
 
@@ -309,24 +324,6 @@ class VectorStore:
             with self.lock, self._transaction():
                 self._connection.execute(removal, (fingerprint, _REMOVED_ROWS))
                 removed = self._connection.changes() > 0
-
-    def _migrate(self) -> None:
-        """Apply the numbered migrations that the file has not seen; `user_version` counts those it has seen.
-
-        A file of a later release has a higher number and is used as it is: the schema changes by additions only.
-        """
-        migrations = _migrations()
-        if self._applied_migrations() >= len(migrations):
-            return
-        with self._transaction():
-            # Read again under the write lock: another process may have migrated the file meanwhile.
-            for migration in migrations[self._applied_migrations() :]:
-                self._connection.execute(migration)
-            self._connection.pragma("user_version", max(len(migrations), self._applied_migrations()))
-
-    def _applied_migrations(self) -> int:
-        number: Any = self._connection.pragma("user_version")
-        return number
 
     @contextmanager
     def _transaction(self) -> Generator[None]:
@@ -352,19 +349,59 @@ class VectorStore:
                 with self.lock:
                     checkpoint = self.checkpoint()
                     if self._loaded is None or checkpoint < self._indexed:
-                        self._loaded, self._indexed = VectorIndex(dimensions), 0
-                        self.cache_generation = next(_cache_generations)
+                        index = self._begin(dimensions, checkpoint)
+                        is_long = self._file_through > 0
+                    else:
+                        index = self._loaded
+                    if checkpoint == self._indexed and index.rows >= self._file_due_rows:
+                        index = self._write_file(index, checkpoint)
                     if checkpoint == self._indexed:
-                        self._load_ahead(self._loaded, checkpoint)
-                        self.index = index = self._loaded
+                        self._load_ahead(index, checkpoint)
+                        self.index = index
                         break
-                    if checkpoint > self._indexed + _LOADED_VERSIONS:
-                        self._reserve(self._loaded, checkpoint)
+                    if checkpoint > self._indexed + _LOADED_VERSIONS and not is_long:
+                        self._reserve(index, checkpoint)
                         is_long = True
-                    self._load(self._loaded, min(checkpoint, self._indexed + _LOADED_VERSIONS))
+                    self._load(index, min(checkpoint, self._indexed + _LOADED_VERSIONS))
             if is_long:
                 trim_heap()
             return index
+
+    def _begin(self, dimensions: int, checkpoint: int) -> VectorIndex:
+        """Begin a new index, with the vectors of the vector file when they are those of the database."""
+        self.cache_generation = next(_cache_generations)
+        self._file_due_rows, self._file_through = due_rows(0), 0
+        stored = self._file.read(dimensions, checkpoint)
+        if stored is not None:
+            return self._begin_with(stored)
+        self._loaded, self._indexed = VectorIndex(dimensions), 0
+        return self._loaded
+
+    def _begin_with(self, stored: StoredArrays) -> VectorIndex:
+        """Begin the index with the vectors of the vector file."""
+        self._loaded = index = VectorIndex(stored.arrays.codes.shape[1], stored.arrays)
+        self._indexed = self._file_through = stored.through
+        self._file_due_rows = due_rows(index.rows)
+        return index
+
+    def _write_file(self, index: VectorIndex, checkpoint: int) -> VectorIndex:
+        """Write the vector file and return an index that maps it; on failure, return `index`.
+
+        Another process may have written it meanwhile; then its file is mapped, and the vectors after it are loaded.
+        """
+        self._file_due_rows = due_rows(index.rows)
+        try:
+            # Erasures and other writers of the file wait: no vectors of before an erasure are written after it.
+            with self._transaction():
+                if self._last_purge() != self._purged:
+                    return index
+                stored = self._file.read(index.dimensions, checkpoint)
+                if stored is None or stored.through <= self._file_through:
+                    stored = self._file.write(index.arrays(), checkpoint)
+        except (OSError, apsw.Error):
+            _logger.debug("%s gets no vector file", self._path, exc_info=True)
+            return index
+        return self._begin_with(stored)
 
     def _reserve(self, index: VectorIndex, until: int) -> None:
         """Give `index` room for the vectors of the episodes up to the version `until`, so that it grows once."""
@@ -378,13 +415,13 @@ class VectorStore:
 
     def _load_ahead(self, index: VectorIndex, checkpoint: int) -> None:
         """Give `index` the vectors of the episodes after the checkpoint, which were embedded out of turn."""
-        newest = self.newest()
+        newest, tail = self.newest(), index.tail
         if newest <= checkpoint:
-            index.ahead = None
-        elif index.ahead is None or (checkpoint, newest) != self._ahead:
+            tail.ahead = None
+        elif tail.ahead is None or (checkpoint, newest) != self._ahead:
             ahead = VectorIndex(index.dimensions)
             self._add_between(ahead, checkpoint, newest)
-            index.ahead = ahead
+            tail.ahead = ahead
         self._ahead = (checkpoint, newest)
 
     def _add_between(self, index: VectorIndex, after: int, until: int) -> None:
@@ -401,20 +438,3 @@ class VectorStore:
 def _placeholders(values: Sequence[int]) -> str:
     """Return the placeholders of a list of values in SQL."""
     return ", ".join("?" * len(values))
-
-
-@cache
-def _schema() -> str:
-    return files(__package__).joinpath("vectors.sql").read_text(encoding="utf-8")
-
-
-def vectors_version() -> int:
-    """Return the number of the last migration: vectors of different numbers may differ for the same text."""
-    return len(_migrations())
-
-
-@cache
-def _migrations() -> tuple[str, ...]:
-    """Return the migrations in order of their numbers."""
-    folder = files(__package__).joinpath("migrations")
-    return tuple(file.read_text(encoding="utf-8") for file in sorted(folder.iterdir(), key=lambda file: file.name))

@@ -39,7 +39,7 @@ from recollect.projections.embeddings.vector_store import StoredEmbedding, Vecto
 from recollect.projections.projection_settings import INDEX_BYTES_MAX
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.read_models.layout import namespace_folder, remove_database
+from recollect.projections.read_models.layout import VECTORS_FILE, namespace_folder, remove_vector_file, remove_vectors
 from recollect.projections.read_models.open_files import OpenFiles
 from recollect.projections.read_models.purges import Target
 from recollect.projections.read_models.read_models import ReadModels
@@ -79,10 +79,6 @@ class EpisodeCodes(NamedTuple):
     keys: NDArray[np.int64]
     #: The codes, each key in one of them; passages without codes are in none.
     parts: tuple[CodedPassages, ...]
-
-
-#: The file of a namespace's vectors, in its folder.
-VECTORS_FILE = "vectors.db"
 
 
 class Vectors:
@@ -266,6 +262,8 @@ class Vectors:
         """
         path = self._path(namespace)
         if not path.exists():
+            with storage_errors(path):
+                remove_vector_file(path)
             return {"store": "vectors and token codes", "rows": 0}
         with self._read_models.reading(namespace) as snapshot:
             kept = set(digests_in_use(self._read_models.log, namespace, snapshot))
@@ -372,7 +370,7 @@ class Vectors:
             return VectorStore(path, self.embedder.fingerprint, source)
         except ForeignFile as problem:
             _logger.warning("the vectors of namespace %.12s are embedded again: %s", folder_name(namespace), problem)
-            remove_database(path)
+            remove_vectors(path)
             return VectorStore(path, self.embedder.fingerprint, source)
 
     def _remove_damaged(self, namespace: str) -> None:
@@ -380,7 +378,7 @@ class Vectors:
         _logger.warning("the vectors of namespace %.12s are damaged and are embedded again", folder_name(namespace))
         with self._stores.lock:
             self._stores.drop(namespace)
-            remove_database(self._path(namespace))
+            remove_vectors(self._path(namespace))
 
     def _drop_over_memory_limit(self) -> None:
         """Close the least recently used store when the indexes take more than `index_bytes_max`."""
@@ -389,7 +387,7 @@ class Vectors:
                 self._stores.drop_idle()
 
     def _index_bytes(self) -> int:
-        """Return the memory of the indexes in use, with the room for further vectors."""
+        """Return the private memory of the indexes in use, with the room for further vectors."""
         return sum(store.index.size_bytes for store in self._stores.files() if store.index is not None)
 
     def _path(self, namespace: str) -> Path:

@@ -26,10 +26,12 @@ from recollect.events.storage.database import connect, storage_errors
 from recollect.events.storage.file_lock import file_lock
 from recollect.projections.read_models.layout import (
     EVICTED_NAME,
+    VECTORS_FILE,
     generation_path,
     generations,
     namespace_folder,
     remove_database,
+    remove_vectors,
 )
 from recollect.projections.read_models.lock_files import mark_used
 from recollect.projections.read_models.log_checkpoint import has_checkpoint
@@ -40,8 +42,6 @@ _logger = logging.getLogger(__name__)
 #: The lock of a namespace's folder: shared while a file is open, exclusive while files are removed. Its time is that
 #: of the last use.
 _LOCK = "in-use.lock"
-#: The vectors of a namespace, which a rebuild keeps, and which only this module removes with the read model.
-_VECTORS = "vectors.db"
 #: Share of the limit that is left after files were removed, so that this happens now and then only.
 _KEPT_SHARE = 0.9
 #: Seconds between two looks at all folders, at least, and as a multiple of the time that the last one took: 5 % of a
@@ -187,7 +187,8 @@ class DiskLimit:
                 write_atomically(folder / EVICTED_NAME, f"{numbers[-1]} {version}\n".encode())
                 for number in numbers:
                     remove_database(generation_path(folder, number))
-                remove_database(folder / _VECTORS)
+                # A rebuild keeps the vectors; only this module removes them with the read model.
+                remove_vectors(folder / VECTORS_FILE)
         _logger.info("the read model of namespace %.12s was removed from this disk: not used lately", folder.name)
         return True
 

@@ -15,7 +15,9 @@ EVICTED_NAME = "evicted"
 #: Folders of the data folder with one folder for each namespace, or with empty files for them.
 _FOLDERS_OF_NAMESPACES = frozenset(("namespaces", "archive", "as-of"))
 #: Ends of the names of files without plain texts: locks, the shared memory of a WAL, compressed segments, matrices.
-_WITHOUT_TEXTS = (".lock", "-shm", ".parquet", ".npy")
+_WITHOUT_TEXTS = (".lock", "-shm", ".parquet", ".npy", "-int8")
+#: The file of a namespace's vectors, in its folder.
+VECTORS_FILE = "vectors.db"
 
 
 def namespace_folder(data: Path, namespace: str) -> Path:
@@ -69,3 +71,20 @@ def remove_database(path: Path) -> None:
     """Remove a SQLite file and its WAL; missing files are no error."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def vector_file_path(path: Path, *, is_temporary: bool = False) -> Path:
+    """Return the path of the vector file of the database `path`, or of one that is being written."""
+    return path.with_name(f"{path.name}-tmp-int8" if is_temporary else f"{path.name}-int8")
+
+
+def remove_vector_file(path: Path) -> None:
+    """Remove the vector file of the database `path`; a process that has mapped it keeps what it has mapped."""
+    for is_temporary in (True, False):
+        vector_file_path(path, is_temporary=is_temporary).unlink(missing_ok=True)
+
+
+def remove_vectors(path: Path) -> None:
+    """Remove the vectors `path`, after their vector file."""
+    remove_vector_file(path)
+    remove_database(path)

@@ -74,6 +74,7 @@ def test_what_was_removed_is_built_again_to_the_same_rows_under_another_name(tmp
     with cache.reading("a") as snapshot:
         before = snapshot.content_hash()
     cache.close()
+    (namespace_folder(tmp_path, "a") / "vectors.db-int8").write_bytes(b"codes")
     assert {"000001.db", "vectors.db"} <= files_of(tmp_path, "a")
     cache.disk_limit.trim()
     assert files_of(tmp_path, "a") == {"evicted", "in-use.lock"}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import numpy as np
 import pytest
 from integration.test_log_contract import BACKENDS, new_log
 from support.embedders import HashingEmbedder
@@ -25,6 +26,8 @@ from recollect.events.integrity.backup import backup, restore
 from recollect.events.integrity.receipt import verify_receipt
 from recollect.jobs.erasure import eraser as eraser_module
 from recollect.jobs.queue.run_store import DeadLetter
+from recollect.projections.embeddings import vector_file
+from recollect.projections.embeddings.vector_index import rounded
 
 #: A word that is in no other file; `number` makes it one of many.
 WORD = "Zqcanary"
@@ -65,6 +68,8 @@ def live(memory: Recollect, namespace: str, events: list[Event]) -> None:
     memory.compact(namespace, now="2026-01-20T11:00:00Z")
     with closing(memory.parts.active_model.open_vectors(HashingEmbedder())) as vectors:
         vectors.embed_new(namespace)
+        with memory.parts.read_models.reading(namespace) as snapshot:
+            assert vectors.index(namespace, snapshot).rows
     memory.retrieve(namespace, f"Who lives in {WORD}3town?")
     memory.retrieve(namespace, "What about my sister?", as_of=9)
     died = DeadLetter(
@@ -97,24 +102,34 @@ def erased(
 ) -> Generator[tuple[Recollect, Path]]:
     """A memory with four namespaces, each of which one scope was erased from."""
     folder = tmp_path_factory.mktemp("erased")
+    # All namespaces of this process get a vector file.
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(vector_file, "FILE_ROWS_MIN", 1)
+        yield from _erased(folder, request)
+
+
+def _erased(folder: Path, request: pytest.FixtureRequest) -> Generator[tuple[Recollect, Path]]:
     with opened(folder, new_log(request.param, request, folder)) as memory:
         for scope, (canaries, _) in SCOPES.items():
             live(memory, scope, talk(scope, canaries=canaries))
         assert WORD.encode() in bytes_of(folder)
         vectors = stored_vectors(folder)
         assert vectors
+        assert [*folder.rglob("*-int8")]
         for scope, (_, names) in SCOPES.items():
             memory.erase(scope, **names)
         yield memory, folder
 
 
 def stored_vectors(folder: Path) -> set[bytes]:
-    """Return the bytes of all vectors and token codes in the files of vectors."""
+    """Return the bytes of all vectors, also as int8, and of all token codes in the files of vectors."""
     found: set[bytes] = set()
     for path in folder.rglob("vectors.db"):
         with closing(apsw.Connection(str(path))) as connection:
             for table, column in (("vectors", "vector"), ("token_codes", "codes")):
                 found |= {row[0] for row in connection.execute(f"SELECT {column} FROM {table}")}
+            for (vector,) in connection.execute("SELECT vector FROM vectors"):
+                found.add(rounded(np.frombuffer(vector, "<f4")[np.newaxis])[0].tobytes())
     return found
 
 
