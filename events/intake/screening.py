@@ -92,7 +92,11 @@ def _lines_to_change(payloads: str) -> set[int]:
     if "<" in payloads:
         numbers.update(line_numbers(payloads, (match.start() for match in _TAGS.finditer(payloads))))
     if "\\" in payloads:
-        numbers |= lines_stating_secrets(_ESCAPED_SPACE.sub(" ", payloads))
+        lines = payloads.split("\n")
+        # One payload of twelve has an escape; a second search of all of them took a fifth of the screening.
+        places = [place for place, line in enumerate(lines) if "\\" in line]
+        escaped = "\n".join([lines[place] for place in places])
+        numbers.update(map(places.__getitem__, lines_stating_secrets(_ESCAPED_SPACE.sub(" ", escaped))))
     return numbers
 
 
