@@ -225,8 +225,8 @@ def _rate_here(memory: Recollect, queries: int) -> float:
 
 
 def _fill(target: Target, events: Sequence[dict[str, object]]) -> None:
-    """Append the messages that retrievals search, and retrieve once from each namespace."""
-    for path, body in (("events", {"events": events}), ("retrieve", {"query": "box"})):
+    """Append the messages that retrievals search, let the background read them, and retrieve once."""
+    for path, body in (("events", {"events": events}), ("settle", {}), ("retrieve", {"query": "box"})):
         load = Load(name="", path=path, bodies=[orjson.dumps(body)], size=1, unit="")
         asyncio.run(_once(target.port, load))
 
