@@ -101,8 +101,7 @@ def _words(text: str) -> list[str]:
 
 def _shingles(words: Sequence[str]) -> frozenset[int]:
     """Return the digests of the runs of five words of a text; they hold in this process only."""
-    starts = range(len(words) - _SHINGLE_WORDS + 1)
-    return frozenset(hash(tuple(words[start : start + _SHINGLE_WORDS])) for start in starts)
+    return frozenset(map(hash, zip(*(words[start:] for start in range(_SHINGLE_WORDS)), strict=False)))
 
 
 def _shingle_count(contexts: Sequence[_Context]) -> int:

@@ -67,9 +67,12 @@ _EXCLAMATION_FACTOR = 0.8
 
 def readable(sentence: str) -> str:
     """Return a sentence without Markdown; empty when it is a heading, a rule or a template with gaps."""
-    if _HEADING.match(sentence) or _PLACEHOLDER.search(sentence):
-        return ""
-    text = _EMPHASIS.sub("", _LINK.sub(r"\1", _MARKS.sub("", sentence))).strip()
+    # Most sentences begin with a letter and have none of the signs that the patterns look for.
+    if not sentence[:1].isalpha() or "*" in sentence or "`" in sentence or "[" in sentence:
+        if _HEADING.match(sentence) or _PLACEHOLDER.search(sentence):
+            return ""
+        sentence = _EMPHASIS.sub("", _LINK.sub(r"\1", _MARKS.sub("", sentence)))
+    text = sentence.strip()
     return "" if text.endswith(":") and len(text.split()) <= _LABEL_WORDS_MAX else text
 
 

@@ -62,8 +62,8 @@ _ANSWERS = {
 _QUESTION_PATTERNS = {kind: re.compile(rf"\b(?:{pattern})\b", re.I) for kind, pattern in _QUESTIONS.items()}
 #: By plain numbers: a comparison of two flags takes ten times as long, and these are made for every text.
 _ANSWER_PATTERNS = [(int(kind), re.compile(pattern, re.I)) for kind, pattern in _ANSWERS.items()]
-#: A number and up to three words after it.
-_COUNTED = re.compile(rf"\b{_NUMBER}\s++(?=((?:[\w'-]{{1,40}}\s*+){{1,3}}))", re.I)
+#: A number and up to three words after it, in lower case: without `re.I`, which takes three times as long.
+_COUNTED = re.compile(rf"\b{_NUMBER}\s++(?=((?:[\w'-]{{1,40}}\s*+){{1,3}}))")
 #: Characters of a text that are searched for counted things.
 _CHARS_MAX = 1_000
 
@@ -82,4 +82,4 @@ def answer_types(text: str, required: int) -> int:
 
 def counts_any(text: str, stems: frozenset[str]) -> bool:
     """Return whether a text has a number of things whose name is in `stems`: `two sugars`."""
-    return any(not stems.isdisjoint(content_stems(match[1])) for match in _COUNTED.finditer(text[:_CHARS_MAX]))
+    return any(not stems.isdisjoint(content_stems(match[1])) for match in _COUNTED.finditer(text[:_CHARS_MAX].lower()))
