@@ -110,7 +110,11 @@ class _Waiter:
 
     def has_ended(self, seconds: float) -> bool:
         """Return whether the thread of a late wait ends within `seconds`."""
-        return self._ended.acquire(timeout=seconds)
+        has_ended = self._ended.acquire(timeout=seconds)
+        if has_ended:
+            # For the other threads that ask.
+            self._ended.release()
+        return has_ended
 
 
 def _is_locked(descriptor: int, *, wait: bool) -> bool:
