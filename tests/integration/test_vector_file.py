@@ -51,6 +51,15 @@ def say(log: SqliteLog, models: ReadModels, count: int, *, namespace: str = "a",
     models.catch_up(namespace)
 
 
+@pytest.fixture
+def vectors(log: SqliteLog, models: ReadModels, open_vectors: Open) -> Vectors:
+    """The vectors of a namespace of `COUNT` messages, without a file so far."""
+    say(log, models, COUNT)
+    vectors = open_vectors()
+    vectors.embed_new("a")
+    return vectors
+
+
 def loaded(models: ReadModels, vectors: Vectors, namespace: str = "a") -> VectorIndex:
     with models.reading(namespace) as snapshot:
         return vectors.index(namespace, snapshot)
@@ -137,14 +146,11 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 def test_a_damaged_file_costs_a_load_only(
     damage: Callable[[Path], object],
     tmp_path: Path,
-    log: SqliteLog,
     models: ReadModels,
     open_vectors: Open,
     monkeypatch: pytest.MonkeyPatch,
+    vectors: Vectors,
 ) -> None:
-    say(log, models, COUNT)
-    vectors = open_vectors()
-    vectors.embed_new("a")
     loaded(models, vectors)
     vectors.close()
     whole = path_of(tmp_path).read_bytes()
@@ -176,11 +182,13 @@ def test_the_file_of_another_namespace_is_not_used(
 
 
 def test_later_vectors_are_private_until_they_are_an_eighth(
-    tmp_path: Path, log: SqliteLog, models: ReadModels, open_vectors: Open, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    log: SqliteLog,
+    models: ReadModels,
+    open_vectors: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    vectors: Vectors,
 ) -> None:
-    say(log, models, COUNT)
-    vectors = open_vectors()
-    vectors.embed_new("a")
     indexes = [loaded(models, vectors)]
     written = [path_of(tmp_path).read_bytes()]
     for _ in range(12):
@@ -221,11 +229,8 @@ def test_two_processes_use_one_file(
 
 
 def test_without_a_place_for_the_file_the_vectors_are_private(
-    tmp_path: Path, log: SqliteLog, models: ReadModels, open_vectors: Open, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, models: ReadModels, open_vectors: Open, monkeypatch: pytest.MonkeyPatch, vectors: Vectors
 ) -> None:
-    say(log, models, COUNT)
-    vectors = open_vectors()
-    vectors.embed_new("a")
     database = namespace_folder(tmp_path, "a") / VECTORS_FILE
     # No file can be made there, not even by root.
     vector_file_path(database, is_temporary=True).mkdir()
@@ -236,12 +241,8 @@ def test_without_a_place_for_the_file_the_vectors_are_private(
 
 
 def test_a_full_disk_leaves_no_part_of_a_file(
-    tmp_path: Path, log: SqliteLog, models: ReadModels, open_vectors: Open, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, log: SqliteLog, models: ReadModels, monkeypatch: pytest.MonkeyPatch, vectors: Vectors
 ) -> None:
-    say(log, models, COUNT)
-    vectors = open_vectors()
-    vectors.embed_new("a")
-
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -291,10 +292,7 @@ def test_an_erasure_removes_the_file_also_after_a_crash(
     assert answer(loaded(models, one)) == privately_loaded(models, open_vectors, monkeypatch)
 
 
-def test_the_file_goes_with_the_vectors(tmp_path: Path, log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
-    say(log, models, COUNT)
-    vectors = open_vectors()
-    vectors.embed_new("a")
+def test_the_file_goes_with_the_vectors(tmp_path: Path, models: ReadModels, vectors: Vectors) -> None:
     loaded(models, vectors)
     vectors.remove_other_models("a", {"hashing"})
     assert path_of(tmp_path).exists()
@@ -302,10 +300,7 @@ def test_the_file_goes_with_the_vectors(tmp_path: Path, log: SqliteLog, models: 
     assert not path_of(tmp_path).exists()
 
 
-def test_codes_are_those_of_the_vectors(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
-    say(log, models, COUNT)
-    vectors = open_vectors()
-    vectors.embed_new("a")
+def test_codes_are_those_of_the_vectors(models: ReadModels, vectors: Vectors) -> None:
     [mapped, tail] = loaded(models, vectors).arrays()
     with models.reading("a") as snapshot:
         floats = vectors.vectors_of_episodes("a", snapshot, mapped.versions.tolist())
