@@ -1,13 +1,15 @@
 """PostgreSQL append: the statements of the transaction of an append, in one pipeline.
 
-The heads of the namespaces are locked first, in the order of their names; the commit is sent with the rows.
+The heads of the namespaces are locked first, in the order of their names; the commit is sent with the rows. A writer
+that knows the heads sends all of it at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import psycopg
+from psycopg import errors as pg
 
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.staged_encryption import StagedEncryption
@@ -27,6 +29,7 @@ _INSERT = f"INSERT INTO events ({COLUMNS}) SELECT * FROM unnest({_ARRAYS})"
 _FIND_ALL = (
     f"SELECT {COLUMNS} FROM events JOIN unnest(%s::text[], %s::text[]) AS wanted (namespace, id) USING (namespace, id)"
 )
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 #: Locks in the order of names, so that two writers with the same namespaces cannot deadlock.
 _LOCK_HEADS = (
     "SELECT namespace, namespace, version, hash, recorded_at_us, erasure_version FROM heads "
@@ -86,7 +89,7 @@ def _locked(
     Parameters:
         with_new: add the heads that are missing.
     """
-    connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+    connection.execute(_BEGIN)
     if with_new:
         connection.execute(_BEGIN_HEADS, (GENESIS, names))
     locked = connection.execute(_LOCK_HEADS, (names,), binary=True)
@@ -102,14 +105,50 @@ def write_and_commit(
     connection: psycopg.Connection[StoredEvent],
     staging: Staging,
     moved: Sequence[StagedHead],
-    versions_before: dict[str, int],
+    versions_before: Mapping[str, int],
 ) -> None:
     """Write what was staged, move the heads and commit; the caller's pipeline waits for the outcome."""
     if not moved:
         connection.execute("ROLLBACK")
         return
     unused_heads = [name for name, version in versions_before.items() if version == 0 and not staging.heads[name].moved]
+    _move_heads(connection, moved, versions_before)
     connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
+    if unused_heads:
+        connection.execute(_DROP_UNUSED_HEADS, (unused_heads,))
+    connection.execute("COMMIT")
+
+
+def write_at_once(
+    connection: psycopg.Connection[StoredEvent],
+    staging: Staging,
+    moved: Sequence[StagedHead],
+    versions_before: Mapping[str, int],
+) -> bool:
+    """Lock the heads, write what was staged and commit, in one round trip.
+
+    Returns:
+        False when another writer has moved one of the heads; then nothing is written.
+    """
+    try:
+        with connection.pipeline():
+            connection.execute(_BEGIN)
+            if len(moved) > 1:
+                # One head is locked by its update; an update of several locks them in any order.
+                connection.execute(_LOCK_HEADS, ([head.namespace for head in moved],))
+            _move_heads(connection, moved, versions_before)
+            connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
+            connection.execute("COMMIT")
+    except pg.DivisionByZero:
+        connection.rollback()
+        return False
+    return True
+
+
+def _move_heads(
+    connection: psycopg.Connection[StoredEvent], moved: Sequence[StagedHead], versions_before: Mapping[str, int]
+) -> None:
+    """Move the heads; the transaction fails by `DivisionByZero` when one has not the version that it moves from."""
     connection.execute(
         _MOVE_HEADS,
         (
@@ -121,6 +160,3 @@ def write_and_commit(
             len(moved),
         ),
     )
-    if unused_heads:
-        connection.execute(_DROP_UNUSED_HEADS, (unused_heads,))
-    connection.execute("COMMIT")

@@ -6,6 +6,7 @@ never answers.
 
 from __future__ import annotations
 
+import select
 import threading
 import time
 from typing import Any
@@ -46,6 +47,13 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
                 self.close()
                 raise psycopg.OperationalError(f"no answer in {seconds:.1f} s") from error
             raise
+
+
+def has_ended(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether an idle connection has something to read, as it has once the server has ended it."""
+    ready = select.poll()
+    ready.register(connection.fileno(), select.POLLIN)
+    return bool(ready.poll(0))
 
 
 class Outage:

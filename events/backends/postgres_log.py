@@ -22,8 +22,9 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from recollect.events.backends.answer_deadline import answers_by, seconds_left
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
-from recollect.events.backends.postgres_append import COLUMNS, lock_heads, write_and_commit
-from recollect.events.backends.postgres_connection import Outage, TimedConnection
+from recollect.events.backends.own_heads import OwnHeads
+from recollect.events.backends.postgres_append import COLUMNS, lock_heads, write_and_commit, write_at_once
+from recollect.events.backends.postgres_connection import Outage, TimedConnection, has_ended
 from recollect.events.backends.postgres_erasure import PostgresErasure
 from recollect.events.backends.postgres_schema import connection_string, migrate, storage_error
 from recollect.events.backends.staging import StagedHead, Staging, StoredEvent
@@ -102,6 +103,7 @@ class PostgresLog(GroupCommitLog):
         self._read_seconds_max = min(_READ_SECONDS_MAX, reconnect_seconds_max)
         self._outage = Outage(self._location, self._read_seconds_max)
         self._closed = False
+        self._own_heads = OwnHeads()
         self._write_connection: psycopg.Connection[StoredEvent] | None = None
         with self._storage_errors():
             self._write_connection = self._connect()
@@ -269,6 +271,12 @@ class PostgresLog(GroupCommitLog):
             raise _TransactionLost(LogUnreachable(f"{self._location} cannot be reached"), committing=False)
         committing = False
         try:
+            if self._encryption is None and len(new_ids) == sum(len(request.drafts) for request in requests):
+                committing = True
+                moved = self._write_at_once(connection, requests)
+                if moved is not None:
+                    return moved
+                committing = False
             # One pipeline: leaving one for the locks and one for the rows would wait for the server once more.
             with connection.pipeline():
                 heads, recorded = lock_heads(connection, requests, new_ids, self._encryption)
@@ -282,6 +290,7 @@ class PostgresLog(GroupCommitLog):
                 moved = staging.moved_heads()
                 committing = bool(moved)
                 write_and_commit(connection, staging, moved, versions_before)
+            self._own_heads.committed(moved, versions_before)
             return moved
         except (pg.DeadlockDetected, pg.SerializationFailure) as error:
             connection.rollback()
@@ -290,6 +299,31 @@ class PostgresLog(GroupCommitLog):
             if connection.closed or connection.broken:
                 raise _TransactionLost(error, committing=committing) from error
             raise
+
+    def _write_at_once(
+        self, connection: psycopg.Connection[StoredEvent], requests: Sequence[AppendRequest]
+    ) -> list[StagedHead] | None:
+        """Record `requests`, whose events have generated ids, in one round trip, and return the heads that moved.
+
+        Returns:
+            None when the heads have to be read first: this writer does not know them all, another one has moved one of
+            them, a request is refused, which may be due to a head that has moved, or the server has ended the
+            connection, after which a commit would have an unknown outcome. Nothing is recorded then.
+        """
+        heads = self._own_heads.find(sorted({request.namespace for request in requests}))
+        if heads is None or has_ended(connection):
+            return None
+        versions_before = {head.namespace: head.version for head in heads}
+        staging = Staging(self._clock(), heads, str, lambda _key, _id: None)
+        staging.stage(requests)
+        moved = staging.moved_heads()
+        is_refused = any(request.error is not None for request in requests)
+        if is_refused or not moved or not write_at_once(connection, staging, moved, versions_before):
+            for request in requests:
+                request.recorded = request.error = None
+            return None
+        self._own_heads.committed(moved, versions_before)
+        return moved
 
     def _reconnect(self, deadline: float) -> bool:
         """Open the writer's connection again if it is closed; return whether it is open before `deadline`."""

@@ -26,7 +26,7 @@ StoredEvent = tuple[Any, ...]
 
 
 class StagedHead:
-    """A namespace's head within one transaction. It is read in every transaction and never cached."""
+    """A namespace's head within one transaction."""
 
     __slots__ = ("erasure_version", "hash", "is_new", "key", "moved", "namespace", "recorded_at_us", "version")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -15,6 +16,7 @@ from recollect.events.backends import postgres_log
 from recollect.events.backends.open_log import open_log
 from recollect.events.backends.postgres_log import PostgresLog
 from recollect.events.encryption.key_store import KeyStore
+from recollect.events.envelope import Appended
 from recollect.events.errors import ForeignFile, InvalidInput, NewerFile, StorageError, VersionConflict
 from recollect.events.integrity.verify import verify
 from recollect.events.validation import draft
@@ -112,29 +114,61 @@ def test_a_server_that_restarts_is_found_again(postgres_server: PostgresServer) 
     log.close()
 
 
+@pytest.mark.parametrize(("commit", "ids"), [("write_at_once", (None, None)), ("write_and_commit", ("e2", None))])
 def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
-    log: PostgresLog, url: str, monkeypatch: pytest.MonkeyPatch
+    commit: str, ids: tuple[str | None, ...], log: PostgresLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append("a", [message_draft("x", id="e1")])
-    write_and_commit = "recollect.events.backends.postgres_log.write_and_commit"
-    real: Callable[..., None] = vars(postgres_log)["write_and_commit"]
+    real: Callable[..., bool | None] = vars(postgres_log)[commit]
     lost: list[int] = []
 
-    def commit_and_lose_the_answer(connection: psycopg.Connection[object], *rest: object) -> None:
-        real(connection, *rest)
+    def commit_and_lose_the_answer(connection: psycopg.Connection[object], *rest: object) -> bool | None:
+        outcome = real(connection, *rest)
         if not lost:
             lost.append(1)
             connection.close()
             raise psycopg.OperationalError("the connection is lost")
+        return outcome
 
     # The network fails between the commit and its answer.
-    monkeypatch.setattr(write_and_commit, commit_and_lose_the_answer)
-    first = log.append("a", [message_draft("y"), message_draft("z")], expected_version=1)
+    monkeypatch.setattr(postgres_log, commit, commit_and_lose_the_answer)
+    drafts = [message_draft(text, id=id) for text, id in zip("yz", ids, strict=True)]
+    first = log.append("a", drafts, expected_version=1)
+    log.append("a", [message_draft("then")])
 
     assert lost
-    assert [(one.version, one.duplicate) for one in first] == [(2, False), (3, False)]
-    assert [event.data()["text"] for event in log.read("a")] == ["x", "y", "z"]
+    assert [one.version for one in first] == [2, 3]
+    assert not first[1].duplicate
+    assert [event.data()["text"] for event in log.read("a")] == ["x", "y", "z", "then"]
     assert verify(log, "a").is_intact
+
+
+def test_a_head_that_another_machine_has_moved_is_read_again(url: str, log: PostgresLog) -> None:
+    other = PostgresLog(url)
+    for text in ("one", "two"):
+        log.append("a", [message_draft(text)])
+    other.append("a", [message_draft("three")])
+    # The first one knows that it left version 2, which is over.
+    with pytest.raises(VersionConflict, match="3"):
+        log.append("a", [message_draft("late")], expected_version=2)
+    other.append("a", [message_draft("four")])
+    [five] = log.append("a", [message_draft("five")], expected_version=4)
+    [six] = log.append("a", [message_draft("six")])
+    other.append("a", [message_draft("seven")])
+    # Two namespaces in one transaction, of which the other machine has moved one.
+    both = log.append_async("a", [message_draft("eight")]), log.append_async("b", [message_draft("first")])
+
+    async def together() -> tuple[list[Appended], list[Appended]]:
+        return await asyncio.gather(*both)
+
+    [[eight], [first]] = asyncio.run(together())
+
+    assert [one.version for one in (five, six, eight, first)] == [5, 6, 8, 1]
+    expected = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
+    assert [event.data()["text"] for event in log.read("a")] == expected
+    assert verify(log, "a").is_intact
+    assert verify(log, "b").is_intact
+    other.close()
 
 
 def test_a_server_that_stays_away_is_an_error_that_says_so(postgres_server: PostgresServer) -> None:
