@@ -15,9 +15,10 @@ from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.windows import end_of
 from recollect.projections.queries.queried_episodes import SpokenText
 from recollect.projections.text.sentences import split_sentences
+from recollect.projections.text.words import content_words
 
 #: Raise it with every change of the passages, so that all episodes are embedded again.
-PASSAGES_VERSION = 4
+PASSAGES_VERSION = 5
 #: Most words of a chunk: with its context 160 tokens of prose and 200 of lists and code; the default model reads 256.
 CHUNK_WORDS = 100
 
@@ -51,14 +52,23 @@ def passages(turn: SpokenText, context: Sequence[str]) -> Iterator[Passage]:
 def summary_passages(summary: SpokenText, sources: Sequence[SourceTurn]) -> Iterator[Passage]:
     """Yield the passages of a summary and those of its sources, so that queries that matched a turn match the summary.
 
+    A summary without a word of its own consists of sentences of its sources, which are embedded already: another
+    passage would cost a pass of the model in the night, and finds no evidence more (`recollect bench compaction`).
+
     Parameters:
         sources: the turns, in order.
     """
-    stretches = [*_stretches(summary, ())]
+    stretches = [*_stretches(summary, ())] if _has_own_words(summary, sources) else []
     for source in sources:
         stretches += _stretches(source.spoken, source.context)
     for number, stretch in enumerate(stretches):
         yield Passage(number, stretch)
+
+
+def _has_own_words(summary: SpokenText, sources: Sequence[SourceTurn]) -> bool:
+    """Return whether a summary has a word, stop words excepted, that none of its sources has."""
+    words = content_words(summary.text)
+    return not words or not words.issubset(content_words(" ".join(source.spoken.line() for source in sources)))
 
 
 def _stretches(turn: SpokenText, context: Sequence[str]) -> Iterator[Stretch]:

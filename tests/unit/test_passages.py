@@ -66,6 +66,16 @@ def test_a_summary_has_the_passages_of_its_sources_too() -> None:
     assert [passage.stretch.digest for passage in made] == [passage.stretch.digest for passage in expected]
 
 
+def test_a_summary_without_a_word_of_its_own_has_only_the_passages_of_its_sources() -> None:
+    sources = [SourceTurn(_BOB, ()), SourceTurn(_ANN, ["Bob: tea?"])]
+    summary = SpokenText("summary", f"{_ANN.line()} Bob: and the TEA", None)
+    made = list(summary_passages(summary, sources))
+    expected = [*passages(_BOB, ()), *passages(_ANN, ["Bob: tea?"])]
+    assert [passage.stretch.digest for passage in made] == [passage.stretch.digest for passage in expected]
+    (own, *_) = summary_passages(SpokenText("summary", "(…)", None), sources)
+    assert own.stretch.text == "summary: (…)"
+
+
 def test_a_document_is_cut_at_its_paragraphs_and_a_heading_belongs_to_the_next() -> None:
     bikes, grill = "Bikes stand in the yard, under the new roof.", "No.\n\nNot even small ones on the balcony."
     text = f"# Rules\n\n{bikes}\n \n## Grill\n\n{grill}"
