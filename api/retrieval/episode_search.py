@@ -41,7 +41,7 @@ from recollect.api.retrieval.search.semantic_search import (
     late_interaction_scores,
     semantic_scores,
 )
-from recollect.api.retrieval.search.source_turns import best_summaries, with_source_turns
+from recollect.api.retrieval.search.source_turns import best_summaries, keep_text_flags, with_source_turns
 from recollect.events.envelope import DAY_US, microseconds
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
@@ -83,7 +83,10 @@ class EpisodeSearch:
         summaries = self._best_summaries(context, by_vectors=by_vectors and ranking != "keyword")
         if summaries:
             expanded = context.budget.run("sources", context.snapshot, lambda: with_source_turns(context, summaries))
-            context = context if expanded is None else expanded
+            if expanded is not None:
+                ranked = self._search(expanded, ranking, excluded, by_vectors=by_vectors)
+                keep_text_flags(context, expanded)
+                return ranked
         return self._search(context, ranking, excluded, by_vectors=by_vectors)
 
     def _best_summaries(self, context: SearchContext, *, by_vectors: bool) -> list[int]:

@@ -141,12 +141,15 @@ class EpisodeArrays:
         rows = episodes.array_rows(self.through, through)
         return self._with_rows(rows, through) if rows else replace(self, through=through)
 
-    def with_turns(self, kept: NDArray[np.bool_], turns: Sequence[tuple[Any, ...]]) -> EpisodeArrays:
+    def with_turns(
+        self, kept: NDArray[np.bool_], turns: Sequence[tuple[Any, ...]], text_flags: Sequence[int]
+    ) -> EpisodeArrays:
         """Return arrays of the `kept` episodes and of further turns, in order of version.
 
         Parameters:
             kept: mask of the episodes, shape (episodes,).
             turns: with the columns of `EpisodeQueries.array_rows`, ascending; no version is that of an episode.
+            text_flags: the flags of the texts of `turns`, as far as they are known.
         """
         # An array of the turns alone, which shares the positions of sessions and speakers.
         added = replace(
@@ -155,6 +158,7 @@ class EpisodeArrays:
             speaker_names=self.speaker_names,
         )
         added = added._with_rows(turns, self.through) if turns else added
+        added = replace(added, text_flags=np.array(text_flags, np.int64))
         columns = {name: np.concatenate([getattr(self, name)[kept], getattr(added, name)]) for name in _ARRAYS}
         order = np.argsort(columns["versions"])
         ordered: dict[str, Any] = {name: column[order] for name, column in columns.items()}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, empty_episode_arrays
+from recollect.projections.search_index.expired_turns import ExpiredTurns
 from recollect.projections.search_index.knowledge_index import KnowledgeIndex, StemCache, load_knowledge_index
 from recollect.projections.search_index.postings import PostingLists, Postings
 
@@ -26,6 +27,7 @@ class IndexSnapshot(NamedTuple):
 
     episodes: EpisodeArrays
     postings: PostingLists
+    expired_turns: ExpiredTurns
     knowledge: KnowledgeIndex
     #: Version of the last event that `knowledge` contains.
     knowledge_version: int
@@ -54,9 +56,8 @@ class IndexCache:
         row = snapshot.progress.state()
         index = self._indexes.get(path)
         if index is None or index.episodes.last_removal_version < row.last_removal_version or not path:
-            index = IndexSnapshot(
-                empty_episode_arrays(row.last_removal_version), self._new_postings(), KnowledgeIndex((), ()), 0
-            )
+            episodes = empty_episode_arrays(row.last_removal_version)
+            index = IndexSnapshot(episodes, self._new_postings(), ExpiredTurns(), KnowledgeIndex((), ()), 0)
         if index.knowledge_version != row.knowledge_version:
             knowledge = load_knowledge_index(snapshot, self._stems)
             index = index._replace(knowledge=knowledge, knowledge_version=row.knowledge_version)
@@ -77,6 +78,7 @@ class IndexCache:
         return {
             "episode arrays": sum(index.episodes.size_bytes for index in indexes),
             "posting lists": sum(index.postings.size_bytes for index in indexes),
+            "expired turns": sum(index.expired_turns.size_bytes for index in indexes),
         }
 
     def drop_removed(self) -> None:

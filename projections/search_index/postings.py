@@ -62,11 +62,11 @@ class PostingsWithTurns:
 
     Parameters:
         postings: those of the read model.
-        turns: version, text with its search terms, and version of the turn before or None, ascending by version; no
+        turns: version, occurrences of each stem, and version of the turn before or None, ascending by version; no
             version has an episode in the read model.
     """
 
-    def __init__(self, postings: PostingLists, turns: Sequence[tuple[int, str, int | None]]) -> None:
+    def __init__(self, postings: PostingLists, turns: Sequence[tuple[int, Mapping[str, int], int | None]]) -> None:
         self._postings = postings
         self._turns = turns
 
@@ -77,13 +77,11 @@ class PostingsWithTurns:
 
     def get(self, index: KeywordQueries, terms: Sequence[str], version: int) -> list[Posting]:
         """Return the posting lists of stemmed `terms`; see `Postings.get`."""
-        stem = index.stemmer()
         wanted = set(terms)
         counts: dict[int | None, dict[str, int]] = {}
         entries: dict[str, list[tuple[int, int, int]]] = {term: [] for term in terms}
-        for turn, text, turn_before in self._turns:
-            stems = stem(text)
-            own = counts[turn] = {term: stems.count(term) for term in wanted.intersection(stems)}
+        for turn, stems, turn_before in self._turns:
+            own = counts[turn] = {term: stems[term] for term in wanted & stems.keys()}
             before = counts.get(turn_before, {})
             for term in own.keys() | before.keys():
                 count = own.get(term, 0)

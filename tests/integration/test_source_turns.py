@@ -102,6 +102,22 @@ def test_the_context_is_the_same_as_before_compaction(memory: Recollect) -> None
     ]
 
 
+def test_turns_that_were_read_once_are_ranked_as_at_first_until_they_are_erased(memory: Recollect) -> None:
+    compacted(memory)
+    query = "What is the serial number of the boiler?"
+    first, again = ask(memory, query), ask(memory, query)
+    assert [(item.id, item.text, item.score) for item in again.items] == [
+        (item.id, item.text, item.score) for item in first.items
+    ]
+    assert again.context == first.context
+
+    memory.erase("a", event_ids=["m00"])
+    after = ask(memory, query)
+    assert "m00" not in {item.id for item in after.items}
+    assert "21174500100" in first.context
+    assert "21174500100" not in after.context
+
+
 def test_a_summary_beside_its_sources_is_not_an_item(memory: Recollect) -> None:
     memory.compact("a", now=_START + timedelta(days=3))
     assert memory.tiers("a")["compressed"].episodes == 1

@@ -21,8 +21,8 @@ from recollect.events.envelope import DAY_US
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.queried_episodes import EpisodeDetails, EpisodeRow
 from recollect.projections.read_models.summary_sources import read_turns
+from recollect.projections.search_index.expired_turns import ExpiredTurn
 from recollect.projections.search_index.postings import PostingsWithTurns
-from recollect.projections.text.segments import search_segments
 
 #: Summaries whose sources are read: the best ones. Of 207 sessions of a user and an assistant, they hold as much of the
 #: evidence in the context as all messages did before compaction (`recollect bench compaction`).
@@ -81,44 +81,57 @@ def with_source_turns(context: SearchContext, summaries: Sequence[int]) -> Searc
             continue
         for source in sources[: _TURNS_MAX - len(summary_by_source)]:
             summary_by_source.setdefault(source, version)
-    turns = read_turns(context.log, context.namespace, sorted(summary_by_source))
+    turns = context.index.expired_turns.get(
+        sorted(summary_by_source),
+        lambda versions: read_turns(context.log, context.namespace, versions),
+        context.snapshot.keywords.stemmer(),
+    )
     turns = _bounded(turns, {version: rank for rank, version in enumerate(summaries)}, summary_by_source)
     return _with_turns(context, kept, turns, summary_by_source)
 
 
+def keep_text_flags(context: SearchContext, expanded: SearchContext) -> None:
+    """Keep the flags of texts that the ranking of a context `with_source_turns` has computed, for later searches."""
+    rows, is_live = context.episodes.live_rows(expanded.episodes.versions)
+    flags = expanded.episodes.text_flags
+    context.episodes.text_flags[rows] |= flags[is_live]
+    turns = expanded.episodes.versions[~is_live]
+    context.index.expired_turns.add_text_flags(turns.tolist(), flags[~is_live].tolist())
+
+
 def _bounded(
-    turns: Sequence[EpisodeRow], ranks: Mapping[int, int], summary_by_source: Mapping[int, int]
-) -> list[EpisodeRow]:
+    turns: Sequence[ExpiredTurn], ranks: Mapping[int, int], summary_by_source: Mapping[int, int]
+) -> list[ExpiredTurn]:
     """Return the turns of the best summaries whose texts have `_CHARS_MAX` characters together, in order.
 
     Parameters:
         ranks: the rank of each summary.
     """
-    best_first = sorted(turns, key=lambda turn: (ranks[summary_by_source[turn.version]], turn.version))
-    total_chars = np.cumsum([len(turn.text) for turn in best_first])
+    best_first = sorted(turns, key=lambda turn: (ranks[summary_by_source[turn.row.version]], turn.row.version))
+    total_chars = np.cumsum([len(turn.row.text) for turn in best_first])
     chosen = best_first[: int(np.searchsorted(total_chars, _CHARS_MAX, side="right"))]
-    return sorted(chosen, key=lambda turn: turn.version)
+    return sorted(chosen, key=lambda turn: turn.row.version)
 
 
 def _with_turns(
     context: SearchContext,
     kept: NDArray[np.bool_],
-    turns: Sequence[EpisodeRow],
+    turns: Sequence[ExpiredTurn],
     summary_by_source: Mapping[int, int],
 ) -> SearchContext:
     """Return the context with the `kept` episodes and `turns`."""
+    rows = [turn.row for turn in turns]
     summaries = {
         version: context.snapshot.episodes.details(version)
-        for version in {summary_by_source[turn.version] for turn in turns}
+        for version in {summary_by_source[row.version] for row in rows}
     }
-    details = {turn.version: _details(turn, summaries[summary_by_source[turn.version]]) for turn in turns}
-    texts = {turn.version: _indexed_text(turn) for turn in turns}
-    before = _turns_before(turns, summary_by_source)
-    rows = [_array_row(turn, before.get(turn.version), texts[turn.version]) for turn in turns]
-    indexed = [(turn.version, texts[turn.version], before.get(turn.version)) for turn in turns]
+    details = {row.version: _details(row, summaries[summary_by_source[row.version]]) for row in rows}
+    before = _turns_before(rows, summary_by_source)
+    array_rows = [_array_row(turn, before.get(turn.row.version)) for turn in turns]
+    stems = [(turn.row.version, turn.stems, before.get(turn.row.version)) for turn in turns]
     index = context.index._replace(
-        episodes=context.episodes.with_turns(kept, rows),
-        postings=PostingsWithTurns(context.index.postings, indexed),
+        episodes=context.episodes.with_turns(kept, array_rows, [turn.text_flags for turn in turns]),
+        postings=PostingsWithTurns(context.index.postings, stems),
     )
     return replace(context, snapshot=context.snapshot.with_turns(details), index=index)
 
@@ -140,12 +153,6 @@ def _details(turn: EpisodeRow, summary: EpisodeDetails) -> EpisodeDetails:
     )
 
 
-def _indexed_text(turn: EpisodeRow) -> str:
-    """Return the text of a turn as the keyword index has it: with the search terms of languages other than English."""
-    line = f"{turn.text} {turn.caption}" if turn.caption else turn.text
-    return " ".join([line, *search_segments(line)])
-
-
 def _turns_before(turns: Sequence[EpisodeRow], summary_by_source: Mapping[int, int]) -> dict[int, int]:
     """Return the turn before each of `turns` in its session and summary, by version."""
     before: dict[int, int] = {}
@@ -158,16 +165,17 @@ def _turns_before(turns: Sequence[EpisodeRow], summary_by_source: Mapping[int, i
     return before
 
 
-def _array_row(turn: EpisodeRow, previous: int | None, indexed_text: str) -> tuple[Any, ...]:
+def _array_row(turn: ExpiredTurn, previous: int | None) -> tuple[Any, ...]:
     """Return a turn in the columns of `EpisodeQueries.array_rows`."""
+    row = turn.row
     return (
-        turn.version,
-        turn.occurred_at_us,
-        turn.session_id,
-        turn.role,
-        turn.speaker,
-        turn.importance,
+        row.version,
+        row.occurred_at_us,
+        row.session_id,
+        row.role,
+        row.speaker,
+        row.importance,
         previous,
-        len(indexed_text.encode(errors="replace")),
+        turn.length,
         1,
     )
