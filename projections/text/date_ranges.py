@@ -52,6 +52,10 @@ _HINT = re.compile(
 )
 #: Characters before and after a hint that belong to its date, or to what follows and makes it none, at most.
 _AROUND_CHARS = 48
+#: What follows lasts, so it began in the past.
+_SINCE = ("since", "seit", "desde", "depuis")
+#: Characters before a date that have such a word.
+_WORD_CHARS = 8
 #: A longer range, such as `the last 999 years`, is not a date.
 _LONGEST = timedelta(days=36_525)
 
@@ -126,6 +130,9 @@ def _meant_range(
     """Return the time range that a match means; None when it is not a date."""
 
     def tense() -> Tense:
+        # What lasts since a date began at the last one: "it is broken since Monday" is no announcement.
+        if match.group().startswith(_SINCE) or _word_before(match).endswith(_SINCE):
+            return "past"
         if language is None:
             announced: Tense = "announced" if default is None and is_announced(match.string, *match.span()) else default
             return tense_around(match.string, *match.span()) or announced
@@ -140,6 +147,11 @@ def _meant_range(
     if span is None or not timedelta() < span[1] - span[0] <= _LONGEST:
         return None
     return span
+
+
+def _word_before(match: re.Match[str]) -> str:
+    """Return the last characters before a match, without spaces at their end."""
+    return match.string[max(0, match.start() - _WORD_CHARS) : match.start()].rstrip()
 
 
 _OF_YEAR = rf"(?:,? (?:of )?{YEAR})?"

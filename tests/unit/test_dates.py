@@ -259,3 +259,18 @@ def test_the_conversation_before_is_asked_for_by_its_words(question: str, previo
 def test_the_weekday_of_a_date_tells_its_year_or_its_month(text: str, start: tuple[int, int, int]) -> None:
     [date] = find_dates(text, datetime(2026, 1, 10, tzinfo=UTC))
     assert (date.start, date.end - date.start) == (datetime(*start, tzinfo=UTC), timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("deploys are broken since monday", (2026, 1, 5)),
+        ("it will not start since Friday, can you help?", (2026, 1, 9)),
+        ("ich bin seit Dienstag krank", (2026, 1, 6)),
+        ("deploys are frozen from Monday on", (2026, 1, 19)),
+    ],
+)
+def test_what_lasts_since_a_day_began_at_the_last_such_day(text: str, start: tuple[int, int, int]) -> None:
+    # A Monday.
+    [date] = find_dates(text, datetime(2026, 1, 12, tzinfo=UTC))
+    assert date.start == datetime(*start, tzinfo=UTC)
