@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -76,15 +77,22 @@ class RetrievalBenchmark:
         return namespace_folder(self.parts.settings.storage.data, conversation.namespace) / VECTORS_FILE
 
     def embed(self, conversation: Conversation, on_progress: OnPartProgress) -> None:
-        """Extract from, project and embed new events, as workers do."""
+        """Project new events, embed and extract from them at the same time, as workers do; embed what was extracted."""
         # With the default settings, so that the environment does not change the result.
         context = replace(self.parts.job_context, settings=JobSettings())
-        extract(context, conversation.namespace, now_us())
-        self.parts.read_models.catch_up(conversation.namespace)
         step = f"embedding {conversation.name}"
-        self.parts.vectors.embed_new(
-            conversation.namespace, on_progress=lambda done, total: on_progress(step, done, total)
-        )
+
+        def embed_new() -> None:
+            self.parts.read_models.catch_up(conversation.namespace)
+            self.parts.vectors.embed_new(
+                conversation.namespace, on_progress=lambda done, total: on_progress(step, done, total)
+            )
+
+        with ThreadPoolExecutor(1) as pool:
+            embedding = pool.submit(embed_new)
+            extract(context, conversation.namespace, now_us())
+            embedding.result()
+        embed_new()
 
     def ask(
         self,
