@@ -63,9 +63,9 @@ def best_sentences(text: str, short: str | None, words: Collection[str], tokens_
         if outline.tokens[index] <= remaining_tokens:
             chosen.append(index)
             remaining_tokens -= outline.tokens[index]
-    if chosen:
-        return _SEPARATOR.join(_sentence(text, outline, index) for index in sorted(chosen))
-    return cut_at_word(_sentence(text, outline, best_first[0]), remaining_tokens)
+    shortened = _SEPARATOR.join(_sentence(text, outline, index) for index in sorted(chosen))
+    # A sentence of unseen signs alone fits, and says nothing.
+    return shortened or cut_at_word(_sentence(text, outline, best_first[0]), remaining_tokens)
 
 
 def _sentence(text: str, outline: _Outline, index: int) -> str:
