@@ -6,10 +6,9 @@ makes them more frequent. Contexts with their fence are removed before the appen
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Sequence
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import Any
 
 import orjson
@@ -19,6 +18,7 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.events.envelope import EventDraft
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.events.validation import draft
+from recollect.projections.text.words import folded_words
 
 #: Words of a shingle, and the share of a text's shingles that a memory has, from which the text repeats it. On real
 #: conversations all verbatim echoes were found, and none of 967 other turns (PRIVACY §3.4).
@@ -32,7 +32,7 @@ _USER_WORDS_MIN = 25
 _CONTEXTS_MAX = 5
 _SHINGLES_MAX = 400_000
 _CHARS_MAX = 4_000
-_WORD = re.compile(r"\w+")
+_DIGEST_BYTES = 16
 
 #: A namespace and a session.
 _Key = tuple[str, str | None]
@@ -45,11 +45,13 @@ class RecallEchoes:
 
     def __init__(self) -> None:
         self._contexts = BoundedCache[_Key, tuple[_Context, ...]](_SHINGLES_MAX, _shingle_count)
+        #: The shingles of the memories recalled last, by the digest of the text; contexts share them.
+        self._shingles = BoundedCache[bytes, frozenset[int]](_SHINGLES_MAX, len)
         self._adding = threading.Lock()
 
     def add(self, namespace: str, session_id: str | None, items: Sequence[Item]) -> None:
         """Keep the shingles of a context that was recalled in a session."""
-        context = {item.id: _shingles(_words(item.text[:_CHARS_MAX])) for item in items}
+        context = {item.id: self._shingles_of(item.text[:_CHARS_MAX]) for item in items}
         if context:
             with self._adding:
                 contexts = self._contexts.get((namespace, session_id)) or ()
@@ -59,6 +61,7 @@ class RecallEchoes:
         """Drop what was recalled in the sessions of a namespace, since some of it was erased."""
         with self._adding:
             self._contexts.remove(lambda key: key[0] == namespace)
+            self._shingles.clear()
 
     def with_echoes(self, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
         """Return the drafts, and after them the status `echo` for each message that repeats recalled memories."""
@@ -73,6 +76,15 @@ class RecallEchoes:
                 changes.append(_echo(marked[-1], memory_ids))
         return [*marked, *changes]
 
+    def _shingles_of(self, text: str) -> frozenset[int]:
+        """Return the shingles of a memory's text; the same memories are recalled again and again."""
+        digest = blake2b(text.encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES).digest()
+        shingles = self._shingles.get(digest)
+        if shingles is None:
+            shingles = _shingles(folded_words(text))
+            self._shingles.put(digest, shingles)
+        return shingles
+
     def _repeated(self, namespace: str, event: EventDraft) -> list[str]:
         """Return the ids of the recalled memories that a message repeats; empty for other events."""
         if event.type not in ("message.added", "observation.recorded"):
@@ -82,7 +94,7 @@ class RecallEchoes:
             return []
         payload: dict[str, Any] = orjson.loads(event.payload)
         text: object = payload.get("text")
-        words = _words(text) if isinstance(text, str) else []
+        words = folded_words(text) if isinstance(text, str) else []
         if len(words) < _WORDS_MIN:
             return []
         own = _shingles(words)
@@ -92,11 +104,6 @@ class RecallEchoes:
             return []
         is_own_word = payload.get("role") == "user" and len(shared) < 2 and len(words) < _USER_WORDS_MIN
         return [] if is_own_word else sorted(shared)
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a text, case folded."""
-    return _WORD.findall(text.casefold())
 
 
 def _shingles(words: Sequence[str]) -> frozenset[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -33,12 +34,16 @@ from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
-from recollect.projections.text.words import STOP_WORDS, WORD
+from recollect.projections.text.words import STOP_WORDS, folded_words
 
 #: Two texts are duplicates when they are the same, or when this share of their distinct words is common; of shorter
 #: texts only the same ones are.
 _DUPLICATE_OVERLAP_MIN = 0.9
 _DUPLICATE_WORDS_MIN = 4
+#: The words in only one of two duplicates, at most, as a share of the words of both: a little more than a 19th.
+_MISSING_SHARE_MAX = (1 - _DUPLICATE_OVERLAP_MIN) / (1 + _DUPLICATE_OVERLAP_MIN) + 1e-6
+#: One word in this many is looked up in another text first.
+_SAMPLED_ONE_IN = 3
 
 
 class Thresholds(NamedTuple):
@@ -315,6 +320,8 @@ class _ComparedText(NamedTuple):
     whole: tuple[str, ...]
     #: The distinct words without stop words.
     words: set[str]
+    #: Some of the words, by which most texts differ.
+    sample: set[str]
 
 
 class _ChosenTexts:
@@ -339,8 +346,14 @@ class _ChosenTexts:
         length = len(text.words)
         if length >= _DUPLICATE_WORDS_MIN:
             for other_length, texts in self._by_length.items():
-                if min(length, other_length) >= _DUPLICATE_OVERLAP_MIN * max(length, other_length):
-                    duplicates += [position for position, words in texts if _have_same_words(text.words, words)]
+                if other_length >= _DUPLICATE_OVERLAP_MIN * length and length >= _DUPLICATE_OVERLAP_MIN * other_length:
+                    # Duplicates have no more words in only one of them; most pairs have more in the sample.
+                    missing_max = _MISSING_SHARE_MAX * (length + other_length)
+                    duplicates += [
+                        position
+                        for position, words in texts
+                        if len(text.sample - words) <= missing_max and _have_same_words(text.words, words)
+                    ]
         return min(duplicates, default=None)
 
 
@@ -353,8 +366,10 @@ def _have_same_words(words: set[str], others: set[str]) -> bool:
 def _compared(item: Item) -> _ComparedText:
     """Return the text of an item for comparison. The same words of two speakers are two statements."""
     text = item.text[:2_000]
-    words: list[str] = WORD.findall(text.casefold())
-    return _ComparedText((item.speaker or "", *(words or [text])), set(words) - STOP_WORDS)
+    words = folded_words(text)
+    distinct = set(words) - STOP_WORDS
+    sample = set(islice(distinct, len(distinct) // _SAMPLED_ONE_IN))
+    return _ComparedText((item.speaker or "", *(words or [text])), distinct, sample)
 
 
 def episode_items(

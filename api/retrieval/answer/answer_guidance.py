@@ -66,9 +66,14 @@ def _is_reliable(context: SearchContext, item: Item) -> bool:
 def _coverage(context: SearchContext, items: Sequence[Item]) -> float:
     """Return the share of the query's words in the items with sources, compared by stem."""
     stem = context.snapshot.keywords.stemmer()
-    cited = {term for item in items if item.source_events for term in stem(f"{item.speaker or ''} {item.text}")}
     words = [stem(word) for word in context.query.words]
-    return sum(bool(stems) and cited.issuperset(stems) for stems in words) / len(words) if words else 0.0
+    missing = {term for stems in words for term in stems}
+    for item in items:
+        if not missing:
+            break
+        if item.source_events:
+            missing.difference_update(stem(f"{item.speaker or ''} {item.text}"))
+    return sum(bool(stems) and missing.isdisjoint(stems) for stems in words) / len(words) if words else 0.0
 
 
 def _entities(context: SearchContext, items: Sequence[Item]) -> tuple[str, ...]:

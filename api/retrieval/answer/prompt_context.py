@@ -13,15 +13,13 @@ from typing import Literal
 
 import orjson
 
+from recollect.api.retrieval.answer.best_sentences import best_sentences
 from recollect.api.retrieval.answer.rendered_dates import Occasion, explained_dates, month
 from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.envelope import rfc3339
-from recollect.jobs.summarising.sentence_content import readable
-from recollect.projections.text.prompt_fence import fence, single_line, single_lines
-from recollect.projections.text.sentences import split_sentences
-from recollect.projections.text.tokens import cut_at_word, estimate_tokens
-from recollect.projections.text.words import content_words
+from recollect.projections.text.prompt_fence import fence, single_line
+from recollect.projections.text.tokens import estimate_tokens
 
 #: Tokens of the fence, the headings and the current day.
 _FRAME_TOKENS = 58
@@ -305,31 +303,8 @@ def _fitted(line: Line, tokens_max: int, words: Collection[str]) -> Line:
 
 
 def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
-    """Return a line of at most `tokens_max` tokens: the sentences with most words of the query, in order.
-
-    Of equal ones, those of the short form come first. Headings and openers such as "Certainly!" say nothing.
-    """
+    """Return a line of at most `tokens_max` tokens: the sentences with most words of the query."""
     notes = _notes(line.item)
     remaining_tokens = tokens_max - estimate_tokens(line.prefix + notes) - 3
-    sentences = single_lines(line.item.text, split_sentences(line.item.text)) or [""]
-    query_words = set(words)
-    sentence_words = [content_words(sentence) for sentence in sentences]
-    plain = [readable(sentence) for sentence in sentences]
-    short = single_line(line.item.short or "")
-
-    def rank(index: int) -> tuple[int, bool, int]:
-        is_new = bool(plain[index]) if not short else single_line(plain[index]) not in short
-        return -len(query_words & sentence_words[index]), is_new, index
-
-    statements = [index for index, text in enumerate(plain) if text and len(sentence_words[index]) > 1]
-    by_shared_words = sorted(statements or range(len(sentences)), key=rank)
-    chosen: list[int] = []
-    for index in by_shared_words:
-        tokens = estimate_tokens(f"{sentences[index]} … ")
-        if tokens <= remaining_tokens:
-            chosen.append(index)
-            remaining_tokens -= tokens
-    text = " … ".join(sentences[index] for index in sorted(chosen)) or cut_at_word(
-        sentences[by_shared_words[0]], remaining_tokens
-    )
+    text = best_sentences(line.item.text, line.item.short, words, remaining_tokens)
     return replace(line, body=f"{text} …{notes}", is_final=True)

@@ -10,11 +10,15 @@ import numpy as np
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.projections.queries.queried_episodes import EpisodeDetails
 from recollect.projections.search_index.episode_arrays import Ints
-from recollect.projections.text.words import WORD
+from recollect.projections.text.words import folded_words
 
 #: Characters of a text that are compared.
 _CHARS_MAX = 2_000
+#: Characters at the beginning of a text, and words in them, by which most texts differ.
+_BEGINNING_CHARS = 100
+_BEGINNING_WORDS = 5
 #: Repetitions of one text that are named as its sources.
 _SOURCES_MAX = 50
 
@@ -40,25 +44,58 @@ def distinct_episodes(context: SearchContext, ranked: RankedEpisodes, count: int
 
     Letter case, punctuation and white space make no difference.
     """
+    texts = _Texts()
     #: Time, version, id and candidate of the episodes with each text.
-    groups: dict[tuple[str, ...], list[tuple[int, int, str, int]]] = {}
+    groups: dict[int, list[tuple[int, int, str, int]]] = {}
     positions: list[int] = []
     order: list[int] = ranked.order.tolist()
     versions: list[int] = context.episodes.versions[ranked.candidates.rows[ranked.order]].tolist()
     context.snapshot.episodes.read_details(versions[:count])
     for position, (candidate, version) in enumerate(zip(order, versions, strict=True)):
         episode = context.snapshot.episodes.details(version)
-        text = " ".join(WORD.findall(episode.text[:_CHARS_MAX].casefold())) or episode.text
-        key = (episode.speaker, text, episode.caption or "")
-        if key not in groups:
+        first = texts.first_with(episode)
+        if first == version:
             if len(positions) == count:
                 # A repetition after the last candidate would only add to its sources.
                 break
             positions.append(position)
-        groups.setdefault(key, []).append((episode.occurred_at_us, version, episode.id, candidate))
+        groups.setdefault(first, []).append((episode.occurred_at_us, version, episode.id, candidate))
     newest_first = [sorted(group, reverse=True) for group in groups.values()]
     return DistinctEpisodes(
         np.array(positions, np.int64),
         np.array([group[0][3] for group in newest_first], np.int64),
         [tuple(id for _, _, id, _ in group[1:_SOURCES_MAX]) for group in newest_first],
     )
+
+
+class _Texts:
+    """The episodes of a ranking by what they say. Most texts differ in their first words, so few are read whole."""
+
+    def __init__(self) -> None:
+        #: The first episode with each speaker and beginning.
+        self._by_beginning: dict[tuple[str, tuple[str, ...]], EpisodeDetails] = {}
+        #: The version of the first episode with each whole text, of the beginnings that several episodes have.
+        self._by_text: dict[tuple[str, str, str], int] = {}
+
+    def first_with(self, episode: EpisodeDetails) -> int:
+        """Return the version of the first episode with the text and the speaker of `episode`: its own if it is new."""
+        first = self._by_beginning.setdefault((episode.speaker, _beginning(episode.text)), episode)
+        if first.version == episode.version:
+            return episode.version
+        self._by_text.setdefault(_key(first), first.version)
+        return self._by_text.setdefault(_key(episode), episode.version)
+
+
+def _key(episode: EpisodeDetails) -> tuple[str, str, str]:
+    """Return what two episodes with the same text and speaker have in common."""
+    text = " ".join(folded_words(episode.text[:_CHARS_MAX])) or episode.text
+    return (episode.speaker, text, episode.caption or "")
+
+
+def _beginning(text: str) -> tuple[str, ...]:
+    """Return the first words of a text."""
+    words = folded_words(text[:_BEGINNING_CHARS])
+    # The last word may go on after the beginning.
+    if len(words) <= _BEGINNING_WORDS:
+        words = folded_words(text[:_CHARS_MAX])
+    return tuple(words[:_BEGINNING_WORDS])

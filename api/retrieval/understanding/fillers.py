@@ -65,9 +65,10 @@ def is_acknowledgement(text: str, names: Collection[str] = ()) -> bool:
     Parameters:
         names: names of participants that the message addresses, case-folded.
     """
-    words = set(WORD.findall(_FAREWELL.sub(" ", text[:_CHARS_MAX]).casefold())) - set(names)
-    is_short = len(text) < _CHARS_MAX and len(words) <= _WORDS_MAX
-    return bool(text.strip()) and is_short and "?" not in text and _ACKNOWLEDGING.issuperset(words)
+    if len(text) >= _CHARS_MAX or "?" in text or not text.strip():
+        return False
+    words = set(WORD.findall(_FAREWELL.sub(" ", text).casefold())) - set(names)
+    return len(words) <= _WORDS_MAX and _ACKNOWLEDGING.issuperset(words)
 
 
 def is_greeting(text: str, names: Collection[str] = ()) -> bool:
@@ -76,9 +77,12 @@ def is_greeting(text: str, names: Collection[str] = ()) -> bool:
     Parameters:
         names: names of participants that the message addresses, case-folded.
     """
+    if len(text) >= _CHARS_MAX:
+        return False
     words = set(WORD.findall(text.casefold()[:_CHARS_MAX])) - set(names)
-    is_short = len(text) < _CHARS_MAX and len(words) <= _WORDS_MAX
-    return is_short and not _GREETING.isdisjoint(words) and (_GREETING | _ACKNOWLEDGING).issuperset(words)
+    return (
+        len(words) <= _WORDS_MAX and not _GREETING.isdisjoint(words) and (_GREETING | _ACKNOWLEDGING).issuperset(words)
+    )
 
 
 def addressed_names(text: str) -> frozenset[str]:

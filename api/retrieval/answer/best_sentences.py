@@ -1,0 +1,119 @@
+"""Best sentences: shortens a text to the sentences with most words of the query.
+
+What does not depend on the query is found once for each text, and cached by its digest as places in the text, so that
+no text stays in memory: finding the sentences of a long answer takes two milliseconds.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Sequence, Set
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from recollect.events.storage.bounded_cache import BoundedCache
+from recollect.jobs.summarising.sentence_content import readable
+from recollect.projections.text.prompt_fence import is_plain, single_line
+from recollect.projections.text.sentences import sentence_bounds
+from recollect.projections.text.tokens import cut_at_word, estimate_tokens
+from recollect.projections.text.words import content_words
+
+#: Sentences of all cached outlines, about 14 bytes each.
+_SENTENCES_MAX = 400_000
+_DIGEST_BYTES = 16
+#: Between two sentences that do not follow each other.
+_SEPARATOR = " … "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outline:
+    """The sentences of a text: where they are, and what they are worth. Arrays have one entry for each sentence."""
+
+    starts: array[int]
+    ends: array[int]
+    #: The estimated tokens with the separator.
+    tokens: array[int]
+    #: 1 for sentences that the short form of the text lacks; without a short form, for sentences that say something.
+    is_new: bytes
+    #: Sentences that are more than a heading or an opener such as "Certainly!"; all when there are none.
+    statements: Sequence[int]
+    #: Whether the sentences can be shown as they are.
+    is_plain: bool
+
+
+#: The outlines of the texts shortened last, by the digest of the text and its short form.
+_cached_outlines: BoundedCache[bytes, _Outline] = BoundedCache(_SENTENCES_MAX, lambda outline: len(outline.starts))
+
+
+def best_sentences(text: str, short: str | None, words: Collection[str], tokens_max: int) -> str:
+    """Return the sentences of `text` with most of `words`, at most `tokens_max` tokens, in order, on one line.
+
+    Of equal ones, those of the short form come first. Headings and openers such as "Certainly!" say nothing.
+
+    Parameters:
+        short: the short form of the text.
+        words: the words of the query, case folded.
+    """
+    outline = _outline(text, short)
+    shared = _shared_words(text, outline, set(words))
+    best_first = sorted(outline.statements, key=lambda index: (-shared[index], outline.is_new[index], index))
+    chosen: list[int] = []
+    remaining_tokens = tokens_max
+    for index in best_first:
+        if outline.tokens[index] <= remaining_tokens:
+            chosen.append(index)
+            remaining_tokens -= outline.tokens[index]
+    shortened = _SEPARATOR.join(_sentence(text, outline, index) for index in sorted(chosen))
+    # A sentence of unseen signs alone fits, and says nothing.
+    return shortened or cut_at_word(_sentence(text, outline, best_first[0]), remaining_tokens)
+
+
+def _sentence(text: str, outline: _Outline, index: int) -> str:
+    """Return a sentence on one line."""
+    line = " ".join(text[outline.starts[index] : outline.ends[index]].split())
+    return line if outline.is_plain else single_line(line)
+
+
+def _shared_words(text: str, outline: _Outline, words: Set[str]) -> list[int]:
+    """Return the number of `words` that each sentence has."""
+    counts = [0] * len(outline.starts)
+    if not outline.is_plain:
+        # Unseen signs may stand within a word.
+        return [len(words & content_words(_sentence(text, outline, index))) for index in range(len(counts))]
+    folded = text.casefold()
+    # Most sentences have none of the words, not even within others.
+    present = {word for word in words if word in folded}
+    for index, (start, end) in enumerate(zip(outline.starts, outline.ends, strict=True)):
+        sentence = text[start:end].casefold()
+        if any(word in sentence for word in present):
+            counts[index] = len(present & content_words(sentence))
+    return counts
+
+
+def _outline(text: str, short: str | None) -> _Outline:
+    """Return the outline of a text, which is found once."""
+    key = "\x00".join((short or "", text)).encode(errors="surrogatepass")
+    digest = blake2b(key, digest_size=_DIGEST_BYTES).digest()
+    outline = _cached_outlines.get(digest)
+    if outline is None:
+        outline = _new_outline(text, single_line(short or ""))
+        _cached_outlines.put(digest, outline)
+    return outline
+
+
+def _new_outline(text: str, short: str) -> _Outline:
+    """Return the outline of a text with a short form on one line."""
+    bounds = [*sentence_bounds(text)] or [(0, 0)]
+    plain = is_plain(text)
+    lines = [" ".join(text[start:end].split()) for start, end in bounds]
+    sentences = lines if plain else [single_line(line) for line in lines]
+    readables = [readable(sentence) for sentence in sentences]
+    statements = [index for index, text in enumerate(readables) if text and len(content_words(sentences[index])) > 1]
+    return _Outline(
+        starts=array("L", [start for start, _ in bounds]),
+        ends=array("L", [end for _, end in bounds]),
+        tokens=array("L", [estimate_tokens(f"{sentence}{_SEPARATOR}") for sentence in sentences]),
+        is_new=bytes(bool(text) if not short else single_line(text) not in short for text in readables),
+        statements=array("L", statements or range(len(bounds))),
+        is_plain=plain,
+    )
