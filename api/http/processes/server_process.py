@@ -29,9 +29,9 @@ from recollect.api.http.uvicorn_config import switch_threads_soon, uvicorn_confi
 from recollect.api.memory.recollect import Recollect
 from recollect.events.errors import RecollectError
 
-#: The background process gets a tenth of the processor time that a process gets which answers requests, while both want
+#: The background process gets a third of the processor time that a process gets which answers requests, while both want
 #: it, so that nightly work and long imports do not delay answers.
-_BACKGROUND_NICE = 10
+_BACKGROUND_NICE = 5
 
 
 def run_server_process(shared: Shared, number: int, started: Connection) -> None:
