@@ -27,6 +27,8 @@ class StagedEncryption:
         #: The id and the cipher of each key in use, of the generation `_generation` of the key store.
         self._ciphers: dict[Owner, tuple[bytes, AESGCM]] = {}
         self._generation = 0
+        #: Whether every owner of the transaction has a key.
+        self._has_all_keys = True
         #: A nonce for each draft of the transaction.
         self._nonces = nonces(0)
 
@@ -36,11 +38,21 @@ class StagedEncryption:
         if not self._encrypts:
             return
         self._nonces = nonces(sum(len(request.drafts) for request in requests))
-        owners = {(request.namespace, draft.subject) for request in requests for draft in request.drafts}
+        owners = {
+            (request.namespace, subject)
+            for request in requests
+            for subject in {draft.subject for draft in request.drafts}
+        }
         if self.keys.generation != self._generation or len(self._ciphers) > CIPHERS_MAX:
             self._ciphers = {}
             self._generation = self.keys.generation
         self._add_keys(owners - self._ciphers.keys())
+        self._has_all_keys = owners <= self._ciphers.keys()
+
+    @property
+    def admits_all(self) -> bool:
+        """Return whether `check` refuses no event of the transaction."""
+        return self._has_all_keys and not self.keys.has_erasures
 
     def check(self, namespace: str, draft: EventDraft) -> None:
         """Raise `Erased` for an event of an erased namespace or subject."""

@@ -109,7 +109,9 @@ class Staging:
         """Stage all events of `request`, or none when one of them is refused."""
         head = self.heads[request.namespace]
         rows_before, head_before = len(self.rows), head.state()
-        may_refuse = self._encryption is not None or request.expected_version is not None
+        may_refuse = request.expected_version is not None or (
+            self._encryption is not None and not self._encryption.admits_all
+        )
         recorded: list[Appended] = []
         try:
             for index, draft in enumerate(request.drafts):

@@ -117,6 +117,11 @@ class KeyStore:
             kids |= stored
         return {owner: kids[name] for owner, name in folded.items() if name in kids and not self._is_blocked(*name)}
 
+    @property
+    def has_erasures(self) -> bool:
+        """Return whether the events of a namespace or of a subject are refused."""
+        return bool(self._tombstones)
+
     def check_not_erased(self, namespace: str, subject: str | None) -> None:
         """Raise `Erased` when the namespace or its subject was erased."""
         if not self._tombstones:

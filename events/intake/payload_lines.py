@@ -14,8 +14,8 @@ from recollect.events.envelope import EventDraft
 def to_read(drafts: Sequence[EventDraft], search: Callable[[str], set[int]]) -> Iterator[int]:
     """Yield the places of the drafts that may have what is searched for, which the caller then reads one by one.
 
-    Payloads with other letters than ASCII are among them: they have forms of their own, and with a single one of these
-    letters the search of all lines takes twice as long.
+    Payloads with other letters than ASCII are searched apart: with a single one of these letters the search of all
+    lines takes twice as long.
 
     Parameters:
         search: returns the numbers of the lines of a text that may have it.
@@ -23,15 +23,14 @@ def to_read(drafts: Sequence[EventDraft], search: Callable[[str], set[int]]) -> 
     if len(drafts) == 1:
         yield 0
         return
-    places: list[int] = []
+    plain: list[int] = []
+    others: list[int] = []
     for place, draft in enumerate(drafts):
-        if draft.payload.isascii():
-            places.append(place)
-        else:
-            yield place
-    # JSON writes a newline as an escape, so a payload is a line.
-    lines = b"\n".join([drafts[place].payload for place in places]).decode()
-    yield from map(places.__getitem__, sorted(search(lines)) if lines else ())
+        (plain if draft.payload.isascii() else others).append(place)
+    for places in (plain, others):
+        # JSON writes a newline as an escape, so a payload is a line.
+        lines = b"\n".join([drafts[place].payload for place in places]).decode()
+        yield from map(places.__getitem__, sorted(search(lines)) if lines else ())
 
 
 def line_numbers(text: str | bytes, places: Iterable[int]) -> Iterator[int]:

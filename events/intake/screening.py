@@ -87,7 +87,7 @@ def screen_all(drafts: Sequence[EventDraft], policies: SecretPolicies) -> list[E
 
 
 def _lines_to_change(payloads: str) -> set[int]:
-    """Return the numbers of the lines, each a payload in ASCII, that `_may_change`, of all in one pass."""
+    """Return the numbers of the lines, each a payload, that `_may_change`, of all in one pass."""
     numbers = lines_with_formats(payloads) | lines_stating_secrets(payloads)
     if "<" in payloads:
         numbers.update(line_numbers(payloads, (match.start() for match in _TAGS.finditer(payloads))))

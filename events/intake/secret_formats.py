@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from stdnum import iban, luhn  # pyright: ignore[reportMissingTypeStubs] -- the package has no types
 
-from recollect.events.intake.payload_lines import lines_with
+from recollect.events.intake.payload_lines import line_numbers, lines_with
 
 
 class Secret(NamedTuple):
@@ -127,12 +127,19 @@ def secrets_by_format(text: str) -> Iterator[Secret]:
 
 
 def lines_with_formats(lines: str) -> set[int]:
-    """Return the numbers of the lines of which `may_have_format` holds, of many lines of ASCII in one pass."""
+    """Return the numbers of the lines of which `may_have_format` holds, of many lines in one pass.
+
+    The lines are all of ASCII, or none is.
+    """
     encoded = lines.encode()
-    return set[int]().union(
+    numbers = set[int]().union(
         lines_with(b"://", encoded),
         lines_with(b"PRIVATE KEY", encoded),
         lines_with(_RUN, encoded.translate(_RUN_LETTERS)),
+    )
+    if not lines.isascii():
+        return numbers.union(line_numbers(lines, (match.start() for match in _DIGITS.finditer(lines))))
+    return numbers.union(
         lines_with(_ACCOUNT_BEGIN, encoded.translate(_LETTERS_AND_DIGITS)),
         lines_with(_CARD_DIGITS, encoded.translate(_DIGIT_LETTERS, b" -")),
     )

@@ -32,7 +32,7 @@ def append_derived(context: JobContext, namespace: str, plan: Plan) -> int:
     a new plan is made. So of two workers on the same job, one appends the events and the other appends none.
     """
     for _ in range(_PLANS_MAX):
-        context.read_models.catch_up(namespace)
+        context.catch_up(namespace)
         with context.read_models.reading(namespace) as snapshot:
             version = snapshot.version
             drafts = with_quarantine(plan(snapshot))
@@ -56,7 +56,7 @@ def append_all_derived(context: JobContext, namespace: str, plan: Plan) -> int:
         if not new:
             break
         total += new
-        context.foreground.pause(context.stop)
+        context.pause()
     return total
 
 

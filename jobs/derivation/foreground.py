@@ -19,6 +19,9 @@ PAUSE_SECONDS_MAX = 2.0
 _WORK_SECONDS_MIN = 0.002
 #: Seconds between two looks whether requests are still answered.
 _LOOK_SECONDS = 0.02
+#: Seconds after a request in which the next one is expected. A thread that pauses gets Python's lock, and looks, when
+#: the event loop waits for its clients; the requests that share a commit have all ended then, and their clients go on.
+_QUIET_SECONDS = 0.02
 
 
 class Foreground:
@@ -26,6 +29,8 @@ class Foreground:
 
     def __init__(self) -> None:
         self._requests = 0
+        #: When the last request has ended for `_QUIET_SECONDS`, in monotonic seconds.
+        self._quiet_at = 0.0
         #: Held while the numbers of this object are changed.
         self._counting = threading.Lock()
         #: When the pauses for all work so far are over, in monotonic seconds.
@@ -35,8 +40,8 @@ class Foreground:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a request is being answered."""
-        return self._requests > 0
+        """Return whether a request is being answered, or was a moment ago."""
+        return self._requests > 0 or time.monotonic() < self._quiet_at
 
     def begin(self) -> None:
         """Count a request that begins; `end` follows."""
@@ -47,6 +52,7 @@ class Foreground:
         """Count the end of a request."""
         with self._counting:
             self._requests -= 1
+            self._quiet_at = time.monotonic() + _QUIET_SECONDS
 
     def pause(self, stop: threading.Event) -> None:
         """Pause this thread for what it and other threads have worked, and end when no request is being answered.

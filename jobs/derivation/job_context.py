@@ -12,7 +12,7 @@ from recollect.jobs.derivation.foreground import Foreground
 from recollect.jobs.job_settings import JobSettings
 from recollect.jobs.llm.client import LlmClient
 from recollect.projections.embeddings.vectors import CurrentVectors
-from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.read_models.read_models import ProjectionProgress, ReadModels
 
 #: Namespaces whose last look is kept: 0.3 kB each.
 _LOOKS_MAX = 100_000
@@ -48,6 +48,18 @@ class JobContext:
     stop: threading.Event = field(default_factory=threading.Event)
     #: The requests of this process, for which background threads pause.
     foreground: Foreground = field(default_factory=Foreground)
+
+    def catch_up(self, namespace: str) -> ProjectionProgress:
+        """Project the new events of a namespace, with a pause after each batch while requests are answered.
+
+        Under steady appends there are always further events: a thread that pauses at the end only takes half of a
+        processor.
+        """
+        return self.read_models.catch_up(namespace, pause=self.pause)
+
+    def pause(self) -> None:
+        """Pause this thread while requests are answered; see `Foreground.pause`."""
+        self.foreground.pause(self.stop)
 
 
 #: A job takes the context, a namespace and the current time in microseconds since 1970 UTC, and returns the number of

@@ -101,28 +101,28 @@ def declare_actors(
     """
 
     def project(namespace: str) -> None:
-        context.read_models.catch_up(namespace)
+        context.catch_up(namespace)
         actors.embed.send(namespace)
         actors.process_background.send(namespace)
-        context.foreground.pause(context.stop)
+        context.pause()
 
     def embed(namespace: str) -> None:
         deadline = time.monotonic() + _EMBED_SECONDS_MAX
         # Another machine may have projected the events into its own files.
-        context.read_models.catch_up(namespace)
+        context.catch_up(namespace)
         context.vectors().embed_new(namespace, stop=context.stop, deadline=deadline)
         if time.monotonic() > deadline and not context.stop.is_set():
             actors.embed.send(namespace)
 
     def process_background(namespace: str) -> None:
-        version = context.read_models.catch_up(namespace).version
+        version = context.catch_up(namespace).version
         for job in LIVE_JOBS.values():
             try:
                 job.work(context, namespace, now_us())
             except InterruptedError as error:
                 raise _Stopping(str(error)) from error
         run_store.note_read(folder_name(namespace), version)
-        context.foreground.pause(context.stop)
+        context.pause()
 
     def run(job: str, scheduled_at_us: int, after: str) -> None:
         try:
@@ -177,7 +177,7 @@ def _outcomes(
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the batch is processed again later")
         yield run_job(context, job, head, at_us)
-        context.foreground.pause(context.stop)
+        context.pause()
 
 
 def _record(run_store: RunStore, job: str, scheduled_at_us: int, outcome: Outcome) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -39,6 +39,8 @@ _logger = logging.getLogger(__name__)
 _LOG_SECONDS_MIN = 0.1
 #: Missing events over which a read model is replayed in bulk instead of caught up: some seconds of projecting.
 FAR_BEHIND_EVENTS = 20_000
+#: Events between two pauses: some 30 ms of projecting, so that three threads can pause for ten times as long.
+_PAUSE_EVENTS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,11 +192,14 @@ class ReadModels:
         #: Follows the erasures of the log.
         self.purges = Purges(data, log, self._rebuild_after_erasure, self._open_files.drop)
 
-    def catch_up(self, namespace: str, *, deadline: float | None = None) -> ProjectionProgress:
+    def catch_up(
+        self, namespace: str, *, deadline: float | None = None, pause: Callable[[], None] | None = None
+    ) -> ProjectionProgress:
         """Project the events after the checkpoint; return the new progress.
 
         Parameters:
             deadline: `time.monotonic()` seconds after which no further batch begins; None projects up to the head.
+            pause: called between two batches, while other threads may use the read model.
 
         Raises:
             StorageError: the file cannot be written.
@@ -204,9 +209,9 @@ class ReadModels:
         """
         answer_by = None if deadline is None else max(deadline, time.monotonic() + _LOG_SECONDS_MIN)
         with answers_by(answer_by):
-            return self._catch_up(namespace, deadline)
+            return self._catch_up(namespace, deadline, pause)
 
-    def _catch_up(self, namespace: str, deadline: float | None) -> ProjectionProgress:
+    def _catch_up(self, namespace: str, deadline: float | None, pause: Callable[[], None] | None) -> ProjectionProgress:
         head = self._head(namespace, deadline)
         if head == 0:
             return ProjectionProgress(namespace=namespace, version=0, head=0, parked=None)
@@ -214,7 +219,10 @@ class ReadModels:
             self._rebuild_far_behind(namespace, head)
         with self._using(namespace) as read_model:
             if read_model.projector.row.checkpoint < head:
-                self._project(read_model, head, deadline)
+                batch = self._first_batch_events
+                while self._project(read_model, head, deadline, batch, is_alone=pause is not None) and pause:
+                    pause()
+                    batch = min(_PAUSE_EVENTS, self._batch_events)
             elif read_model.projector.row.checkpoint > head:
                 self._check_rewound(read_model, namespace)
             return self._progress(read_model, namespace, head)
@@ -327,10 +335,7 @@ class ReadModels:
             self._begin_generation(namespace, namespace_folder(self.data, namespace))
 
     def _rebuild_far_behind(self, namespace: str, head: int) -> None:
-        """Replay a read model that lacks most of a long log, after a change of schema or the loss of its file.
-
-        A replay in bulk is much faster than a catch-up.
-        """
+        """Replay a read model that lacks most of a long log: in bulk, that is much faster than a catch-up."""
         progress = self.progress(namespace)
         if progress.parked is None and progress.behind > self._far_behind_events and progress.behind > head // 2:
             try:
@@ -339,18 +344,22 @@ class ReadModels:
                 # A catch-up projects the events before the failing one and parks the namespace.
                 _logger.warning("namespace %.12s cannot be replayed", folder_name(namespace), exc_info=True)
 
-    def _project(self, read_model: _OpenReadModel, head: int, deadline: float | None) -> None:
-        """Project events up to `head` in batches, until `deadline`."""
+    def _project(
+        self, read_model: _OpenReadModel, head: int, deadline: float | None, batch: int, *, is_alone: bool
+    ) -> bool:
+        """Project events up to `head`, in batches until `deadline` or in one alone; return whether more can follow."""
         timeout = -1 if deadline is None else max(0.0, deadline - time.monotonic())
         if not read_model.lock.acquire(timeout=timeout):
-            return
+            return False
         try:
-            batch = self._first_batch_events
             with storage_errors(read_model.path), read_model.busy_until(deadline):
                 while read_model.projector.row.checkpoint < head and read_model.projector.advance(batch):
                     if deadline is not None and time.monotonic() > deadline:
-                        return
+                        return False
+                    if is_alone:
+                        return read_model.projector.row.checkpoint < head
                     batch = self._batch_events
+            return False
         finally:
             read_model.lock.release()
 

@@ -119,6 +119,22 @@ def test_a_passed_deadline_stops_after_a_batch_and_the_next_call_goes_on(log: Sq
     assert models.catch_up("a").version == 500
 
 
+def test_a_catch_up_pauses_after_each_batch_and_lets_other_threads_project_meanwhile(
+    log: SqliteLog, models: ReadModels
+) -> None:
+    append(log, "a", *(message(str(number)) for number in range(1_000)))
+    versions: list[int] = []
+
+    def pause() -> None:
+        # It would wait for ever for a lock that the paused catch-up holds.
+        versions.append(models.catch_up("a", deadline=0.0).version)
+
+    progress = models.catch_up("a", pause=pause)
+    assert (progress.version, progress.behind) == (1_000, 0)
+    assert versions == sorted(set(versions))
+    assert len(versions) > 1
+
+
 def test_a_reader_sees_one_moment_while_folding_goes_on(log: SqliteLog, models: ReadModels) -> None:
     append(log, "a", message("x"))
     models.catch_up("a")

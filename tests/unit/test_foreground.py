@@ -68,6 +68,17 @@ def test_a_pause_ends_with_the_last_request(unbounded: None) -> None:
     pausing.join()
 
 
+def test_a_pause_goes_on_between_a_request_and_the_next_one(unbounded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_QUIET_SECONDS", 0.5)
+    foreground = Foreground()
+    foreground.begin()
+    pausing = Pausing(foreground)
+    foreground.end()
+    assert not pausing.ended.wait(0.2)
+    assert pausing.ended.wait(30)
+    pausing.join()
+
+
 def test_a_pause_ends_when_the_process_stops(unbounded: None) -> None:
     foreground = Foreground()
     foreground.begin()
@@ -111,6 +122,7 @@ def test_threads_pause_one_after_the_other_and_together_within_the_limit(monkeyp
 def test_a_request_counts_from_its_admission_to_its_answer(
     memory: Recollect, monkeypatch: pytest.MonkeyPatch, path: str, body: object
 ) -> None:
+    monkeypatch.setattr(module, "_QUIET_SECONDS", 0.0)
     app = create_app(memory)
     foreground: Foreground = app.state.foreground
     assert foreground is memory.parts.job_context.foreground
