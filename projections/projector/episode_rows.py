@@ -32,26 +32,29 @@ AddedEpisode = tuple[RecordedEvent, Episode, int | None, Sequence[str]]
 def episode_row(added: AddedEpisode, importance: int, terms: str | None) -> tuple[Any, ...]:
     """Return the bindings of `ADD_EPISODE`."""
     event, episode, previous, _ = added
+    # Unpacked, which takes half the time of reading the fields by name.
+    _, version, id, _, _, occurred_at_us, _, session_id, actor, causation_id, *_ = event
+    type, speaker, text, _, role, caption, outcome, metadata, tags, details, _ = episode
     return (
-        event.version,
-        event.id,
-        event.session_id,
+        version,
+        id,
+        session_id,
         previous,
-        event.occurred_at_us,
-        episode.type,
-        episode.role,
-        episode.speaker,
-        episode.text,
-        episode.caption,
+        occurred_at_us,
+        type,
+        role,
+        speaker,
+        text,
+        caption,
         importance,
-        episode.outcome,
-        estimate_tokens(episode.text),
+        outcome,
+        estimate_tokens(text),
         terms,
-        event.actor,
-        event.causation_id,
-        json_or_none(episode.tags) if episode.tags else None,
-        episode.details,
-        json_or_none(episode.metadata) if episode.metadata else None,
+        actor,
+        causation_id,
+        json_or_none(tags) if tags else None,
+        details,
+        json_or_none(metadata) if metadata else None,
     )
 
 
