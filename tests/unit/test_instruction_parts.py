@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -66,6 +69,14 @@ def score_of_whole() -> Callable[[str], int]:
             return instruction_score(text)
 
     return score
+
+
+def test_no_match_of_a_rule_is_longer_than_its_rule_says() -> None:
+    # The standard library measures patterns, in a module that has no public name.
+    parse: Any = importlib.import_module("re._parser").parse
+    for rule in vars(module)["_RULES"]:
+        _, chars_max = parse(rule.pattern.pattern, rule.pattern.flags & ~re.UNICODE).getwidth()
+        assert chars_max <= rule.chars_max, rule.name
 
 
 @given(text=_TEXTS)
