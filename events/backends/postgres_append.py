@@ -128,7 +128,7 @@ def write_at_once(
     """Lock the heads, write what was staged and commit, in one round trip.
 
     Returns:
-        False when another writer has moved one of the heads; then nothing is written.
+        False when another writer has moved one of the heads, or an id is recorded; then nothing is written.
     """
     try:
         with connection.pipeline():
@@ -139,7 +139,7 @@ def write_at_once(
             _move_heads(connection, moved, versions_before)
             connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
             connection.execute("COMMIT")
-    except pg.DivisionByZero:
+    except (pg.DivisionByZero, pg.UniqueViolation):
         connection.rollback()
         return False
     return True

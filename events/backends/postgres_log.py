@@ -237,7 +237,9 @@ class PostgresLog(GroupCommitLog):
         while True:
             try:
                 with self._storage_errors(), answers_by(deadline):
-                    moved = self._write(requests, new_ids=set() if commit_requested else generated_ids)
+                    moved = None if commit_requested else self._write_at_once(requests)
+                    if moved is None:
+                        moved = self._write(requests, new_ids=set() if commit_requested else generated_ids)
             except _TransactionLost as lost:
                 commit_requested |= lost.committing
                 if time.monotonic() < deadline and self._reconnect(deadline):
@@ -271,12 +273,6 @@ class PostgresLog(GroupCommitLog):
             raise _TransactionLost(LogUnreachable(f"{self._location} cannot be reached"), committing=False)
         committing = False
         try:
-            if self._encryption is None and len(new_ids) == sum(len(request.drafts) for request in requests):
-                committing = True
-                moved = self._write_at_once(connection, requests)
-                if moved is not None:
-                    return moved
-                committing = False
             # One pipeline: leaving one for the locks and one for the rows would wait for the server once more.
             with connection.pipeline():
                 heads, recorded = lock_heads(connection, requests, new_ids, self._encryption)
@@ -292,33 +288,38 @@ class PostgresLog(GroupCommitLog):
                 write_and_commit(connection, staging, moved, versions_before)
             self._own_heads.committed(moved, versions_before)
             return moved
-        except (pg.DeadlockDetected, pg.SerializationFailure) as error:
-            connection.rollback()
-            raise _TransactionLost(error, committing=False) from error
         except psycopg.OperationalError as error:
-            if connection.closed or connection.broken:
-                raise _TransactionLost(error, committing=committing) from error
+            _raise_if_lost(connection, error, committing=committing)
             raise
 
-    def _write_at_once(
-        self, connection: psycopg.Connection[StoredEvent], requests: Sequence[AppendRequest]
-    ) -> list[StagedHead] | None:
-        """Record `requests`, whose events have generated ids, in one round trip, and return the heads that moved.
+    def _write_at_once(self, requests: Sequence[AppendRequest]) -> list[StagedHead] | None:
+        """Record `requests` in one round trip, and return the heads that moved.
 
         Returns:
-            None when the heads have to be read first: this writer does not know them all, another one has moved one of
-            them, a request is refused, which may be due to a head that has moved, or the server has ended the
-            connection, after which a commit would have an unknown outcome. Nothing is recorded then.
+            None when the heads or the ids have to be read first; then nothing is recorded. This writer does not know
+            all heads, another one has moved one of them, a request is refused, which may be due to a head that has
+            moved, an id is recorded already, or the server has ended the connection, after which a commit would have an
+            unknown outcome.
+
+        Raises `_TransactionLost` when the transaction may be tried again.
         """
+        connection = self._write_connection
+        if self._encryption is not None or connection is None or connection.closed or has_ended(connection):
+            return None
         heads = self._own_heads.find(sorted({request.namespace for request in requests}))
-        if heads is None or has_ended(connection):
+        if heads is None:
             return None
         versions_before = {head.namespace: head.version for head in heads}
         staging = Staging(self._clock(), heads, str, lambda _key, _id: None)
         staging.stage(requests)
         moved = staging.moved_heads()
         is_refused = any(request.error is not None for request in requests)
-        if is_refused or not moved or not write_at_once(connection, staging, moved, versions_before):
+        try:
+            is_written = bool(moved) and not is_refused and write_at_once(connection, staging, moved, versions_before)
+        except psycopg.OperationalError as error:
+            _raise_if_lost(connection, error, committing=True)
+            raise
+        if not is_written:
             for request in requests:
                 request.recorded = request.error = None
             return None
@@ -379,6 +380,17 @@ class _TransactionLost(Exception):
         self.why = why
         #: Whether COMMIT was sent, after which the events may be recorded.
         self.committing = committing
+
+
+def _raise_if_lost(
+    connection: psycopg.Connection[StoredEvent], error: psycopg.OperationalError, *, committing: bool
+) -> None:
+    """Raise `_TransactionLost` if the transaction that ended with `error` may be tried again."""
+    if isinstance(error, (pg.DeadlockDetected, pg.SerializationFailure)):
+        connection.rollback()
+        raise _TransactionLost(error, committing=False) from error
+    if connection.closed or connection.broken:
+        raise _TransactionLost(error, committing=committing) from error
 
 
 def _assign_ids(requests: Sequence[AppendRequest]) -> set[str]:

@@ -17,7 +17,7 @@ from recollect.events.backends.open_log import open_log
 from recollect.events.backends.postgres_log import PostgresLog
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import Appended
-from recollect.events.errors import ForeignFile, InvalidInput, NewerFile, StorageError, VersionConflict
+from recollect.events.errors import EventIdConflict, ForeignFile, InvalidInput, NewerFile, StorageError, VersionConflict
 from recollect.events.integrity.verify import verify
 from recollect.events.validation import draft
 
@@ -114,11 +114,14 @@ def test_a_server_that_restarts_is_found_again(postgres_server: PostgresServer) 
     log.close()
 
 
-@pytest.mark.parametrize(("commit", "ids"), [("write_at_once", (None, None)), ("write_and_commit", ("e2", None))])
+@pytest.mark.parametrize("commit", ["write_at_once", "write_and_commit"])
+@pytest.mark.parametrize("id", [None, "e2"])
 def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
-    commit: str, ids: tuple[str | None, ...], log: PostgresLog, monkeypatch: pytest.MonkeyPatch
+    commit: str, id: str | None, log: PostgresLog, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append("a", [message_draft("x", id="e1")])
+    # A writer that has not written yet reads the head first.
+    writer = log if commit == "write_at_once" else PostgresLog(url)
     real: Callable[..., bool | None] = vars(postgres_log)[commit]
     lost: list[int] = []
 
@@ -132,14 +135,26 @@ def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
 
     # The network fails between the commit and its answer.
     monkeypatch.setattr(postgres_log, commit, commit_and_lose_the_answer)
-    drafts = [message_draft(text, id=id) for text, id in zip("yz", ids, strict=True)]
-    first = log.append("a", drafts, expected_version=1)
-    log.append("a", [message_draft("then")])
+    first = writer.append("a", [message_draft("y", id=id), message_draft("z")], expected_version=1)
+    writer.append("a", [message_draft("then")])
 
     assert lost
     assert [one.version for one in first] == [2, 3]
-    assert not first[1].duplicate
+    # Of an id that was given, another writer may have recorded it.
+    assert [one.duplicate for one in first] == [id is not None, False]
     assert [event.data()["text"] for event in log.read("a")] == ["x", "y", "z", "then"]
+    assert verify(log, "a").is_intact
+    writer.close()
+
+
+def test_an_id_that_is_recorded_is_found_by_a_writer_that_is_alone(log: PostgresLog) -> None:
+    for _ in range(2):
+        recorded = [log.append("a", [message_draft(text, id=text)])[0] for text in ("one", "two")]
+    assert [(one.version, one.duplicate) for one in recorded] == [(1, True), (2, True)]
+    with pytest.raises(EventIdConflict):
+        log.append("a", [message_draft("three"), message_draft("other", id="two")])
+    [three] = log.append("a", [message_draft("three", id="three")])
+    assert (three.version, three.duplicate) == (3, False)
     assert verify(log, "a").is_intact
 
 
