@@ -67,7 +67,7 @@ def rows(data: Path, sql: str, *values: Any, namespace: str = "a") -> list[tuple
     try:
         connection.set_busy_timeout(10_000)
         return connection.execute(sql, values).fetchall()
-    except apsw.SQLError:
+    except (apsw.SQLError, apsw.SchemaChangeError):
         # The file is so new that it has no tables.
         return []
     finally:
