@@ -20,9 +20,9 @@ TokenCodes = NDArray[np.int8]
 
 #: Dimensions of a code, a byte each.
 CODE_DIMENSIONS = 64
-#: Codes in memory, over all namespaces: 16 MB, those of 6,400 turns of 40 tokens or of 500 long answers. A search among
+#: Codes in memory, over all namespaces: 8 MB, those of 3,200 turns of 40 tokens or of 250 long answers. A search among
 #: 190 long messages compares 95,000 codes, which take 9 ms to read from the file and 3 ms from memory.
-CACHED_CODES_MAX = 1 << 18
+CACHED_CODES_MAX = 1 << 17
 #: Length of a code as a vector: int8 holds -127 to 127.
 _SCALE = 127.0
 
