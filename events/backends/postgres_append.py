@@ -51,6 +51,8 @@ WITH moved AS (
 )
 SELECT 1 / (count(*) = %b)::integer FROM moved
 """
+#: The errors of a head that has moved, and of an id that is recorded.
+_REFUSALS = (pg.DivisionByZero, pg.UniqueViolation)
 _DROP_UNUSED_HEADS = "DELETE FROM heads WHERE namespace = ANY(%s) AND version = 0"
 
 
@@ -130,19 +132,25 @@ def write_at_once(
     Returns:
         False when another writer has moved one of the heads, or an id is recorded; then nothing is written.
     """
+    is_refused = False
     try:
         with connection.pipeline():
-            connection.execute(_BEGIN)
-            if len(moved) > 1:
-                # One head is locked by its update; an update of several locks them in any order.
-                connection.execute(_LOCK_HEADS, ([head.namespace for head in moved],))
-            _move_heads(connection, moved, versions_before)
-            connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
-            connection.execute("COMMIT")
-    except (pg.DivisionByZero, pg.UniqueViolation):
+            try:
+                connection.execute(_BEGIN)
+                if len(moved) > 1:
+                    # One head is locked by its update; an update of several locks them in any order.
+                    connection.execute(_LOCK_HEADS, ([head.namespace for head in moved],))
+                _move_heads(connection, moved, versions_before)
+                connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
+                connection.execute("COMMIT")
+            except _REFUSALS:
+                # Not out of the pipeline, which would log that the statements behind this one are not executed.
+                is_refused = True
+    except (*_REFUSALS, pg.PipelineAborted):
+        is_refused = True
+    if is_refused:
         connection.rollback()
-        return False
-    return True
+    return not is_refused
 
 
 def _move_heads(

@@ -147,7 +147,9 @@ def test_a_commit_whose_answer_got_lost_is_found_and_not_repeated(
     writer.close()
 
 
-def test_an_id_that_is_recorded_is_found_by_a_writer_that_is_alone(log: PostgresLog) -> None:
+def test_an_id_that_is_recorded_is_found_by_a_writer_that_is_alone(
+    log: PostgresLog, caplog: pytest.LogCaptureFixture
+) -> None:
     for is_repeated in (False, True):
         recorded = [log.append("a", [message_draft(text, id=text)])[0] for text in ("one", "two")]
         assert [(one.version, one.duplicate) for one in recorded] == [(1, is_repeated), (2, is_repeated)]
@@ -156,6 +158,7 @@ def test_an_id_that_is_recorded_is_found_by_a_writer_that_is_alone(log: Postgres
     [three] = log.append("a", [message_draft("three", id="three")])
     assert (three.version, three.duplicate) == (3, False)
     assert verify(log, "a").is_intact
+    assert not caplog.records
 
 
 def test_a_head_that_another_machine_has_moved_is_read_again(url: str, log: PostgresLog) -> None:
