@@ -18,6 +18,8 @@ from recollect.events.storage.private_files import make_private
 BUSY_TIMEOUT_MS = 10_000
 #: Seconds to wait for readers whose snapshot still needs the WAL; a read takes milliseconds.
 _CHECKPOINT_SECONDS_MAX = 10.0
+#: Seconds between two tries to set the journal of a new file; another process sets it within milliseconds.
+_JOURNAL_RETRY_SECONDS = 0.005
 
 _DISK_FULL = "{path}: the disk is full; free some space, then send the same again"
 #: SQLite's message for a file whose header has an unknown format, which it reports as an error in the SQL.
@@ -69,7 +71,7 @@ def connect(
             # With it, INSERT OR REPLACE fires the triggers that refuse DELETE.
             connection.pragma("recursive_triggers", True)
             if not readonly:
-                connection.pragma("journal_mode", journal)
+                _set_journal(connection, journal)
             connection.pragma("synchronous", synchronous)
             # Reads the header, so that another program's file is detected before the first query.
             connection.pragma("schema_version")
@@ -77,6 +79,23 @@ def connect(
             connection.close()
             raise
     return connection
+
+
+def _set_journal(connection: apsw.Connection, journal: Journal) -> None:
+    """Set the journal of a file, and wait for other processes that open the new file at the same time.
+
+    SQLite reports at once that the file is busy: a change of the journal takes an exclusive lock from a shared one, and
+    of two that waited for each other none would end.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1_000
+    while True:
+        try:
+            connection.pragma("journal_mode", journal)
+            return
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_JOURNAL_RETRY_SECONDS)
 
 
 def truncate_wal(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
@@ -44,6 +45,23 @@ def test_two_processes_share_one_file_without_gaps(tmp_path: Path) -> None:
     assert [event.data()["text"] for event in mine.read("a")] == [str(number) for number in range(10)]
     mine.close()
     other.close()
+
+
+def test_a_log_that_two_processes_create_at_once_opens_in_both(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    first = apsw.Connection(str(path))
+    # The first process sets the journal of the new file: SQLite lets the second one not even wait.
+    first.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor(1) as threads:
+        opening = threads.submit(SqliteLog, path)
+        with pytest.raises(TimeoutError):
+            opening.result(0.3)
+        first.execute("COMMIT")
+        second = opening.result(10)
+    first.close()
+    second.append("a", [message_draft("x")])
+    assert second.head("a").version == 1
+    second.close()
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
