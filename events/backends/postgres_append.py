@@ -7,6 +7,7 @@ that knows the heads sends all of it at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import psycopg
 from psycopg import errors as pg
@@ -39,17 +40,22 @@ _BEGIN_HEADS = (
     "INSERT INTO heads (namespace, version, hash, recorded_at_us) "
     "SELECT name, 0, %s, 0 FROM unnest(%s::text[]) AS name ORDER BY name ON CONFLICT DO NOTHING"
 )
-#: Compare and set: a head moves only from the version that this transaction has read. Otherwise the statement fails by
-#: a division by zero, since a pipeline sends the COMMIT before the client has read the count of this statement.
-_MOVE_HEADS = """
-WITH moved AS (
-    UPDATE heads SET version = new.version, hash = new.hash, recorded_at_us = new.recorded_at_us
+_MOVE = """
+UPDATE heads SET version = new.version, hash = new.hash, recorded_at_us = new.recorded_at_us
     FROM unnest(%b::text[], %b::bigint[], %b::bytea[], %b::bigint[], %b::bigint[])
         AS new (namespace, version, hash, recorded_at_us, before)
     WHERE heads.namespace = new.namespace AND heads.version = new.before
-    RETURNING 1
-)
-SELECT 1 / (count(*) = %b)::integer FROM moved
+"""
+#: Compare and set: a head moves only from the version that this transaction has read. Otherwise the statement fails by
+#: a division by zero, since the COMMIT is sent before the client has read the count of this statement.
+_ALL_MOVED = "SELECT 1 / (count(*) = %b)::integer FROM moved"
+_MOVE_HEADS = f"WITH moved AS ({_MOVE} RETURNING 1) {_ALL_MOVED}"
+#: All of an append in one statement, which is a transaction of its own. The heads are locked in the order of their
+#: names before any of them moves; an update of several locks them in any order.
+_APPEND = f"""
+WITH locked AS (SELECT 1 FROM heads WHERE namespace = ANY(%b) ORDER BY namespace FOR UPDATE),
+    moved AS ({_MOVE} AND (SELECT count(*) FROM locked) >= 0 RETURNING 1)
+{_INSERT} WHERE ({_ALL_MOVED}) = 1
 """
 #: The errors of a head that has moved, and of an id that is recorded.
 _REFUSALS = (pg.DivisionByZero, pg.UniqueViolation)
@@ -127,44 +133,33 @@ def write_at_once(
     moved: Sequence[StagedHead],
     versions_before: Mapping[str, int],
 ) -> bool:
-    """Lock the heads, write what was staged and commit, in one round trip.
+    """Lock the heads, write what was staged and commit, in one statement.
 
     Returns:
         False when another writer has moved one of the heads, or an id is recorded; then nothing is written.
     """
-    is_refused = False
+    rows = [list(column) for column in zip(*staging.rows, strict=True)]
+    names = [head.namespace for head in moved]
     try:
-        with connection.pipeline():
-            try:
-                connection.execute(_BEGIN)
-                if len(moved) > 1:
-                    # One head is locked by its update; an update of several locks them in any order.
-                    connection.execute(_LOCK_HEADS, ([head.namespace for head in moved],))
-                _move_heads(connection, moved, versions_before)
-                connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
-                connection.execute("COMMIT")
-            except _REFUSALS:
-                # Not out of the pipeline, which would log that the statements behind this one are not executed.
-                is_refused = True
-    except (*_REFUSALS, pg.PipelineAborted):
-        is_refused = True
-    if is_refused:
-        connection.rollback()
-    return not is_refused
+        connection.execute(_APPEND, (names, *_moves(moved, versions_before), *rows, len(moved)))
+    except _REFUSALS:
+        return False
+    return True
 
 
 def _move_heads(
     connection: psycopg.Connection[StoredEvent], moved: Sequence[StagedHead], versions_before: Mapping[str, int]
 ) -> None:
     """Move the heads; the transaction fails by `DivisionByZero` when one has not the version that it moves from."""
-    connection.execute(
-        _MOVE_HEADS,
-        (
-            [head.namespace for head in moved],
-            [head.version for head in moved],
-            [head.hash for head in moved],
-            [head.recorded_at_us for head in moved],
-            [versions_before[head.namespace] for head in moved],
-            len(moved),
-        ),
+    connection.execute(_MOVE_HEADS, (*_moves(moved, versions_before), len(moved)))
+
+
+def _moves(moved: Sequence[StagedHead], versions_before: Mapping[str, int]) -> tuple[list[Any], ...]:
+    """Return the columns of the moves of heads, for `_MOVE`."""
+    return (
+        [head.namespace for head in moved],
+        [head.version for head in moved],
+        [head.hash for head in moved],
+        [head.recorded_at_us for head in moved],
+        [versions_before[head.namespace] for head in moved],
     )
