@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from recollect.api.retrieval.ranking.weighted_sum import (
     topicless_sum,
     weighted_sum,
 )
-from recollect.api.retrieval.result_items import less_trusted_versions
+from recollect.api.retrieval.requested_episodes import requested_episodes
 from recollect.api.retrieval.search.entity_graph import episodes_naming, spread_activation
 from recollect.api.retrieval.search.fact_answers import versions_stating_answers
 from recollect.api.retrieval.search.keyword_search import KeywordScores, keyword_scores, substring_matches
@@ -42,12 +43,18 @@ from recollect.api.retrieval.search.semantic_search import (
     semantic_scores,
 )
 from recollect.api.retrieval.search.source_turns import best_summaries, keep_text_flags, with_source_turns
-from recollect.events.envelope import DAY_US, microseconds
+from recollect.events.envelope import DAY_US
+from recollect.projections.embeddings.stretches import TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.queries.snapshot import QueryTimeout
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
 
-#: Vector searches at once; they share one embedding model, so more threads would only wait.
-_THREADS = 4
+_Result = TypeVar("_Result")
+
+#: Embeddings of queries and vector searches at once, each of which waits for one of the embeddings; they share one
+#: embedding model, so more threads would only wait.
+_THREADS = 8
 #: The share of the time budget after which the vector search is not waited for; the rest is for the later stages.
 SEMANTIC_SHARE = 0.8
 #: The same for the query's vector alone, which passive mode compares with the topic before the search.
@@ -132,12 +139,24 @@ class EpisodeSearch:
         budget.end_stage("rank", started_ms)
         return RankedEpisodes(context, candidates, signals, matrix, scores, order)
 
+    def start_embedding(self, text: str, vectors: Vectors, budget: TimeBudget) -> Future[TokenEmbedding] | None:
+        """Start to embed a query in another thread; None when there is no model, or nothing to embed."""
+        if vectors.embedder.state != "ready" or not text.strip():
+            return None
+
+        def embed() -> TokenEmbedding:
+            if not budget.left_seconds:
+                # Nothing waits for it any more: queries would queue up for a slow model.
+                raise QueryTimeout("the time of the query is over")
+            return self._query_embeddings.get(text, vectors)
+
+        return self._pool.submit(_timed(embed, budget, "embed"))
+
     def query_vector(self, context: SearchContext) -> Vector | None:
         """Return the query's vector, shape (dimensions,); None when it is not embedded in time."""
-        embedder = context.vectors.embedder
-        if embedder.state != "ready" or not context.query.text.strip():
+        pending = context.embedding or self.start_embedding(context.query.text, context.vectors, context.budget)
+        if pending is None:
             return None
-        pending = self._pool.submit(self._query_embeddings.get, context.query.text, context.vectors)
         try:
             return pending.result(context.budget.share_left_seconds(TOPIC_SHARE)).vector
         except Exception:
@@ -166,14 +185,16 @@ class EpisodeSearch:
             budget.record_missing("semantic", f"{missing} of {backlog.total} {PARTIAL_SUFFIX}")
         if backlog.missing == backlog.total and backlog.total:
             return None
+        embedding = context.embedding or self.start_embedding(context.query.text, vectors, budget)
+        if embedding is None:
+            return None
 
         def search() -> SemanticScores:
-            started_ms = budget.spent_ms
-            embedding = self._query_embeddings.get(context.query.text, vectors)
-            budget.end_stage("embed", started_ms)
             # In this thread, since the first load of the index can take longer than the time budget.
             index = vectors.index(context.namespace, snapshot)
-            return semantic_scores(vectors, index, embedding, context.episodes, snapshot.version, self._background)
+            return semantic_scores(
+                vectors, index, embedding.result(), context.episodes, snapshot.version, self._background
+            )
 
         return self._pool.submit(_timed(search, budget, "semantic"))
 
@@ -400,35 +421,10 @@ def _graph_strength(context: SearchContext) -> NDArray[np.float64]:
     return strength
 
 
-def requested_episodes(context: SearchContext, *, summaries: bool = False) -> Mask:
-    """Return the mask of the episodes within the times, session, metadata and trust of a request, shape (episodes,).
-
-    Parameters:
-        summaries: whether to compare the metadata of the sources of summaries; summaries have none of their own.
-    """
-    episodes, request = context.episodes, context.request
-    mask = np.ones(len(episodes), np.bool_)
-    for selection in request.metadata_selections():
-        versions = context.snapshot.pages.episodes_with_metadata(selection, summaries=summaries)
-        labelled = np.zeros(len(episodes), np.bool_)
-        labelled[episodes.rows_of(np.array(versions, np.int64))] = True
-        mask &= labelled
-    if request.since is not None:
-        mask &= episodes.occurred_at_us >= microseconds(request.since)
-    if request.until is not None:
-        mask &= episodes.occurred_at_us < microseconds(request.until)
-    if request.min_trust:
-        mask[episodes.rows_of(np.array(less_trusted_versions(context), np.int64))] = False
-    if request.session_id is not None and request.mode == "active":
-        session_indexes = [index for index, name in enumerate(episodes.session_ids) if name == request.session_id]
-        mask &= np.isin(episodes.sessions, session_indexes)
-    return mask
-
-
-def _timed(search: Callable[[], SemanticScores], budget: TimeBudget, stage: str) -> Callable[[], SemanticScores]:
+def _timed(search: Callable[[], _Result], budget: TimeBudget, stage: str) -> Callable[[], _Result]:
     """Return `search` with its milliseconds recorded in `stages_ms[stage]`."""
 
-    def timed() -> SemanticScores:
+    def timed() -> _Result:
         started_ms = budget.spent_ms
         try:
             return search()

@@ -301,12 +301,13 @@ def _merged(
         if item.trust < context.request.min_trust:
             dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"trust {item.trust}"))
             continue
+        if len(chosen) == limit:
+            dropped.append(DroppedCandidate(item.id, item.kind, item.score, "over the limit"))
+            continue
         text = _compared(item)
         duplicate = texts.duplicate_of(text)
         if duplicate is not None:
             dropped.append(DroppedCandidate(item.id, item.kind, item.score, f"says the same as {chosen[duplicate].id}"))
-        elif len(chosen) == limit:
-            dropped.append(DroppedCandidate(item.id, item.kind, item.score, "over the limit"))
         else:
             chosen.append(item)
             texts.add(text)

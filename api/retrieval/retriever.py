@@ -52,7 +52,7 @@ from recollect.api.retrieval.recall_telemetry import TraceIds, record_recall, tr
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, conversation_state
-from recollect.api.retrieval.understanding.query import question_time, understand, utc_now
+from recollect.api.retrieval.understanding.query import question_time, read_question, understand, utc_now
 from recollect.api.settings import RETRIEVAL_BUDGET_MS, PrivacySettings, RetrievalSettings
 from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.envelope import datetime_of, microseconds
@@ -324,12 +324,16 @@ class Retriever:
         """
         asked_at = question_time(as_of, request.until, self._clock)
         started_ms = budget.spent_ms
-        query = understand(request.query, snapshot, asked_at=asked_at, session_id=request.session_id)
+        vectors, episodes = self._current_vectors(), self._namespace_search.episodes
+        question = read_question(request.query, snapshot, session_id=request.session_id)
+        # The model reads the query while the rest of it is understood, and the keywords are searched.
+        is_embedded = bool(snapshot.version) and request.ranking != "keyword"
+        embedding = episodes.start_embedding(question.text, vectors, budget) if is_embedded else None
+        query = understand(question, snapshot, asked_at=asked_at, session_id=request.session_id)
         budget.end_stage("understand", started_ms)
         index = budget.run("memory", snapshot, lambda: self._index_cache.get(snapshot))
         if index is None:
             return None
-        vectors = self._current_vectors()
         return SearchContext(
             namespace,
             request,
@@ -338,6 +342,7 @@ class Retriever:
             query,
             microseconds(asked_at),
             vectors,
+            embedding,
             self._read_models.log,
             budget,
             self._settings,

@@ -27,7 +27,7 @@ from table import heading
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.retriever import Retriever
-from recollect.api.retrieval.understanding.query import understand
+from recollect.api.retrieval.understanding.query import read_question, understand
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
 from recollect.projections.embeddings.token_codes import Vector
@@ -202,7 +202,7 @@ def _retrieve_ms(parts: Parts, question: str, stages: dict[str, list[float]], *,
 def _floor_ms(question: str, models: ReadModels, embedder: QuickEmbedder, matrix: Vector) -> tuple[float, float]:
     """Return the milliseconds of the clock and of the processor that the floor takes."""
     with models.reading("a") as snapshot:
-        words = understand(question, snapshot, asked_at=texts.ASKED_AT).words
+        words = understand(read_question(question, snapshot), snapshot, asked_at=texts.ASKED_AT).words
         match = " OR ".join(f'"{word}"' for word in words)
         started, started_cpu = time.perf_counter(), time.process_time()
         vector = embedder.embed_query(question).vector

@@ -62,12 +62,15 @@ SELECT group_concat(version, ',') FROM (SELECT version FROM mentions WHERE entit
 """
 # The strongest relationships of several groups, with names.
 _RELATIONS = """
+WITH members (id) AS (
+    SELECT value FROM json_each(?1) UNION SELECT entity_id FROM json_each(?1) JOIN entity_merges ON into_id = value
+)
 SELECT a.name, r.type, b.name FROM relationships AS r
 JOIN entity_groups AS source ON source.entity_id = source_id
 JOIN entity_groups AS target ON target.entity_id = target_id
 JOIN entities AS a ON a.id = source.group_id JOIN entities AS b ON b.id = target.group_id
-WHERE r.status = 'active' AND (source.group_id IN ({ids}) OR target.group_id IN ({ids}))
-ORDER BY weight * confidence DESC, r.key LIMIT ?
+WHERE r.status = 'active' AND (source_id IN (SELECT id FROM members) OR target_id IN (SELECT id FROM members))
+ORDER BY weight * confidence DESC, r.key LIMIT ?2
 """
 # The graph around an entity or document. UNION, not UNION ALL: a name with the same depth is not expanded twice.
 _NEIGHBOURHOOD = """
@@ -263,8 +266,9 @@ class EntityQueries:
 
     def relations(self, entity_ids: Sequence[int], *, limit: int) -> list[tuple[str, str, str]]:
         """Return source, type and target of the strongest relationships of these entities."""
-        statement = _RELATIONS.format(ids=placeholders(len(entity_ids)))
-        rows: list[Any] = fetch_tuples(self._connection, statement, (*entity_ids, *entity_ids, limit))
+        if not entity_ids:
+            return []
+        rows: list[Any] = fetch_tuples(self._connection, _RELATIONS, (orjson.dumps([*entity_ids]).decode(), limit))
         return rows
 
     def node_name(self, name: str) -> str | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.events import message
 from support.memory import Memory
 
-from recollect.api.retrieval.understanding.query import Query, understand
+from recollect.api.retrieval.understanding.query import Query, read_question, understand
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import question_intent
 from recollect.events.envelope import datetime_of
@@ -183,7 +183,9 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Generator[Memory]:
 
 def ask(memory: Memory, text: str, session_id: str | None = None) -> Query:
     with memory.models.reading("a") as snapshot:
-        return understand(text, snapshot, asked_at=_ASKED, session_id=session_id)
+        return understand(
+            read_question(text, snapshot, session_id=session_id), snapshot, asked_at=_ASKED, session_id=session_id
+        )
 
 
 def test_whoever_speaks_is_asked_about_and_is_no_word(memory: Memory) -> None:

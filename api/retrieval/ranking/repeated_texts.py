@@ -19,6 +19,8 @@ _CHARS_MAX = 2_000
 #: Characters at the beginning of a text, and words in them, by which most texts differ.
 _BEGINNING_CHARS = 100
 _BEGINNING_WORDS = 5
+#: Candidates that are read at once when the first ones were not enough: one statement takes as long as three of them.
+_PAGE_EPISODES = 10
 #: Repetitions of one text that are named as its sources.
 _SOURCES_MAX = 50
 
@@ -50,8 +52,11 @@ def distinct_episodes(context: SearchContext, ranked: RankedEpisodes, count: int
     positions: list[int] = []
     order: list[int] = ranked.order.tolist()
     versions: list[int] = context.episodes.versions[ranked.candidates.rows[ranked.order]].tolist()
-    context.snapshot.episodes.read_details(versions[:count])
+    page = slice(0, count)
     for position, (candidate, version) in enumerate(zip(order, versions, strict=True)):
+        if position == page.start:
+            context.snapshot.episodes.read_details(versions[page])
+            page = slice(page.stop, page.stop + _PAGE_EPISODES)
         episode = context.snapshot.episodes.details(version)
         first = texts.first_with(episode)
         if first == version:

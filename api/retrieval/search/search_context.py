@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -9,6 +10,7 @@ from recollect.api.retrieval.contract.time_budget import TimeBudget
 from recollect.api.retrieval.understanding.query import Query
 from recollect.api.settings import RetrievalSettings
 from recollect.events.backends.log import EventLog
+from recollect.projections.embeddings.stretches import TokenEmbedding
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import EpisodeArrays
@@ -31,6 +33,8 @@ class SearchContext:
     asked_at_us: int
     #: The vectors of the active embedding model.
     vectors: Vectors
+    #: The query's embedding, which another thread computes; None when it has not been started.
+    embedding: Future[TokenEmbedding] | None
     log: EventLog
     budget: TimeBudget
     settings: RetrievalSettings

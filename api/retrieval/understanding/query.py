@@ -11,7 +11,12 @@ from typing import NamedTuple
 from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.foreign_questions import foreign_stop_words, names_topic
 from recollect.api.retrieval.understanding.question_extraction import extract_question
-from recollect.api.retrieval.understanding.question_intent import QuestionIntent, capitalised_words, question_intent
+from recollect.api.retrieval.understanding.question_intent import (
+    QuestionIntent,
+    capitalised_words,
+    is_small_talk,
+    question_intent,
+)
 from recollect.events.envelope import microseconds
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.queries.snapshot import Snapshot
@@ -19,7 +24,7 @@ from recollect.projections.text.date_ranges import DateRange
 from recollect.projections.text.function_words import GERMAN_STOP_WORDS, RUSSIAN_STOP_WORDS
 from recollect.projections.text.question_times import question_times
 from recollect.projections.text.segments import is_german
-from recollect.projections.text.sentence_language import language_of
+from recollect.projections.text.sentence_language import Language, language_of
 from recollect.projections.text.words import STOP_WORDS, WORD
 
 #: Words that are read: of a longer text without a question, the first and the last ones, which name its topic.
@@ -76,20 +81,43 @@ class Query:
     names: frozenset[str]
 
 
-def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id: str | None = None) -> Query:
-    """Return the query that `text` expresses, with the entities of the read model that it names.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionText:
+    """The question of a text and its words: all that its vector needs, before anything else is understood."""
+
+    #: As in `Query`.
+    question: str
+    text: str
+    german: bool
+    continued: bool
+    #: The question alone, when the last turns extend it.
+    unextended: str
+    #: The words of the question, case-folded; of a long one the first and the last ones.
+    words: list[str]
+    #: The same without stop words, and without names of participants.
+    content: list[str]
+    without_names: list[str]
+    #: Whether the question had content words before the last turns extended it.
+    has_content: bool
+    #: The language that decides what is a topic; None: English or German.
+    language: Language | None
+    #: The entities that the question names, and the participants, by id.
+    named_entities: set[int]
+    participants: dict[str, int]
+
+
+def read_question(text: str, snapshot: Snapshot, *, session_id: str | None = None) -> QuestionText:
+    """Return the question of `text`, the text of it to embed, and its words.
 
     Parameters:
-        asked_at: the time of the query, which "last week" is relative to.
         session_id: the running conversation, whose last turns extend a query without content words.
     """
     text = text.encode(errors="ignore").decode().replace("\0", " ")
-    question = extract_question(text)
-    intent = question_intent(question)
+    question = unextended = extract_question(text)
     words = _words(question)
     continued = False
     has_content = any(word not in STOP_WORDS and word not in _CONTINUATION_WORDS for word in words)
-    if session_id is not None and not has_content and not intent.small_talk:
+    if session_id is not None and not has_content and not is_small_talk(question):
         last_turns = snapshot.episodes.last_texts(session_id, chars=_CONTINUED_CHARS, limit=_CONTINUED_TURNS)
         continued = bool(last_turns)
         question = "\n".join([*last_turns, question])
@@ -99,40 +127,65 @@ def understand(text: str, snapshot: Snapshot, *, asked_at: datetime, session_id:
     participant_words = {
         word for name, entity in participants.items() if entity in named_entities for word in WORD.findall(name)
     } | {word for word in words if word in participants}
-    addressed = _addressed(question, participants)
-    asked_about = (
-        {participants[word] for word in words if word in participants} | (named_entities & set(participants.values()))
-    ) - addressed
     german = is_german(WORD.findall(question.lower())[:_WORDS_MAX])
     language = language_of(question)
     stop_words = _STOP_WORDS | GERMAN_STOP_WORDS if german else _STOP_WORDS
     if language is not None:
         stop_words |= foreign_stop_words(language)
+    content = [word for word in words if word not in stop_words]
+    without_names = [word for word in content if word not in participant_words]
+    return QuestionText(
+        question=question,
+        text=remove_names(question, participant_words) if without_names else question,
+        german=german,
+        continued=continued,
+        unextended=unextended,
+        words=words,
+        content=content,
+        without_names=without_names,
+        has_content=has_content,
+        language=language,
+        named_entities=named_entities,
+        participants=participants,
+    )
+
+
+def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime, session_id: str | None = None) -> Query:
+    """Return the query that a question expresses, with the entities of the read model that it names.
+
+    Parameters:
+        asked_at: the time of the query, which "last week" is relative to.
+        session_id: the running conversation.
+    """
+    question, words, participants = read.question, read.words, read.participants
+    addressed = _addressed(question, participants)
+    asked_about = (
+        {participants[word] for word in words if word in participants}
+        | (read.named_entities & set(participants.values()))
+    ) - addressed
     times = question_times(question, asked_at)
     dates = times.ranges
     date_words = {word for date in dates for word in WORD.findall(date.text.casefold())}
-    content = [word for word in words if word not in stop_words]
-    without_names = [word for word in content if word not in participant_words]
-    topic = [word for word in without_names if word not in date_words]
+    topic = [word for word in read.without_names if word not in date_words]
     has_topic = any(word not in _TOPICLESS_WORDS for word in topic)
-    if language is not None and has_topic:
-        has_topic = names_topic(language, _without_dates(question, dates), topic)
+    if read.language is not None and has_topic:
+        has_topic = names_topic(read.language, _without_dates(question, dates), topic)
     return Query(
         question=question,
-        text=remove_names(question, participant_words) if without_names else question,
-        words=tuple(dict.fromkeys(topic or without_names or content or words)),
+        text=read.text,
+        words=tuple(dict.fromkeys(topic or read.without_names or read.content or words)),
         has_topic=has_topic,
         participants=tuple(sorted(asked_about)),
         participant_names=snapshot.entities.names_and_aliases(sorted(asked_about)),
-        entities=tuple(sorted(named_entities - asked_about - addressed)),
+        entities=tuple(sorted(read.named_entities - asked_about - addressed)),
         phrases=tuple(dict.fromkeys((match[0] or match[1]).casefold() for match in _QUOTED.findall(question))),
         time_ranges=_previous_session(snapshot, asked_at, session_id)
         if times.previous_session
         else tuple(TimeRange(microseconds(date.start), microseconds(date.end)) for date in dates),
-        intent=intent,
-        german=german,
-        continued=continued,
-        without_topic=not has_content and not continued and not _STOP_WORDS.issuperset(words),
+        intent=question_intent(read.unextended),
+        german=read.german,
+        continued=read.continued,
+        without_topic=not read.has_content and not read.continued and not _STOP_WORDS.issuperset(words),
         names=frozenset(capitalised_words(question)),
     )
 

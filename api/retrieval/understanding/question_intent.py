@@ -221,11 +221,16 @@ def question_intent(question: str) -> QuestionIntent:
         procedure=matches(_PROCEDURE),
         preference=foreign.preference or matches(_PREFERENCE),
         remember=foreign.remember or matches(_REMEMBER),
-        small_talk=is_acknowledgement(question) or is_greeting(question),
+        small_talk=is_small_talk(question),
         task=foreign.task or (matches(_TASK) and not matches(_SHARED_PAST) and not matches(_POSSESSIVE)),
         meal=asks_for_meal(question),
         personal=_is_personal(question),
     )
+
+
+def is_small_talk(question: str) -> bool:
+    """Return whether a question is a greeting, thanks or assent alone."""
+    return is_acknowledgement(question) or is_greeting(question)
 
 
 def asks_for_several(question: str) -> bool:
