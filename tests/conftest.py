@@ -50,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if "TMPDIR" not in os.environ and _has_room(_MEMORY_FOLDER):
             os.environ["TMPDIR"] = str(_MEMORY_FOLDER)
             tempfile.tempdir = None
+        # The processes that the tests start would each compile all modules again, where an image sets this variable.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         cache = tempfile.TemporaryDirectory(prefix="recollect-tests-")
         config.add_cleanup(cache.cleanup)
         # platformdirs reads it on Linux; the processes that the tests start inherit it.

@@ -40,11 +40,11 @@ PIECES = [*_UNITS[:20], "a", "A", "1", "a ", "A ", "\0"]
 _PARSER: Any = import_module("re._parser")
 
 #: Characters of the shortest text that is measured, and the processor time of it and of one four times as long from
-#: which on growth is measured. A step of a pattern takes 0.3 ns at least, so that what is
-#: quadratic takes 0.6 ms and 10 ms.
-_CHARS = 2_048
-_SECONDS_MIN = 0.0004
-_LONGER_SECONDS_MIN = 0.005
+#: which on growth is measured. A step of a pattern takes 0.3 ns at least, so that what is quadratic takes 0.16 ms and
+#: 2.5 ms.
+_CHARS = 1_024
+_SECONDS_MIN = 0.0001
+_LONGER_SECONDS_MIN = 0.00125
 #: Four times the text takes four times the time, or sixteen times where it grows with the square: from this on, growth
 #: is measured with care.
 _LINEAR_MAX = 6.0
