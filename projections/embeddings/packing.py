@@ -22,6 +22,9 @@ _BATCH_TOKENS = 512
 #: Rows are padded to a multiple of this length, and batches have 1, 2, 4 … rows: a runtime keeps about 1 MB for each
 #: input shape, and the first batch of a shape takes 10 ms more. 16 rows are one tile of AMX, so padding costs little.
 _TOKENS_STEP = 16
+#: A short row alone, as a query is, is padded to a multiple of this one: 18 tokens take a fifth less time than as 32.
+_SHORT_STEP = 8
+_SHORT_TOKENS_MAX = 64
 #: Added to the attention to tokens that are not read; small enough for any precision.
 _UNREAD = -10_000.0
 #: Added to the attention to the context: a turn is read more by its own words than by those before it.
@@ -99,9 +102,12 @@ class Packer:
         layouts.sort(key=lambda layout: len(layout.ids), reverse=True)
         start = 0
         while start < len(layouts):
-            length = -(-max(1, len(layouts[start].ids)) // _TOKENS_STEP) * _TOKENS_STEP
+            tokens = len(layouts[start].ids)
+            length = _rounded_up(tokens, _TOKENS_STEP)
             wanted = min(len(layouts) - start, max(1, _BATCH_TOKENS // length))
             count = 1 << (wanted.bit_length() - 1)
+            if count == 1 and tokens <= _SHORT_TOKENS_MAX:
+                length = _rounded_up(tokens, _SHORT_STEP)
             EMBEDDED_TOKENS.add(amount=sum(len(layout.ids) for layout in layouts[start : start + count]))
             yield self._batch(layouts[start : start + count], length)
             start += count
@@ -134,6 +140,11 @@ class Packer:
             layout.write_attention(attention[row, 0])
             places += layout.places(row)
         return PackedBatch(ids, np.zeros_like(ids), positions, attention, places)
+
+
+def _rounded_up(tokens: int, step: int) -> int:
+    """Return the least positive multiple of `step` that is no less than `tokens`."""
+    return -(-max(1, tokens) // step) * step
 
 
 def _rows(stretches: Sequence[_Segments]) -> dict[_Segments, list[list[int]]]:
