@@ -73,8 +73,8 @@ _WORDS_MAX = 16
 #: Characters of a phrase that are searched for its end.
 _CHARS_MAX = 240
 _CUT = re.compile(r",? (?:to|with|for|in|on|at|from|by|and|as|about|after|before|during|through|using|into) (?=\S)|, ")
-#: The word after a conjunction.
-_AND = re.compile(r"(?<! ),? and (?:also |then )?(\w+)")
+#: The word after a conjunction, but not the beginning of a name such as `fly.io` or `log-in`.
+_AND = re.compile(r"(?<! ),? and (?:also |then )?(\w++)(?![.-]\w)")
 _QUOTE = re.compile(r'"')
 
 

@@ -33,6 +33,8 @@ _AFTER = re.compile(
 )
 #: What stands between the elements of an object such as `fly.io, postgres 16 and redis`.
 _BETWEEN = re.compile(r"(,\s?(?:and |or )?|\s(?:and|or)\s)")
+#: What the old thing was for, and the new one is: `fly.io for the api`.
+_PURPOSE = re.compile(r"\s(?:for|as)\s.*")
 #: Predicates whose object is not replaced by what a person changes to: denials, wishes and what is over.
 _NOT_REPLACED = re.compile(
     r"\b(?:not|never|no|cannot|did|avoids|allergic|intolerant|(?:needs|wants|plans|hopes|trying|decided) to)\b"
@@ -94,10 +96,15 @@ def _has(text: str, words: str) -> bool:
 
 
 def _replaced(object: str, old: str, new: str) -> str:
-    """Return an object whose first element with the words `old` is `new`: `diesel Golf` replaced by `Kia` is `Kia`."""
+    """Return an object whose first element with the words `old` is `new`: `diesel Golf` replaced by `Kia` is `Kia`.
+
+    What it is for stays.
+    """
     elements = _BETWEEN.split(object)
     # Every second one stands between two elements.
     place = next((place for place in range(0, len(elements), 2) if _has(elements[place], old)), None)
     if place is None:
         return new
-    return "".join((*elements[:place], new, *elements[place + 1 :]))
+    purpose = _PURPOSE.search(elements[place])
+    stays = purpose[0] if purpose is not None and not _has(purpose[0], old) else ""
+    return "".join((*elements[:place], new, stays, *elements[place + 1 :]))

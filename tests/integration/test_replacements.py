@@ -47,6 +47,9 @@ def test_what_replaces_something_is_stated_in_its_place(
 def test_the_other_elements_of_a_list_stay(facts: Facts) -> None:
     after = facts("we use fly.io, postgres 16 and redis", "we've switched from fly.io to hetzner last week")
     assert after == {("user", "uses", "hetzner, postgres 16 and redis")}
+    # `fly` alone would be the verb of another clause.
+    after = facts("we use postgres 16 and fly.io for the api", "we've switched from fly.io to hetzner last week")
+    assert after == {("user", "uses", "postgres 16 and hetzner for the api")}
 
 
 @pytest.mark.parametrize(
