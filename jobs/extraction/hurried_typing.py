@@ -19,6 +19,9 @@ _SHORT_FORMS = {
     "bf": "boyfriend", "gonna": "going to", "wanna": "want to", "gotta": "have got to", "cuz": "because", "coz": "because",
     "pls": "please", "plz": "please", "tmrw": "tomorrow", "tmr": "tomorrow", "fam": "family", "hubby": "husband",
     "couldnt": "could not", "wouldnt": "would not", "shouldnt": "should not", "theres": "there is",
+    "weve": "we have", "youve": "you have", "theyve": "they have", "hadnt": "had not", "mustnt": "must not",
+    "youll": "you will", "theyll": "they will", "itll": "it will", "heres": "here is", "wheres": "where is",
+    "whos": "who is", "hows": "how is",
 }  # fmt: skip
 _SHORT_FORM = re.compile(r"\b(?<!')(?:" + "|".join(_SHORT_FORMS) + r")\b(?!['.]\w)", re.IGNORECASE)
 _SHORT_WORDS = frozenset(_SHORT_FORMS)

@@ -107,6 +107,7 @@ def test_talk_hypotheses_requests_and_texts_of_others_state_nothing(said: str) -
         ("my moms name is wendy", "Ann's mom's name is Wendy"),
         ("got a new dog, hes called rex", "Ann has pet dog named Rex"),
         ("we moved to lisbon last month", "Ann lives in Lisbon"),
+        ("weve moved to lisbon", "Ann lives in Lisbon"),
         ("my bf is allergic to nuts", "Ann's boyfriend is allergic to nuts"),
         ("my brother lives in new york", "Ann's brother lives in New York"),
         ("my bday is 3 may", "Ann was born on 3 may"),
