@@ -33,8 +33,12 @@ _AFTER = re.compile(
 )
 #: What stands between the elements of an object such as `fly.io, postgres 16 and redis`.
 _BETWEEN = re.compile(r"(,\s?(?:and |or )?|\s(?:and|or)\s)")
-#: What the old thing was for, and the new one is: `fly.io for the api`.
-_PURPOSE = re.compile(r"\s(?:for|as)\s.*")
+#: What the old thing was for, and the new one is: `fly.io for the api`, `gas for cooking`; no time, as `for ages`.
+_PURPOSE = re.compile(
+    r"\sfor\s(?:(?:the|my|our|his|her|their)\s(?!(?:past|last|first|next|whole|entire|time|moment|rest)\b)|(?=\w{2,20}ing\b))"
+    r"[\w'-]+(?:\s(?!(?:since|from|until|in|on|at|by|for|as)\b)[\w'-]+){0,2}",
+    re.IGNORECASE,
+)
 #: Predicates whose object is not replaced by what a person changes to: denials, wishes and what is over.
 _NOT_REPLACED = re.compile(
     r"\b(?:not|never|no|cannot|did|avoids|allergic|intolerant|(?:needs|wants|plans|hopes|trying|decided) to)\b"
