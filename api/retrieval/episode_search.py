@@ -52,8 +52,8 @@ from recollect.projections.search_index.episode_arrays import EpisodeArrays, Int
 
 _Result = TypeVar("_Result")
 
-#: Embeddings of queries and vector searches at once, each of which waits for one of the embeddings; they share one
-#: embedding model, so more threads would only wait.
+#: Embeddings of queries and vector searches at once; they share one embedding model, so more threads would only wait.
+#: An embedding is queued before the search that waits for it, so searches cannot take all threads from it.
 _THREADS = 8
 #: The share of the time budget after which the vector search is not waited for; the rest is for the later stages.
 SEMANTIC_SHARE = 0.8
@@ -152,9 +152,12 @@ class EpisodeSearch:
 
         return self._pool.submit(_timed(embed, budget, "embed"))
 
+    def _embedding(self, context: SearchContext) -> Future[TokenEmbedding] | None:
+        return context.embedding or self.start_embedding(context.query.text, context.vectors, context.budget)
+
     def query_vector(self, context: SearchContext) -> Vector | None:
         """Return the query's vector, shape (dimensions,); None when it is not embedded in time."""
-        pending = context.embedding or self.start_embedding(context.query.text, context.vectors, context.budget)
+        pending = self._embedding(context)
         if pending is None:
             return None
         try:
@@ -185,7 +188,7 @@ class EpisodeSearch:
             budget.record_missing("semantic", f"{missing} of {backlog.total} {PARTIAL_SUFFIX}")
         if backlog.missing == backlog.total and backlog.total:
             return None
-        embedding = context.embedding or self.start_embedding(context.query.text, vectors, budget)
+        embedding = self._embedding(context)
         if embedding is None:
             return None
 

@@ -329,7 +329,7 @@ class Retriever:
         # The model reads the query while the rest of it is understood, and the keywords are searched.
         is_embedded = bool(snapshot.version) and request.ranking != "keyword"
         embedding = episodes.start_embedding(question.text, vectors, budget) if is_embedded else None
-        query = understand(question, snapshot, asked_at=asked_at, session_id=request.session_id)
+        query = understand(question, snapshot, asked_at=asked_at)
         budget.end_stage("understand", started_ms)
         index = budget.run("memory", snapshot, lambda: self._index_cache.get(snapshot))
         if index is None:

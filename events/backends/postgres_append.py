@@ -1,7 +1,7 @@
 """PostgreSQL append: the statements of the transaction of an append, in one pipeline.
 
-The heads of the namespaces are locked first, in the order of their names; the commit is sent with the rows. A writer
-that knows the heads sends all of it at once.
+The heads of the namespaces are locked first, in the order of their names; the commit is sent with the rows. For a
+writer that knows the heads, one statement does all of it (`write_at_once`).
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ UPDATE heads SET version = new.version, hash = new.hash, recorded_at_us = new.re
         AS new (namespace, version, hash, recorded_at_us, before)
     WHERE heads.namespace = new.namespace AND heads.version = new.before
 """
-#: Compare and set: a head moves only from the version that this transaction has read. Otherwise the statement fails by
-#: a division by zero, since the COMMIT is sent before the client has read the count of this statement.
+#: Compare and set: a head moves only from the version that the writer has read. Otherwise the statement fails by a
+#: division by zero, since the transaction is committed before the client has read how many have moved.
 _ALL_MOVED = "SELECT 1 / (count(*) = %b)::integer FROM moved"
 _MOVE_HEADS = f"WITH moved AS ({_MOVE} RETURNING 1) {_ALL_MOVED}"
-#: All of an append in one statement, which is a transaction of its own. The heads are locked in the order of their
-#: names before any of them moves; an update of several locks them in any order.
+#: All of an append in one statement, which is a transaction of its own. An update of several heads locks them in any
+#: order; counting `locked`, which is always true, makes it wait until they are locked in the order of their names.
 _APPEND = f"""
 WITH locked AS (SELECT 1 FROM heads WHERE namespace = ANY(%b) ORDER BY namespace FOR UPDATE),
     moved AS ({_MOVE} AND (SELECT count(*) FROM locked) >= 0 RETURNING 1)
@@ -139,9 +139,9 @@ def write_at_once(
         False when another writer has moved one of the heads, or an id is recorded; then nothing is written.
     """
     rows = [list(column) for column in zip(*staging.rows, strict=True)]
-    names = [head.namespace for head in moved]
+    moves = _moves(moved, versions_before)
     try:
-        connection.execute(_APPEND, (names, *_moves(moved, versions_before), *rows, len(moved)))
+        connection.execute(_APPEND, (moves[0], *moves, *rows, len(moved)))
     except _REFUSALS:
         return False
     return True
@@ -155,7 +155,7 @@ def _move_heads(
 
 
 def _moves(moved: Sequence[StagedHead], versions_before: Mapping[str, int]) -> tuple[list[Any], ...]:
-    """Return the columns of the moves of heads, for `_MOVE`."""
+    """Return the columns of the moves of heads, for `_MOVE`; the first one has the namespaces."""
     return (
         [head.namespace for head in moved],
         [head.version for head in moved],

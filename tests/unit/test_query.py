@@ -183,9 +183,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Generator[Memory]:
 
 def ask(memory: Memory, text: str, session_id: str | None = None) -> Query:
     with memory.models.reading("a") as snapshot:
-        return understand(
-            read_question(text, snapshot, session_id=session_id), snapshot, asked_at=_ASKED, session_id=session_id
-        )
+        return understand(read_question(text, snapshot, session_id=session_id), snapshot, asked_at=_ASKED)
 
 
 def test_whoever_speaks_is_asked_about_and_is_no_word(memory: Memory) -> None:

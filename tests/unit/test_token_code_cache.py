@@ -52,9 +52,9 @@ def test_narrow_codes_are_cached_in_their_width() -> None:
     assert found.codes.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-@pytest.mark.parametrize("shape", [(0, 8), (3, 384), (300, 384)])
+@pytest.mark.parametrize("shape", [(0, 8), (3, 384), (3_000, 384)])
 def test_a_product_in_blocks_is_the_product(shape: tuple[int, int]) -> None:
     left = np.random.default_rng(0).standard_normal(shape, np.float32)
     vector, matrix = left[:1].sum(axis=0), left[: shape[1]].T.copy()
-    assert product(left, vector) == pytest.approx(left @ vector, abs=1e-3)
-    assert product(left, matrix) == pytest.approx(left @ matrix, abs=1e-3)
+    np.testing.assert_allclose(product(left, vector), left @ vector, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(product(left, matrix), left @ matrix, rtol=0, atol=1e-3)

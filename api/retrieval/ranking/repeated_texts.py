@@ -19,7 +19,7 @@ _CHARS_MAX = 2_000
 #: Characters at the beginning of a text, and words in them, by which most texts differ.
 _BEGINNING_CHARS = 100
 _BEGINNING_WORDS = 5
-#: Candidates that are read at once when the first ones were not enough: one statement takes as long as three of them.
+#: Candidates that are read at once when the first ones were not enough: a statement costs as much as three candidates.
 _PAGE_EPISODES = 10
 #: Repetitions of one text that are named as its sources.
 _SOURCES_MAX = 50

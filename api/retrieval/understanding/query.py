@@ -90,12 +90,15 @@ class QuestionText:
     text: str
     german: bool
     continued: bool
-    #: The question alone, when the last turns extend it.
+    #: The running conversation.
+    session_id: str | None
+    #: The question without the last turns that extend it.
     unextended: str
     #: The words of the question, case-folded; of a long one the first and the last ones.
     words: list[str]
-    #: The same without stop words, and without names of participants.
+    #: `words` without stop words.
     content: list[str]
+    #: `content` without the names of participants.
     without_names: list[str]
     #: Whether the question had content words before the last turns extended it.
     has_content: bool
@@ -139,6 +142,7 @@ def read_question(text: str, snapshot: Snapshot, *, session_id: str | None = Non
         text=remove_names(question, participant_words) if without_names else question,
         german=german,
         continued=continued,
+        session_id=session_id,
         unextended=unextended,
         words=words,
         content=content,
@@ -150,12 +154,12 @@ def read_question(text: str, snapshot: Snapshot, *, session_id: str | None = Non
     )
 
 
-def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime, session_id: str | None = None) -> Query:
+def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) -> Query:
     """Return the query that a question expresses, with the entities of the read model that it names.
 
     Parameters:
+        read: what `read_question` has returned.
         asked_at: the time of the query, which "last week" is relative to.
-        session_id: the running conversation.
     """
     question, words, participants = read.question, read.words, read.participants
     addressed = _addressed(question, participants)
@@ -179,7 +183,7 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime, se
         participant_names=snapshot.entities.names_and_aliases(sorted(asked_about)),
         entities=tuple(sorted(read.named_entities - asked_about - addressed)),
         phrases=tuple(dict.fromkeys((match[0] or match[1]).casefold() for match in _QUOTED.findall(question))),
-        time_ranges=_previous_session(snapshot, asked_at, session_id)
+        time_ranges=_previous_session(snapshot, asked_at, read.session_id)
         if times.previous_session
         else tuple(TimeRange(microseconds(date.start), microseconds(date.end)) for date in dates),
         intent=question_intent(read.unextended),
